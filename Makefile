@@ -1,0 +1,72 @@
+# Everything runs in .venv, which is created on first use; Python 3.11 or newer and make are all that is needed.
+# Another interpreter, and the oldest supported versions, each in an environment of its own:
+#   make test PYTHON=python3.13 VENV=.venv-3.13
+#   make test CONSTRAINTS=constraints/oldest.txt VENV=.venv-oldest
+# An empty CONSTRAINTS= takes the newest versions that pip finds.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+.PHONY: demo test test-float32 test-keys test-slow lint format types docs benchmarks lock clean
+
+demo: $(VENV)/installed
+	$(BIN)/python -m dpjax demo
+
+test: $(VENV)/installed
+	$(PYTEST)
+
+test-float32: $(VENV)/installed
+	DPJAX_TEST_FLOAT32=1 $(PYTEST)
+
+test-keys: $(VENV)/installed
+	JAX_DEBUG_KEY_REUSE=1 $(PYTEST) -m "keys and not slow"
+
+test-slow: $(VENV)/installed
+	$(PYTEST) -m slow
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+benchmarks: $(VENV)/installed
+	$(BIN)/python -m benchmarks
+
+# Writes the newest versions that pip finds for this Python into its constraints file.
+lock:
+	$(PYTHON) -m venv --clear $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check ".[plots,data,test,dev,docs]"
+	$(VENV)-lock/bin/python -m pip freeze --exclude dpjax > constraints/python$(PYTHON_VERSION).txt
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) dpjax-demo site
+
+$(VENV)/installed: pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpjax needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable ".[plots,data,test]"
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(INSTALL) --editable ".[dev]"
+	touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(INSTALL) --editable ".[docs]"
+	touch $@

@@ -1,0 +1,41 @@
+"""Posteriors for ArviZ, in both of its forms: InferenceData (0.x) and DataTree (1.x)."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpjax.release import LocalRelease
+
+if TYPE_CHECKING:
+    from dpjax.posterior import Posterior
+
+
+def to_arviz(posterior: "Posterior") -> Any:
+    """The groups `posterior`, `sample_stats` and `observed_data` (the released value).
+
+    Raises
+    ------
+    ImportError
+        If arviz is not installed.
+    """
+    try:
+        import arviz
+    except ImportError as error:
+        raise ImportError('arviz: not installed; expected for to_arviz. Run pip install "dpjax[plots]".') from error
+    groups = make_groups(posterior)
+    # From version 1 on the one argument is a dict of groups.
+    from_dict: Any = arviz.from_dict
+    return from_dict(**groups) if hasattr(arviz, "InferenceData") else from_dict(groups)
+
+
+def make_groups(posterior: "Posterior") -> dict[str, dict[str, np.ndarray]]:
+    """The groups as dicts of arrays; reports that are not [chain, draw] stay with the posterior."""
+    release = posterior.release
+    released = release.values if isinstance(release, LocalRelease) else release.value
+    chain_and_draw = np.shape(posterior.info["acceptance_rate"])
+    reports = {name: leaf for name, leaf in posterior.info.items() if np.shape(leaf) == chain_and_draw}
+    return {
+        "posterior": posterior.draws,
+        "sample_stats": reports,
+        "observed_data": {"released": np.asarray(released)},
+    }

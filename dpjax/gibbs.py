@@ -1,0 +1,191 @@
+"""Composes a parameter update and an imputation kernel into one sampler of the posterior."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+
+from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
+from dpjax.imputation import imwg
+from dpjax.imputation.attempts import choose_attempts
+from dpjax.imputation.offers import init_latent
+from dpjax.imputation.soma import SOMA
+from dpjax.models.checks import check_model
+from dpjax.parameters import Tuning, build_centred_step, build_interweaving_step, initial_tuning
+from dpjax.parameters.centred import ParameterKernel
+from dpjax.parameters.interweaving import InterweavingInfo
+from dpjax.release import LocalRelease, Release
+from dpjax.validation import fail
+
+
+class Position(NamedTuple):
+    """Where a chain is: parameters on their natural scale and records with leading axis [n]."""
+
+    parameters: Parameters
+    records: Records
+
+
+class GibbsState(NamedTuple):
+    """What the sampler carries: the parameters and the latent state of the imputation."""
+
+    parameters: Parameters
+    latent: Latent
+
+
+class GibbsInfo(NamedTuple):
+    """What a sweep reports: on the imputation, the centred step (None if exact) and the non-centred step (None if off)."""
+
+    imputation: ImputationInfo
+    centred: Any
+    interweaving: InterweavingInfo | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a sweep is made; hashable, so that compiled programs are found again.
+
+    Built by `make_plan`, which checks that the choices fit the model and the release.
+    """
+
+    imputation: Imputation
+    interweave: bool
+    parameter_kernel: ParameterKernel | None
+
+
+def make_plan(
+    model: Model,
+    release: Release | LocalRelease,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: ParameterKernel | None = None,
+) -> Plan:
+    """The plan of a sweep, with the defaults filled in and every misfit refused before compilation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model and release are exchanged or do not fit, or interweaving is asked of a model without a
+        non-centred form.
+    """
+    if not isinstance(release, (Release, LocalRelease)):
+        fail(
+            "release", type(release).__name__, "a Release or a LocalRelease", "Pass (model, release).", error=TypeError
+        )
+    check_model(model)
+    release.check_records(
+        jax.eval_shape(lambda key: model.sample_records(key, model.sample_prior(key), 1), jax.random.key(0))
+    )
+    has_parameters = bool(jax.eval_shape(model.sample_prior, jax.random.key(0)))
+    if interweave and model.noncentred is None:
+        fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
+    default = model.noncentred is not None and has_parameters
+    chosen = imwg() if imputation is None else imputation
+    if not callable(chosen):
+        fail(
+            "imputation",
+            repr(chosen),
+            "dpjax.imwg(...), dpjax.soma(...) or a function",
+            "See dpjax.Imputation.",
+            error=TypeError,
+        )
+    return Plan(chosen, default if interweave is None else bool(interweave), parameter_kernel)
+
+
+def adapt_plan(model: Model, release: Release | LocalRelease, plan: Plan, state: GibbsState, key: Key) -> Plan:
+    """The plan with what depends on the posterior chosen where the chains are, state [chain, ...]: SOMA's attempts."""
+    if not (isinstance(plan.imputation, SOMA) and plan.imputation.attempts == "auto"):
+        return plan
+    attempts = choose_attempts(key, model, release, state.latent, state.parameters)
+    return replace(plan, imputation=replace(plan.imputation, attempts=attempts))
+
+
+def build_kernel(
+    model: Model, release: Release | LocalRelease, plan: Plan
+) -> Callable[[Key, GibbsState, Tuning], tuple[GibbsState, GibbsInfo]]:
+    """The sweep ``(rng_key, state, tuning) -> (state, info)``: it leaves p(parameters, records | release) invariant.
+
+    Centred step, non-centred step (if interweaving), imputation: Ju, Awan, Gong and Rao (2022), Algorithm 1, with the
+    second step of Yu and Meng (2011).
+    """
+    centred = build_centred_step(model, plan.parameter_kernel)
+    interweaving = build_interweaving_step(model, release) if plan.interweave else None
+    impute = plan.imputation(model, release)
+
+    def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
+        centred_key, interweaving_key, imputation_key = jax.random.split(rng_key, 3)
+        parameters, latent = state
+        parameters, centred_info = centred(centred_key, parameters, latent.records, tuning)
+        interweaving_info = None
+        if interweaving is not None:
+            parameters, records, interweaving_info = interweaving(interweaving_key, parameters, latent.records, tuning)
+            # The imputation sums the moved records itself; the other two entries are its to fill.
+            latent = latent._replace(records=records)
+        latent, imputation_info = impute(imputation_key, latent, parameters)
+        return GibbsState(parameters, latent), GibbsInfo(imputation_info, centred_info, interweaving_info)
+
+    return kernel
+
+
+def init_state(release: Release | LocalRelease, position: Position) -> GibbsState:
+    """The state at a position."""
+    return GibbsState(position.parameters, init_latent(release, position.records))
+
+
+def gibbs(
+    model: Model,
+    release: Release | LocalRelease,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: ParameterKernel | None = None,
+    tuning: Tuning | None = None,
+) -> SamplingAlgorithm:
+    """A BlackJAX sampling algorithm that leaves p(parameters, records | release) invariant.
+
+    Parameters
+    ----------
+    model
+        The complete-data model.
+    release
+        What was released; one `Release` or `LocalRelease`.
+    imputation
+        ``imwg(...)``, ``soma(...)`` or an `Imputation` of your own; IMwG by default.
+    interweave
+        Whether to add the non-centred step; by default wherever the model has a non-centred form.
+    parameter_kernel
+        ``log_density -> SamplingAlgorithm`` on whitened vectors, in place of the model's own update.
+    tuning
+        The whitening of the parameters, such as `Posterior.tuning` of a short run; by default it is fitted to draws
+        from the prior, under a fixed key: any whitening leaves the posterior invariant.
+
+    Returns
+    -------
+    SamplingAlgorithm
+        ``init(position, rng_key=None)`` takes a `Position`, or parameters alone with a key that draws the records;
+        ``step(rng_key, state)`` makes one sweep.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parts do not fit; see `make_plan`.
+    """
+    plan = make_plan(model, release, imputation, interweave, parameter_kernel)
+    kernel = build_kernel(model, release, plan)
+    whitening = initial_tuning(jax.random.key(0), model) if tuning is None else tuning
+
+    def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
+        if not isinstance(position, Position):
+            if rng_key is None:
+                fail(
+                    "rng_key",
+                    None,
+                    "a key, to draw the records",
+                    "Call init(parameters, rng_key) or init(Position(...)).",
+                )
+            position = Position(position, model.sample_records(rng_key, position, release.n))
+        return init_state(release, position)
+
+    def step(rng_key: Key, state: GibbsState) -> tuple[GibbsState, GibbsInfo]:
+        return kernel(rng_key, state, whitening)
+
+    return SamplingAlgorithm(init, step)

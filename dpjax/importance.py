@@ -1,0 +1,191 @@
+"""Prior-predictive importance sampling: an oracle for Markov chains, and quick where the noise is large."""
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import logsumexp
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.gibbs import Position, init_state, make_plan
+from dpjax.posterior import batch_size
+from dpjax.release import LocalRelease, Release
+from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.validation import check_count, check_key, fail
+
+MAX_KHAT = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceSample:
+    """Weighted draws from p(parameters | release).
+
+    Parameters
+    ----------
+    draws
+        Parameters and derived quantities [draw, ...], drawn from the prior.
+    log_weights
+        Normalised log-weights [draw]: their exponentials sum to 1.
+    effective_sample_size
+        1 / Σ w².
+    pareto_khat
+        The shape of the weights' tail; above 0.7 the estimates are not to be trusted.
+    log_marginal_likelihood
+        log p(release value), estimated without bias on the natural scale.
+    log_marginal_likelihood_error
+        Its standard error, by the delta method.
+    """
+
+    draws: dict[str, np.ndarray]
+    log_weights: np.ndarray
+    effective_sample_size: float
+    pareto_khat: float
+    log_marginal_likelihood: float
+    log_marginal_likelihood_error: float
+
+    def summary(self) -> Summary:
+        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``)."""
+        weights = np.exp(self.log_weights)
+        return tabulate({name: summarize(draws, weights) for name, draws in self.draws.items()})
+
+    def resample(self, key: Key, num_draws: int) -> dict[str, Array]:
+        """Draws [num_draws, ...] of equal weight, taken with replacement in proportion to the weights."""
+        check_key("key", key)
+        check_count("num_draws", num_draws)
+        chosen = jax.random.categorical(key, jnp.asarray(self.log_weights), shape=(num_draws,))
+        return {name: jnp.asarray(draws)[chosen] for name, draws in self.draws.items()}
+
+
+def importance_sample(key: Key, model: Model, release: Release | LocalRelease, num_draws: int) -> ImportanceSample:
+    """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
+
+    The weights know nothing of how near a draw is until its records are drawn, so this works for few parameters and
+    strong noise, where it is exact up to the standard errors given; it fails, and says so, elsewhere.
+
+    Parameters
+    ----------
+    num_draws
+        Draws from the prior; the k-th uses ``fold_in(key, k)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable, or every weight is zero.
+
+    Warns
+    -----
+    UserWarning
+        If Pareto k̂ is above 0.7.
+    """
+    check_key("key", key)
+    check_count("num_draws", num_draws)
+    make_plan(model, release)
+    draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
+    log_weights = np.where(np.isnan(log_weights), -np.inf, log_weights).astype(float)
+    if np.all(log_weights == -np.inf):
+        remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
+        fail("release", f"a value of zero density in all of {num_draws} draws", "positive density in some", remedy)
+    return weighted_sample(draws, log_weights)
+
+
+@partial(jax.jit, static_argnames=("model", "num_draws", "batch"))
+def weigh(
+    model: Model, num_draws: int, batch: int, key: Key, release: Release | LocalRelease
+) -> tuple[Parameters, Array]:
+    """Draws [draw, ...] from the prior, with the log-densities [draw] of the release at records drawn for each."""
+
+    def draw(number: Array) -> tuple[Parameters, Array]:
+        prior_key, record_key = jax.random.split(jax.random.fold_in(key, number))
+        parameters = model.sample_prior(prior_key)
+        position = Position(parameters, model.sample_records(record_key, parameters, release.n))
+        derived = {} if model.derived is None else model.derived(parameters)
+        return {**parameters, **derived}, init_state(release, position).latent.log_density
+
+    return jax.lax.map(draw, jnp.arange(num_draws), batch_size=min(batch, num_draws))
+
+
+def weighted_sample(draws: dict[str, np.ndarray], log_weights: np.ndarray) -> ImportanceSample:
+    """The sample with its weights normalised and judged; a warning if they are too unequal."""
+    size = len(log_weights)
+    log_total = logsumexp(log_weights)
+    normalised = log_weights - log_total
+    effective = float(np.exp(-logsumexp(2 * normalised)))
+    khat = pareto_khat(log_weights)
+    if khat > MAX_KHAT:
+        text = f"Pareto k-hat is {khat:.2f}, above {MAX_KHAT}, and the effective sample size {effective:.0f} of {size}"
+        warnings.warn(f"{text}: do not trust the estimates. Draw more, or use dpjax.sample.", stacklevel=3)
+    error = float(np.sqrt(max(1 / effective - 1 / size, 0.0)))
+    return ImportanceSample(draws, normalised, effective, khat, float(log_total - np.log(size)), error)
+
+
+def pareto_khat(log_weights: np.ndarray) -> float:
+    """The shape of a generalised Pareto law fitted to the largest weights (Vehtari et al. 2024, section 3).
+
+    The tail has min(S / 5, 3 √S) of S weights; infinite if fewer than five exceed its threshold, as with one dominant
+    weight, and -inf if all weights are equal.
+    """
+    ordered = np.sort(log_weights) - np.max(log_weights)
+    size = len(ordered)
+    if ordered[0] == 0:
+        return -np.inf
+    tail = int(np.ceil(min(size / 5, 3 * np.sqrt(size))))
+    threshold = max(ordered[max(size - tail - 1, 0)], np.log(np.finfo(float).tiny))
+    excess = np.exp(ordered[ordered > threshold]) - np.exp(threshold)
+    return fit_pareto_shape(excess) if len(excess) > 4 else np.inf
+
+
+def fit_pareto_shape(excess: np.ndarray) -> float:
+    """The shape k of a generalised Pareto law for ordered values x > 0 (Zhang and Stephens 2009), shrunk towards 1/2.
+
+    With θ = -k / σ the profile likelihood gives k(θ) = mean log(1 - θ x). θ is averaged over a grid of quantiles of a
+    weakly informative prior, in proportion to the profile likelihood; the weight of the shrinkage is ten values.
+    """
+    size = len(excess)
+    number = 30 + int(np.sqrt(size))
+    quartile = excess[int(size / 4 + 0.5) - 1]
+    grid = 1 / excess[-1] + (1 - np.sqrt(number / (np.arange(number) + 0.5))) / (3 * quartile)
+
+    def shape(theta: np.ndarray) -> np.ndarray:
+        return np.mean(np.log1p(-theta[:, None] * excess), axis=1)
+
+    log_profile = size * (np.log(-grid / shape(grid)) - shape(grid) - 1)
+    weights = np.exp(log_profile - logsumexp(log_profile))
+    estimate = shape(np.sum(grid * weights, keepdims=True))[0]
+    return float((size * estimate + 10 * 0.5) / (size + 10))
+
+
+def summarize(draws: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Weighted figures of one parameter's draws [draw, ...] and their standard errors, each [...]."""
+    draws = np.asarray(draws, float)
+    mean = np.tensordot(weights, draws, 1)
+    variance = np.tensordot(weights, (draws - mean) ** 2, 1)
+    sd = np.sqrt(variance)
+    figures = {"mean": mean, "sd": sd, "se_mean": np.sqrt(np.tensordot(weights**2, (draws - mean) ** 2, 1))}
+    variance_error = np.sqrt(np.tensordot(weights**2, ((draws - mean) ** 2 - variance) ** 2, 1))
+    figures["se_sd"] = variance_error / (2 * np.where(sd > 0, sd, np.nan))
+    for level in QUANTILES:
+        name = quantile_name(level)
+        figures[name], figures[f"se_{name}"] = weighted_quantile(draws, weights, level)
+    return figures
+
+
+def weighted_quantile(draws: np.ndarray, weights: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """The quantile [...] of weighted draws [draw, ...], and its standard error.
+
+    The error is half the distance between the quantiles at `level` plus and minus the standard error of the weighted
+    share of draws below the quantile.
+    """
+    order = np.argsort(draws, axis=0)
+    ordered = np.take_along_axis(draws, order, axis=0)
+    below = np.cumsum(weights[order], axis=0)
+
+    def at(levels: np.ndarray) -> np.ndarray:
+        position = np.minimum(np.sum(below < levels, axis=0, keepdims=True), len(draws) - 1)
+        return np.take_along_axis(ordered, position, axis=0)[0]
+
+    quantile = at(np.full(draws.shape[1:], level))
+    share_error = np.sqrt(np.tensordot(weights**2, ((draws <= quantile) - level) ** 2, 1))
+    return quantile, (at(level + share_error) - at(level - share_error)) / 2

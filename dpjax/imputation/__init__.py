@@ -1,0 +1,6 @@
+"""Kernels for the confidential records given the parameters and a release."""
+
+from dpjax.imputation.imwg import imwg
+from dpjax.imputation.soma import soma
+
+__all__ = ["imwg", "soma"]

@@ -1,0 +1,148 @@
+"""Independent Metropolis within Gibbs (IMwG): each record is offered a fresh draw from the model.
+
+An offer y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
+Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). A sweep is a pure function of the offers, uniforms and
+indices; the kernel draws these and calls it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
+from dpjax.imputation import local
+from dpjax.imputation.offers import finish, keep_or_take, take_sources
+from dpjax.release import LocalRelease, Release
+from dpjax.validation import fail
+
+
+@dataclass(frozen=True)
+class IMwG:
+    """The choice of IMwG; call it with a model and a release for the kernel."""
+
+    scan: Literal["systematic", "random"]
+
+    def __call__(
+        self, model: Model, release: Release | LocalRelease
+    ) -> Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]:
+        """The kernel ``step(rng_key, latent, parameters) -> (latent, info)``, invariant for p(records | parameters, release)."""
+        if isinstance(release, LocalRelease):
+            return local.build_kernel(model, release)
+        return (
+            build_systematic_kernel(model, release)
+            if self.scan == "systematic"
+            else build_random_kernel(model, release)
+        )
+
+
+def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:
+    """Impute the records by independent Metropolis within Gibbs.
+
+    Parameters
+    ----------
+    scan
+        ``"systematic"`` offers each record one draw in order; ``"random"`` makes n offers to places drawn
+        uniformly with replacement. A local release needs neither: given θ its records are independent, and
+        all are updated at once, by exact draws where the channel and the model allow.
+
+    Raises
+    ------
+    ValueError
+        If the scan has another name.
+    """
+    if scan not in ("systematic", "random"):
+        fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their offers.")
+    return IMwG(scan)
+
+
+def build_systematic_kernel(model: Model, release: Release) -> Callable[..., tuple[Latent, ImputationInfo]]:
+    """The systematic-scan kernel: it leaves p(records | parameters, release) invariant."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key = jax.random.split(rng_key)
+        offers = model.sample_records(offer_key, parameters, release.n)
+        uniforms = jax.random.uniform(accept_key, (release.n,))
+        return systematic_sweep(release, latent.records, offers, uniforms)
+
+    return step
+
+
+def build_random_kernel(model: Model, release: Release) -> Callable[..., tuple[Latent, ImputationInfo]]:
+    """The random-scan kernel: it leaves p(records | parameters, release) invariant."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key, place_key = jax.random.split(rng_key, 3)
+        offers = model.sample_records(offer_key, parameters, release.n)
+        uniforms = jax.random.uniform(accept_key, (release.n,))
+        places = jax.random.randint(place_key, (release.n,), 0, release.n)
+        return random_sweep(release, latent.records, offers, uniforms, places)
+
+    return step
+
+
+def systematic_sweep(
+    release: Release, records: Records, offers: Records, uniforms: Array
+) -> tuple[Latent, ImputationInfo]:
+    """One sweep as a function of its innovations: offer i is made to record i, for i = 0, ..., n - 1.
+
+    Only the residual [d] and the log-density [] travel through the scan; the accepted offers are moved into the
+    records afterwards, at once.
+
+    Parameters
+    ----------
+    records, offers
+        Pytrees with leading axis [n].
+    uniforms : [n]
+        Offer i is accepted if ``uniforms[i]`` is below the acceptance ratio.
+    """
+    current = release.contributions(records)
+    changes = release.contributions(offers) - current
+    # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
+    residual = release.value - jnp.sum(current, axis=1)
+
+    def attempt(carry: tuple[Array, Array], offer: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
+        change, log_uniform = offer
+        return metropolis(release, *carry, carry[0] - change, log_uniform)
+
+    start = (residual, release.log_density_at(residual))
+    (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, jnp.log(uniforms)))
+    moved = keep_or_take(accepted, offers, records)
+    return finish(release, moved, residual, log_density, accepted.astype(int), jnp.sum(broken))
+
+
+def random_sweep(
+    release: Release, records: Records, offers: Records, uniforms: Array, places: Array
+) -> tuple[Latent, ImputationInfo]:
+    """One sweep as a function of its innovations: offer k is made to record ``places[k]``, for k = 0, ..., n - 1."""
+    current = release.contributions(records)
+    residual = release.value - jnp.sum(current, axis=1)
+
+    def attempt(carry: tuple[Array, ...], offer: tuple[Array, ...]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+        residual, log_density, current, source = carry
+        index, place, contribution, log_uniform = offer
+        proposed = residual - contribution + current[:, place]
+        (residual, log_density), (accepted, broken) = metropolis(release, residual, log_density, proposed, log_uniform)
+        current = current.at[:, place].set(jnp.where(accepted, contribution, current[:, place]))
+        source = source.at[place].set(jnp.where(accepted, index, source[place]))
+        return (residual, log_density, current, source), (accepted, broken)
+
+    steps = (jnp.arange(release.n), places, release.contributions(offers).T, jnp.log(uniforms))
+    start = (residual, release.log_density_at(residual), current, jnp.full(release.n, -1))
+    (residual, log_density, _, source), (accepted, broken) = jax.lax.scan(attempt, start, steps)
+    counts = jnp.zeros(release.n, int).at[places].add(accepted.astype(int))
+    moved = take_sources(source, offers, records)
+    return finish(release, moved, residual, log_density, counts, jnp.sum(broken))
+
+
+def metropolis(
+    release: Release, residual: Array, log_density: Array, proposed: Array, log_uniform: Array
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Accept the proposed residual [d] with probability min(1, η′/η); a ratio that is not a number is a rejection."""
+    proposed_log_density = release.log_density_at(proposed)
+    log_ratio = proposed_log_density - log_density
+    accepted = log_uniform < log_ratio
+    kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
+    return kept, (accepted, jnp.isnan(log_ratio))

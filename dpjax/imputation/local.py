@@ -1,0 +1,82 @@
+"""Local releases: given the parameters the records are independent, so all are updated at once.
+
+Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly where the records are finitely many or a Normal
+field meets Laplace or Gaussian noise, else by one independent Metropolis step with an offer from f(·|θ).
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters
+from dpjax.imputation.offers import init_latent, keep_or_take
+from dpjax.release import LocalRelease
+
+MAX_SUPPORT = 1024
+"""Up to this many possible records are enumerated for an exact draw; beyond, memory [n, c] outweighs the gain."""
+
+LocalKernel = Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]
+
+
+def build_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+    """The best kernel at hand for p(records | parameters, release): exact if possible, else independent Metropolis."""
+    if model.support is not None and jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0] <= MAX_SUPPORT:
+        return build_finite_kernel(model, release)
+    if model.normal_field is not None and hasattr(release.channel, "sample_latent_normal"):
+        return build_normal_kernel(model, release)
+    return build_metropolis_kernel(model, release)
+
+
+def build_finite_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+    """Exact draws from p(records | parameters, release) by enumeration of the possible records [c]."""
+    assert model.support is not None
+    support = model.support()
+    # The channel does not change: its log-densities [n, c] are computed once, when the kernel is built.
+    log_channel = release.log_density_of_support(support)
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        log_probability = model.log_density(parameters, support)[None, :] + log_channel
+        ends = jnp.cumsum(jax.nn.softmax(log_probability, axis=1), axis=1)
+        targets = jax.random.uniform(rng_key, (release.n, 1)) * ends[:, -1:]
+        cells = jnp.minimum(jnp.sum(ends <= targets, axis=1), ends.shape[1] - 1)
+        return exact(release, jax.tree.map(lambda field: field[cells], support))
+
+    return step
+
+
+def build_normal_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+    """Exact draws from p(records | parameters, release) for a Normal field seen through Laplace or Gaussian noise."""
+    assert model.normal_field is not None
+    normal_field = model.normal_field
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        mean, scale = normal_field(parameters)
+        values = release.channel.sample_latent_normal(rng_key, release.values, mean, scale)
+        return exact(release, {release.field: values})
+
+    return step
+
+
+def build_metropolis_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+    """One independent Metropolis step for every record: it leaves p(records | parameters, release) invariant."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key = jax.random.split(rng_key)
+        offers = model.sample_records(offer_key, parameters, release.n)
+        log_ratio = release.log_density(offers) - release.log_density(latent.records)
+        accepted = jnp.log(jax.random.uniform(accept_key, (release.n,))) < log_ratio
+        moved = init_latent(release, keep_or_take(accepted, offers, latent.records))
+        return moved, report(accepted, jnp.sum(jnp.isnan(log_ratio)))
+
+    return step
+
+
+def exact(release: LocalRelease, records: dict[str, Array]) -> tuple[Latent, ImputationInfo]:
+    """The state and report after an exact draw of every record."""
+    return init_latent(release, records), report(jnp.ones(release.n, bool), jnp.array(0))
+
+
+def report(accepted: Array, num_nonfinite: Array) -> ImputationInfo:
+    """The report of one offer to each record, accepted or not [n]."""
+    return ImputationInfo(jnp.mean(accepted), accepted.astype(int), num_nonfinite)

@@ -1,0 +1,38 @@
+"""What every imputation sweep shares: its start, and the move of accepted offers into the records."""
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, ImputationInfo, Latent, Records
+from dpjax.release import LocalRelease, Release
+
+
+def init_latent(release: Release | LocalRelease, records: Records) -> Latent:
+    """The latent state at given records [n, ...]: their summed statistic and the log-density of the release."""
+    if isinstance(release, LocalRelease):
+        return Latent(records, jnp.zeros(0), release.log_likelihood(records))
+    statistic = release.total(records)
+    return Latent(records, statistic, release.log_density(statistic))
+
+
+def keep_or_take(accepted: Array, offers: Records, records: Records) -> Records:
+    """Each record's offer where it was accepted [n], else the record."""
+
+    def choose(offer: Array, record: Array) -> Array:
+        return jnp.where(accepted.reshape((-1,) + (1,) * (record.ndim - 1)), offer, record)
+
+    return jax.tree.map(choose, offers, records)
+
+
+def take_sources(source: Array, offers: Records, records: Records) -> Records:
+    """The offer ``source[i]`` at place i [n] where it is not negative, else the record."""
+    chosen = jax.tree.map(lambda offer: offer[jnp.maximum(source, 0)], offers)
+    return keep_or_take(source >= 0, chosen, records)
+
+
+def finish(
+    release: Release, records: Records, residual: Array, log_density: Array, accepted: Array, num_nonfinite: Array
+) -> tuple[Latent, ImputationInfo]:
+    """The latent state and the report after a sweep of n offers; ``accepted`` counts offers taken by each record."""
+    info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite)
+    return Latent(records, release.value - residual, log_density), info

@@ -1,0 +1,153 @@
+"""Single offer, multiple attempts (SOMA): one fresh draw is tried at many records at once.
+
+An offer y ~ f(·|θ) gets weights w_i = η(s | Σt − t_i + t(y)), w_0 = η(s | Σt), W = Σ w_i over the records tried;
+place I ∝ w is taken with probability min(1, W / (W + w_0 − w_I)): Xiong and Ju (2025), Algorithm 1, equation (8), and
+Remark 4 for fewer than n records. An attempt is a pure function of the weights and two uniforms.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
+from dpjax.imputation.offers import finish, take_sources
+from dpjax.numerics import never_nan, select_index
+from dpjax.release import LocalRelease, Release
+from dpjax.validation import check_count, fail
+
+
+@dataclass(frozen=True)
+class SOMA:
+    """The choice of SOMA; call it with a model and a release for the kernel."""
+
+    attempts: int | Literal["auto"] | None
+
+    def __call__(
+        self, model: Model, release: Release | LocalRelease
+    ) -> Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]:
+        """The kernel ``step(rng_key, latent, parameters) -> (latent, info)``, invariant for p(records | parameters, release)."""
+        if isinstance(release, LocalRelease):
+            fail(
+                "imputation",
+                "soma(...) with a LocalRelease",
+                "a release of one permutation-invariant value",
+                "Records with their own released values are not exchangeable: use dpjax.imwg().",
+                error=TypeError,
+            )
+        if self.attempts == "auto":
+            fail(
+                "attempts", "'auto'", "a number once the kernel is built", "dpjax.sample tunes it; else pass a number."
+            )
+        attempts = release.n if self.attempts is None else self.attempts
+        if attempts > release.n:
+            fail("attempts", attempts, f"a whole number in 1..{release.n}", "Try at most all n records per offer.")
+        return build_kernel(model, release, attempts)
+
+
+def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
+    """Impute the records by single offer, multiple attempts.
+
+    Parameters
+    ----------
+    attempts
+        How many records each offer is tried at: None for all n; a number m in 1..n for windows of m neighbouring
+        records, visited in turn; ``"auto"`` to let ``dpjax.sample`` choose m in warm-up. For pure ε privacy an offer
+        is accepted with probability at least m / (m + e^ε − 1), so a few e^ε attempts give nearly all of the gain.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If attempts is not a positive whole number, ``"auto"`` or None; at the build, if it exceeds n or the release
+        is local (its records are not exchangeable).
+    """
+    if attempts is None or attempts == "auto":
+        return SOMA(attempts)
+    return SOMA(check_count("attempts", attempts, "Pass a whole number in 1..n, 'auto' or None."))
+
+
+def build_kernel(model: Model, release: Release, attempts: int) -> Callable[..., tuple[Latent, ImputationInfo]]:
+    """The kernel of n offers, each tried at ``attempts`` records: it leaves p(records | parameters, release) invariant."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key, select_key = jax.random.split(rng_key, 3)
+        offers = model.sample_records(offer_key, parameters, release.n)
+        accept_uniforms = jax.random.uniform(accept_key, (release.n,))
+        select_uniforms = jax.random.uniform(select_key, (release.n,))
+        return sweep(release, latent.records, offers, select_uniforms, accept_uniforms, attempts)
+
+    return step
+
+
+def choose(
+    log_weights: Array, log_current: Array, select_uniform: Array, accept_uniform: Array
+) -> tuple[Array, Array, Array]:
+    """The place I ∝ w [] and whether the offer takes it [], with the log acceptance probability before the minimum [].
+
+    Parameters
+    ----------
+    log_weights : [m]
+        log w_i of the records tried.
+    log_current : []
+        log w_0.
+    """
+    index, log_total = select_index(log_weights, select_uniform)
+    scale = jnp.maximum(log_total, log_current)
+    # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
+    others = jnp.maximum(jnp.exp(log_total - scale) - jnp.exp(log_weights[index] - scale), 0.0)
+    log_acceptance = log_total - scale - jnp.log(others + jnp.exp(log_current - scale))
+    return index, jnp.log(accept_uniform) < log_acceptance, log_acceptance
+
+
+def window_starts(n: int, attempts: int) -> np.ndarray:
+    """The first record of the window of each of n offers: windows side by side, the last ending at n, in turn."""
+    firsts = np.minimum(np.arange(0, n, attempts), n - attempts)
+    return np.resize(firsts, n)
+
+
+def sweep(
+    release: Release,
+    records: Records,
+    offers: Records,
+    select_uniforms: Array,
+    accept_uniforms: Array,
+    attempts: int,
+) -> tuple[Latent, ImputationInfo]:
+    """One sweep as a function of its innovations: offer k is tried at the records of window k, k = 0, ..., n - 1.
+
+    Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n] and
+    only the index of the offer that holds each place travels along.
+    """
+    current = release.contributions(records)
+    residual = release.value - jnp.sum(current, axis=1)
+
+    def attempt(carry: tuple[Array, ...], offer: tuple[Array, ...]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+        residual, log_density, current, source = carry
+        index, start, contribution, select_uniform, accept_uniform = offer
+        tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)
+        without_offer = residual - contribution
+        raw_weights = release.log_densities_at(without_offer[:, None] + tried)
+        log_weights = never_nan(raw_weights)
+        chosen, accepted, _ = choose(log_weights, log_density, select_uniform, accept_uniform)
+        place, replaced = start + chosen, tried[:, chosen]
+        current = current.at[:, place].set(jnp.where(accepted, contribution, replaced))
+        source = source.at[place].set(jnp.where(accepted, index, source[place]))
+        residual = jnp.where(accepted, without_offer + replaced, residual)
+        log_density = jnp.where(accepted, log_weights[chosen], log_density)
+        broken = jnp.any(jnp.isnan(raw_weights))
+        return (residual, log_density, current, source), (jnp.where(accepted, place, -1), broken)
+
+    steps = (
+        jnp.arange(release.n),
+        jnp.asarray(window_starts(release.n, attempts)),
+        release.contributions(offers).T,
+        select_uniforms,
+        accept_uniforms,
+    )
+    start = (residual, release.log_density_at(residual), current, jnp.full(release.n, -1))
+    (residual, log_density, _, source), (taken, broken) = jax.lax.scan(attempt, start, steps)
+    counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]  # a rejected offer counts at the spare last place
+    return finish(release, take_sources(source, offers, records), residual, log_density, counts, jnp.sum(broken))

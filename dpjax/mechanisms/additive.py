@@ -1,0 +1,132 @@
+"""Mechanisms that add independent continuous noise to each coordinate of a statistic."""
+
+from dataclasses import dataclass, field
+from math import log, pi
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import log_ndtr
+
+from dpjax.base import Array, Key
+from dpjax.mechanisms.noise import Additive, as_floating, checked_scale
+from dpjax.mechanisms.normal_tail import log_mills, normal_excess
+from dpjax.mechanisms.privacy import Privacy
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Laplace(Additive):
+    """Adds Laplace noise of density exp(-|u| / scale) / (2 scale) to each coordinate.
+
+    Parameters
+    ----------
+    scale : [] or [d]
+        The scale b of the noise, in the units of the released value; its variance is 2 b².
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    ValueError
+        If a scale is not finite and positive.
+    """
+
+    scale: Array
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        remedy = "Pass the Laplace scale b; b = sensitivity / epsilon."
+        object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def log_noise(self, noise: Array) -> Array:
+        """The log-density of each coordinate's noise [..., d]."""
+        return -jnp.abs(noise) / self.scale - jnp.log(2 * jnp.asarray(self.scale))
+
+    def log_cdf(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
+        smaller_side = -jnp.abs(noise) / self.scale - log(2)
+        return jnp.where(noise < 0, smaller_side, jnp.log1p(-jnp.exp(smaller_side)))
+
+    def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Draws of the noise, of the given shape and floating dtype."""
+        return self.scale * jax.random.laplace(key, shape, dtype)
+
+    def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
+        """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.
+
+        The law is a normal truncated above at the value, or one truncated below, with means moved by
+        ± scale² / b towards the value.
+
+        Parameters
+        ----------
+        value, mean, scale : [...]
+            The released value and the mean and standard deviation of y.
+
+        Notes
+        -----
+        In units of `scale`, with λ = scale / b and r = (value - mean) / scale, y lies below the value with
+        odds M(λ - r) / M(λ + r), M being Mills' ratio: the weights of the two pieces of the marginal density of z,
+        exp(∓ λ r) Φ(± r - λ), after their normal factors cancel.
+        """
+        key_side, key_excess = jax.random.split(key)
+        value, mean, scale = jnp.broadcast_arrays(as_floating(value), as_floating(mean), as_floating(scale))
+        tilt = scale / self.scale
+        offset = (value - mean) / scale
+        log_odds = log_mills(tilt - offset) - log_mills(tilt + offset)
+        below = jax.random.bernoulli(key_side, jax.nn.sigmoid(log_odds))
+        exponential = jax.random.exponential(key_excess, offset.shape, offset.dtype)
+        excess = scale * normal_excess(exponential, jnp.where(below, tilt - offset, tilt + offset))
+        return jnp.where(below, value - excess, value + excess)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Gaussian(Additive):
+    """Adds Gaussian noise of standard deviation `scale` to each coordinate.
+
+    Parameters
+    ----------
+    scale : [] or [d]
+        The standard deviation σ of the noise, in the units of the released value (not its variance).
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    ValueError
+        If a scale is not finite and positive.
+    """
+
+    scale: Array
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        remedy = "Pass the standard deviation of the noise; dpjax.mechanisms.gaussian_scale computes one."
+        object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def log_noise(self, noise: Array) -> Array:
+        """The log-density of each coordinate's noise [..., d]."""
+        return -jnp.square(noise / self.scale) / 2 - jnp.log(jnp.asarray(self.scale)) - log(2 * pi) / 2
+
+    def log_cdf(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
+        return log_ndtr(noise / self.scale, series_order=8)
+
+    def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Draws of the noise, of the given shape and floating dtype."""
+        return self.scale * jax.random.normal(key, shape, dtype)
+
+    def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
+        """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.
+
+        Parameters
+        ----------
+        value, mean, scale : [...]
+            The released value and the mean and standard deviation of y.
+        """
+        value, mean, scale = jnp.broadcast_arrays(as_floating(value), as_floating(mean), as_floating(scale))
+        total = jnp.hypot(scale, self.scale)
+        shrinkage = jnp.square(scale / total)
+        normal = jax.random.normal(key, value.shape, value.dtype)
+        return mean + shrinkage * (value - mean) + scale * (self.scale / total) * normal

@@ -1,0 +1,141 @@
+"""Noise scales from privacy parameters and back, in plain floats: for planning a release, never for inference.
+
+Every sensitivity is that of the whole statistic under the neighbouring relation of your choice: in the L1 norm
+for Laplace noise, in the L2 norm for Gaussian noise.
+"""
+
+from math import exp, expm1, inf, log, pi, sqrt
+
+from scipy.special import erfcx, log_ndtr
+
+from dpjax.validation import check_array, check_positive
+
+BISECTIONS = 200  # more than halvings of any bracket of doubles
+
+
+def laplace_scale(epsilon: float, sensitivity: float) -> float:
+    """The Laplace scale b = sensitivity / epsilon that gives pure ε-DP (Dwork et al. 2006).
+
+    The same scale serves the discrete Laplace mechanism on integer statistics.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not finite and positive.
+    """
+    _check_positive(epsilon=epsilon, sensitivity=sensitivity)
+    return float(sensitivity / epsilon)
+
+
+def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
+    """The smallest δ for which Gaussian noise of standard deviation `scale` is (ε, δ)-DP.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not finite and positive.
+
+    Notes
+    -----
+    Theorem 8 of Balle and Wang (2018) is exact: δ = Φ(a) - e^ε Φ(b), a, b = ± Δ / (2σ) - ε σ / Δ.
+    The relative rounding error is of the order of 1e-14 max(1, σ / Δ).
+    """
+    _check_positive(epsilon=epsilon, scale=scale, sensitivity=sensitivity)
+    return exp(_log_delta(epsilon, scale / sensitivity))
+
+
+def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
+    """The smallest standard deviation for which Gaussian noise is (ε, δ)-DP, for any ε > 0 and δ in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If ε or the sensitivity is not finite and positive, or δ is not in (0, 1).
+
+    Notes
+    -----
+    The analytic calibration of Balle and Wang (2018): their exact condition is solved by bisection in
+    log σ and log δ, and the end of the last bracket that keeps the promise is returned.
+    """
+    _check_positive(epsilon=epsilon, sensitivity=sensitivity)
+    _check_delta(delta)
+    target = log(delta)
+    low, high = 0.0, 0.0
+    while _log_delta(epsilon, exp(low)) <= target:
+        low -= 1.0
+    while _log_delta(epsilon, exp(high)) > target:
+        high += 1.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _log_delta(epsilon, exp(middle)) <= target else (middle, high)
+    return float(sensitivity * exp(high))
+
+
+def zcdp_scale(rho: float, sensitivity: float) -> float:
+    """The Gaussian σ = sensitivity / √(2ρ) that gives ρ-zCDP (Bun and Steinke 2016, Proposition 1.6).
+
+    The same σ serves the discrete Gaussian mechanism on integer statistics (Canonne, Kamath and Steinke 2020).
+
+    Raises
+    ------
+    ValueError
+        If an argument is not finite and positive.
+    """
+    _check_positive(rho=rho, sensitivity=sensitivity)
+    return float(sensitivity / sqrt(2 * rho))
+
+
+def zcdp_rho(scale: float, sensitivity: float) -> float:
+    """The ρ = sensitivity² / (2σ²) of Gaussian or discrete Gaussian noise, the inverse of `zcdp_scale`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not finite and positive.
+    """
+    _check_positive(scale=scale, sensitivity=sensitivity)
+    return float((sensitivity / scale) ** 2 / 2)
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """An ε = ρ + 2 √(ρ log(1 / δ)) for which ρ-zCDP implies (ε, δ)-DP (Bun and Steinke 2016, Proposition 1.3).
+
+    It holds for every ρ-zCDP mechanism; for one Gaussian release `gaussian_delta` is smaller.
+
+    Raises
+    ------
+    ValueError
+        If ρ is not finite and positive, or δ is not in (0, 1).
+    """
+    _check_positive(rho=rho)
+    _check_delta(delta)
+    return float(rho + 2 * sqrt(rho * -log(delta)))
+
+
+def _log_delta(epsilon: float, ratio: float) -> float:
+    """log δ of Gaussian noise with σ / Δ = ratio.
+
+    e^ε Φ(b) / Φ(a) is a ratio of two Mills' ratios, because e^ε cancels against their normal densities.
+    """
+    upper = 1 / (2 * ratio) - epsilon * ratio
+    lower = -1 / (2 * ratio) - epsilon * ratio
+    loss = _log_mills(-lower) - _log_mills(-upper)
+    return float(log_ndtr(upper)) + log(-expm1(loss)) if loss < 0 else -inf
+
+
+def _log_mills(threshold: float) -> float:
+    """The log of Mills' ratio P(X > c) / φ(c) of the standard normal law."""
+    if threshold > -20:
+        return log(erfcx(threshold / sqrt(2))) + log(pi / 2) / 2
+    return float(log_ndtr(-threshold)) + threshold**2 / 2 + log(2 * pi) / 2
+
+
+def _check_positive(**arguments: float) -> None:
+    for name, value in arguments.items():
+        check_positive(name, value)
+
+
+def _check_delta(delta: float) -> None:
+    check_array(
+        "delta", delta, lambda array: (array > 0) & (array < 1), "a number in (0, 1)", "Pass the δ of (ε, δ)-DP."
+    )

@@ -1,0 +1,97 @@
+"""Noisy values clamped at a bound, as release tools publish counts that may not be negative."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key
+from dpjax.mechanisms.noise import Additive, as_floating
+from dpjax.validation import check_array, fail, is_traced, summarize
+
+NEEDED = ("log_density_terms", "log_cdf", "log_survival", "sample")
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Censored:
+    """Releases min(max(w, lower), upper), where w is the value of an additive mechanism.
+
+    The law has an atom at each bound: everything that fell beyond it. Its log-density is with respect to
+    the mechanism's own measure between the bounds and to unit masses on them.
+
+    Parameters
+    ----------
+    mechanism
+        The additive mechanism whose value was clamped.
+    lower, upper : [] or [d]
+        The bounds, in the units of the released value; ``None`` where there is none, but give at least one.
+        A value beyond a bound counts as one at the bound.
+
+    Raises
+    ------
+    TypeError
+        If the mechanism is not additive.
+    ValueError
+        If no bound is given, or a lower bound is not below its upper bound.
+
+    Notes
+    -----
+    Clamping costs no privacy: what the inner mechanism promises still holds.
+    """
+
+    mechanism: Additive
+    lower: Array | None = None
+    upper: Array | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.mechanism, type) or not (_is_placeholder(self.mechanism) or _is_additive(self.mechanism)):
+            given = getattr(self.mechanism, "__name__", type(self.mechanism).__name__)
+            remedy = "Pass a mechanism such as Laplace(scale), or one that gives " + ", ".join(NEEDED) + "."
+            fail("mechanism", given, "an additive mechanism", remedy, error=TypeError)
+        if self.lower is None and self.upper is None:
+            fail("lower, upper", "neither", "at least one bound", "Pass lower=0 for counts clamped at zero.")
+        for name in ("lower", "upper"):
+            bound = getattr(self, name)
+            check_array(name, bound, np.isfinite, "finite numbers", "Leave out a bound that does not bind.")
+            if isinstance(bound, (list, tuple, np.ndarray, np.generic, jax.Array)):
+                object.__setattr__(self, name, as_floating(bound))
+        _check_order(self.lower, self.upper)
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
+        value, statistic = as_floating(value), as_floating(statistic)
+        terms = self.mechanism.log_density_terms(value, statistic)
+        if self.lower is not None:
+            terms = jnp.where(value <= self.lower, self.mechanism.log_cdf(self.lower - statistic), terms)
+        if self.upper is not None:
+            terms = jnp.where(value >= self.upper, self.mechanism.log_survival(self.upper - statistic), terms)
+        return terms
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the value [d] given the statistic [d]."""
+        return jnp.sum(self.log_density_terms(value, statistic))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """A clamped value [d] given the statistic [d]."""
+        return jnp.clip(self.mechanism.sample(key, statistic), self.lower, self.upper)
+
+
+def _is_additive(mechanism: object) -> bool:
+    return all(callable(getattr(mechanism, name, None)) for name in NEEDED)
+
+
+def _is_placeholder(mechanism: object) -> bool:
+    """Whether a tree transformation put a bare object or an axis in place of the mechanism."""
+    return mechanism is None or type(mechanism) in (object, int)
+
+
+def _check_order(lower: object, upper: object) -> None:
+    """Raise unless concrete bounds are in order."""
+    numbers = (int, float, np.ndarray, np.generic, jax.Array)
+    if is_traced(lower, upper) or not (isinstance(lower, numbers) and isinstance(upper, numbers)):
+        return
+    if not np.all(np.asarray(lower) < np.asarray(upper)):
+        given = f"lower {summarize(np.asarray(lower))} and upper {summarize(np.asarray(upper))}"
+        fail("lower, upper", given, "lower < upper in every coordinate", "Exchange the bounds or drop one.")

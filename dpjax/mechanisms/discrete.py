@@ -1,0 +1,131 @@
+"""Mechanisms that add independent integer noise to each coordinate of an integer statistic.
+
+Values are floats that hold integers, and negative ones are as legal as positive ones.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key
+from dpjax.mechanisms.noise import Additive, checked_scale
+from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.theta import log_theta, log_upper_theta
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DiscreteLaplace(Additive):
+    """Adds integer noise of probability proportional to exp(-|k| / scale), the two-sided geometric law.
+
+    Parameters
+    ----------
+    scale : [] or [d]
+        The scale b; the geometric ratio is exp(-1 / b).
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    ValueError
+        If a scale is not finite and positive.
+    """
+
+    scale: Array
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        remedy = "Pass b = sensitivity / epsilon; for a geometric ratio alpha, b = -1 / log(alpha)."
+        object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def log_noise(self, noise: Array) -> Array:
+        """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""
+        rate = -1 / jnp.asarray(self.scale)
+        log_constant = jnp.log(-jnp.expm1(rate)) - jnp.log1p(jnp.exp(rate))
+        return _on_integers(noise, log_constant - jnp.abs(noise) / self.scale)
+
+    def log_cdf(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
+        return _log_cdf_from_tail(noise, self._log_upper_tail)
+
+    def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Draws of the noise, of the given shape and floating dtype."""
+        return _geometric_difference(key, self.scale, shape, dtype)
+
+    def _log_upper_tail(self, least: Array) -> Array:
+        return -least / self.scale - jnp.log1p(jnp.exp(-1 / jnp.asarray(self.scale)))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DiscreteGaussian(Additive):
+    """Adds integer noise of probability proportional to exp(-k² / (2 scale²)).
+
+    Parameters
+    ----------
+    scale : [] or [d]
+        The parameter σ (not σ²); the standard deviation equals it to 1e-6 where σ >= 1.
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    ValueError
+        If a scale is not finite and positive.
+
+    Notes
+    -----
+    The sampler accepts integers of a discrete Laplace law, as in Canonne, Kamath and Steinke (2020, Algorithm 3).
+    """
+
+    scale: Array
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        remedy = "Pass the parameter sigma, not its square; dpjax.mechanisms.zcdp_scale computes one."
+        object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def log_noise(self, noise: Array) -> Array:
+        """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""
+        return _on_integers(noise, -jnp.square(noise / self.scale) / 2 - log_theta(self.scale))
+
+    def log_cdf(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
+        return _log_cdf_from_tail(noise, self._log_upper_tail)
+
+    def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Draws of the noise, of the given shape and floating dtype; more than half of all offers are accepted."""
+
+        def redraw(carry: tuple[Key, Array, Array]) -> tuple[Key, Array, Array]:
+            next_key, noise, pending = carry
+            next_key, key_offer, key_accept = jax.random.split(next_key, 3)
+            offer = _geometric_difference(key_offer, self.scale, shape, dtype)
+            cost = jnp.square(jnp.abs(offer) / self.scale - 1) / 2
+            rejected = jax.random.exponential(key_accept, shape, dtype) < cost
+            return next_key, jnp.where(pending, offer, noise), pending & rejected
+
+        start = (key, jnp.zeros(shape, dtype), jnp.ones(shape, bool))
+        return jax.lax.while_loop(lambda carry: jnp.any(carry[2]), redraw, start)[1]
+
+    def _log_upper_tail(self, least: Array) -> Array:
+        return log_upper_theta(least, self.scale) - log_theta(self.scale)
+
+
+def _on_integers(noise: Array, log_probability: Array) -> Array:
+    """The log-probability where the noise is an integer, zero probability elsewhere."""
+    return jnp.where(noise == jnp.floor(noise), log_probability, -jnp.inf)
+
+
+def _log_cdf_from_tail(noise: Array, log_upper_tail: Any) -> Array:
+    """log P(N <= noise) of symmetric integer noise from m -> log P(N >= m), m >= 1, never larger than 1/2."""
+    whole = jnp.floor(noise)
+    tail = log_upper_tail(jnp.where(whole < 0, -whole, whole + 1))
+    return jnp.where(whole < 0, tail, jnp.log1p(-jnp.exp(tail)))
+
+
+def _geometric_difference(key: Key, scale: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    """The difference of two geometric draws of ratio exp(-1 / scale), each the whole part of an exponential."""
+    up, down = jax.random.exponential(key, (2, *shape), dtype)
+    return jnp.floor(scale * up) - jnp.floor(scale * down)

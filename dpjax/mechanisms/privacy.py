@@ -1,0 +1,66 @@
+"""What a release promises: metadata that inference never needs."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Literal
+
+from dpjax.validation import check_positive, fail
+
+Notion = Literal["pure", "approximate", "zcdp", "local"]
+Neighbours = Literal["replace-one", "add-or-remove"]
+NEEDED = {"pure": ("epsilon",), "approximate": ("epsilon", "delta"), "zcdp": ("rho",), "local": ("epsilon",)}
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """The privacy promise of a mechanism, as published with a release.
+
+    Parameters
+    ----------
+    notion
+        ``"pure"`` (ε), ``"approximate"`` (ε, δ), ``"zcdp"`` (ρ) or ``"local"`` (ε per record).
+    neighbours
+        The neighbouring relation: ``"replace-one"`` or ``"add-or-remove"``. It is never assumed.
+    epsilon, delta, rho
+        The values that the notion needs.
+    sensitivity, norm
+        The sensitivity to which the noise was calibrated and its norm (1 or 2), where known.
+
+    Raises
+    ------
+    TypeError
+        If a value is not a plain number: the metadata is hashed with compiled programs.
+    ValueError
+        If a value that the notion needs is missing, or a value is out of range.
+    """
+
+    notion: Notion
+    neighbours: Neighbours
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    sensitivity: float | None = None
+    norm: Literal[1, 2] | None = None
+
+    def __post_init__(self) -> None:
+        if self.notion not in NEEDED:
+            fail("notion", repr(self.notion), f"one of {sorted(NEEDED)}", "Name the notion of privacy.")
+        if self.neighbours not in ("replace-one", "add-or-remove"):
+            fail("neighbours", repr(self.neighbours), "'replace-one' or 'add-or-remove'", "State the relation.")
+        if self.norm not in (None, 1, 2):
+            fail("norm", repr(self.norm), "1 or 2", "Name the norm of the sensitivity.")
+        for name in ("epsilon", "delta", "rho", "sensitivity"):
+            self._check_value(name, getattr(self, name))
+
+    def _check_value(self, name: str, value: float | None) -> None:
+        """Raise unless a value is a positive number, or absent where the notion does not need it."""
+        if value is None:
+            if name in NEEDED[self.notion]:
+                fail(name, "None", f"a number, for {self.notion} privacy", "Pass the value that was published.")
+            return
+        if not isinstance(value, Real):
+            remedy = "Convert it with float(...), so that the metadata can be hashed."
+            fail(name, type(value).__name__, "a plain number", remedy, error=TypeError)
+        check_positive(name, value)
+        if name == "delta" and not value < 1:
+            fail(name, value, "a number in (0, 1)", "Pass the δ of (ε, δ)-DP.")

@@ -1,0 +1,31 @@
+"""Complete-data models: a prior, a record law, and what is known to sample them well."""
+
+from dpjax.base import Model, NonCentred
+from dpjax.models.beta import beta
+from dpjax.models.categorical import categorical
+from dpjax.models.checks import check_model
+from dpjax.models.dirichlet import dirichlet
+from dpjax.models.exponential import exponential
+from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
+from dpjax.models.linear_regression import linear_regression
+from dpjax.models.naive_bayes import naive_bayes
+from dpjax.models.normal import normal
+from dpjax.models.priors import GammaPrior, InverseGammaPrior, NormalPrior
+
+__all__ = [
+    "GammaPrior",
+    "InverseGammaPrior",
+    "Model",
+    "NonCentred",
+    "NormalInverseGammaPrior",
+    "NormalInverseWishartPrior",
+    "NormalPrior",
+    "beta",
+    "categorical",
+    "check_model",
+    "dirichlet",
+    "exponential",
+    "linear_regression",
+    "naive_bayes",
+    "normal",
+]

@@ -1,0 +1,75 @@
+"""Arguments of models as arrays: shapes are always checked, values wherever they are known."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array
+from dpjax.validation import check_array, fail, is_traced, summarize
+
+__all__ = ["as_covariance", "as_scalar", "as_shape", "as_vector", "check_definite", "check_finite"]
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a value can be read as numbers, known or traced."""
+    return isinstance(value, (int, float, list, tuple, np.ndarray, np.generic, jax.Array))
+
+
+def check_finite(argument: str, value: Any) -> None:
+    """Raise unless every entry of a concrete `value` is finite."""
+    check_array(argument, value, np.isfinite, "finite numbers", "Remove the missing or infinite values.")
+
+
+def check_definite(argument: str, value: Any, remedy: str) -> None:
+    """Raise unless a concrete `value` is a number above 0 or symmetric positive definite matrices [..., k, k]."""
+    check_finite(argument, value)
+    if is_traced(value) or not is_numeric(value):
+        return
+    array = np.asarray(value, np.float64)
+    matrix = np.atleast_2d(array)
+    if array.ndim == 1 or matrix.shape[-1] != matrix.shape[-2]:
+        fail(argument, f"an array of shape {list(array.shape)}", "a square matrix", remedy)
+    symmetric = np.allclose(matrix, matrix.swapaxes(-1, -2), rtol=1e-5, atol=1e-8 * np.abs(matrix).max())
+    if not (symmetric and np.linalg.eigvalsh(matrix).min() > 0):
+        fail(argument, summarize(array), "a symmetric positive definite matrix", remedy)
+
+
+def as_array(argument: str, value: Any, expected: str, remedy: str) -> Array:
+    """`value` in the default float dtype, or an error that says what it is instead."""
+    if not is_numeric(value):
+        fail(argument, f"{value!r} of type {type(value).__name__}", expected, remedy, error=TypeError)
+    check_finite(argument, value)
+    return jnp.asarray(value, float)
+
+
+def as_shape(argument: str, value: Any, shape: tuple[int, ...], remedy: str) -> Array:
+    """`value` as an array of exactly this shape."""
+    expected = f"numbers of shape {list(shape)}" if shape else "one number"
+    array = as_array(argument, value, expected, remedy)
+    if array.shape != shape:
+        fail(argument, f"an array of shape {list(array.shape)}", expected, remedy)
+    return array
+
+
+def as_scalar(argument: str, value: Any, remedy: str) -> Array:
+    """`value` as one number []."""
+    return as_shape(argument, value, (), remedy)
+
+
+def as_vector(argument: str, value: Any, remedy: str, *, least: int = 1) -> Array:
+    """`value` as a vector [k] with k at least `least`."""
+    expected = f"a vector of at least {least} numbers"
+    array = as_array(argument, value, expected, remedy)
+    if array.ndim != 1 or array.size < least:
+        fail(argument, f"an array of shape {list(array.shape)}", expected, remedy)
+    return array
+
+
+def as_covariance(argument: str, value: Any, dim: int) -> Array:
+    """`value` as a symmetric positive definite matrix [dim, dim]."""
+    remedy = "Pass a covariance matrix; its diagonal holds variances, not standard deviations."
+    array = as_shape(argument, value, (dim, dim), remedy)
+    check_definite(argument, value, remedy)
+    return array

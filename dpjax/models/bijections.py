@@ -1,0 +1,95 @@
+"""Smooth one-to-one maps between parameters on their natural scale and unconstrained arrays."""
+
+from collections.abc import Callable, Mapping
+from math import isqrt, log
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Parameters
+from dpjax.models.linear_algebra import factorize, product
+
+__all__ = ["COVARIANCE", "POSITIVE", "SIMPLEX", "Bijection", "scales"]
+
+
+class Bijection(NamedTuple):
+    """A map of one parameter to an unconstrained array, and back.
+
+    log_jacobian
+        ``unconstrained -> []``: log |det| of ``constrain``, with respect to the coordinates of the parameter
+        that its density refers to.
+    """
+
+    unconstrain: Callable[[Array], Array]
+    constrain: Callable[[Array], Array]
+    log_jacobian: Callable[[Array], Array]
+
+
+def scales(bijections: Mapping[str, Bijection]) -> dict[str, Any]:
+    """A model's fields ``unconstrain``, ``constrain`` and ``log_jacobian``; the identity for every name not given."""
+    if not bijections:
+        return {}
+
+    def unconstrain(parameters: Parameters) -> Parameters:
+        return parameters | {name: bijections[name].unconstrain(parameters[name]) for name in bijections}
+
+    def constrain(unconstrained: Parameters) -> Parameters:
+        return unconstrained | {name: bijections[name].constrain(unconstrained[name]) for name in bijections}
+
+    def log_jacobian(unconstrained: Parameters) -> Array:
+        return sum((bijections[name].log_jacobian(unconstrained[name]) for name in bijections), jnp.zeros((), float))
+
+    return {"unconstrain": unconstrain, "constrain": constrain, "log_jacobian": log_jacobian}
+
+
+def simplex_to_real(probabilities: Array) -> Array:
+    """Log-ratios [..., c - 1] of the first c - 1 probabilities to the last."""
+    logs = jnp.log(probabilities)
+    return logs[..., :-1] - logs[..., -1:]
+
+
+def complete(ratios: Array) -> Array:
+    """The log-ratios [..., c] with that of the last probability to itself."""
+    return jnp.concatenate([ratios, jnp.zeros_like(ratios[..., :1])], axis=-1)
+
+
+def real_to_simplex(ratios: Array) -> Array:
+    """The inverse of `simplex_to_real`: probabilities [..., c]."""
+    return jax.nn.softmax(complete(ratios), axis=-1)
+
+
+def simplex_log_jacobian(ratios: Array) -> Array:
+    """The determinant for the first c - 1 probabilities is the product of all c."""
+    return jnp.sum(jax.nn.log_softmax(complete(ratios), axis=-1))
+
+
+def covariance_to_real(covariance: Array) -> Array:
+    """The Cholesky factor of a matrix [p, p] as a vector: p log-diagonals, then the rows below the diagonal."""
+    factor = factorize(covariance)
+    below = jnp.tril_indices(len(factor), -1)
+    return jnp.concatenate([jnp.log(jnp.diagonal(factor)), factor[below]])
+
+
+def real_to_covariance(vector: Array) -> Array:
+    """The inverse of `covariance_to_real`."""
+    dim = matrix_size(vector)
+    below = jnp.tril_indices(dim, -1)
+    factor = jnp.diag(jnp.exp(vector[:dim])).at[below].set(vector[dim:])
+    return product(factor, factor.T)
+
+
+def covariance_log_jacobian(vector: Array) -> Array:
+    """The determinant for the lower triangle of L Lᵀ is 2^p Π L_ii^(p + 1 - i), i from 0, for log L_ii."""
+    dim = matrix_size(vector)
+    return dim * log(2) + jnp.sum(jnp.arange(dim + 1, 1, -1, dtype=float) * vector[:dim])
+
+
+def matrix_size(vector: Array) -> int:
+    """The p of a vector of p (p + 1) / 2 entries."""
+    return (isqrt(8 * vector.size + 1) - 1) // 2
+
+
+POSITIVE = Bijection(jnp.log, jnp.exp, jnp.sum)
+SIMPLEX = Bijection(simplex_to_real, real_to_simplex, simplex_log_jacobian)
+COVARIANCE = Bijection(covariance_to_real, real_to_covariance, covariance_log_jacobian)

@@ -1,0 +1,100 @@
+"""Categorical records, such as the cells of a contingency table, with a Dirichlet prior."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import xlogy
+from jax.typing import ArrayLike
+
+from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.models.arguments import as_vector
+from dpjax.models.bijections import SIMPLEX, scales
+from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, uniforms_within
+from dpjax.models.simplex import dirichlet_log_density, draw_dirichlet
+from dpjax.validation import check_count, check_positive, fail
+
+__all__ = ["categorical"]
+
+
+def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) -> Model:
+    """Records ``{"cell": [] int}`` with P(cell = j) = probabilities[j].
+
+    Parameters
+    ----------
+    concentration : [c]
+        The Dirichlet prior of ``probabilities`` [c].
+    shape
+        For a table of two or more variables, its numbers of levels; cells are counted in C order, the last
+        variable fastest. The model then also reports ``odds_ratio`` and ``log_odds_ratio``: for levels i and
+        i + 1 of the first variable and j and j + 1 of the second, at each level of all others. Their shape is
+        ``[r - 1, s - 1, ...]``, or ``[...]`` where both variables have two levels: [] for a 2×2 table.
+
+    Notes
+    -----
+    The update is an exact Dirichlet draw. The non-centred form keeps one uniform number for each record.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a concentration is not positive, there are fewer than two, or the shape does not hold c cells.
+    """
+    alpha = as_vector("concentration", concentration, "Pass one positive number for each cell.", least=2)
+    check_positive("concentration", concentration)
+    num_cells = alpha.size
+
+    def summarize(records: Records) -> Array:
+        return count_cells(records["cell"], num_cells)
+
+    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
+        del parameters
+        return {"probabilities": draw_dirichlet(key, alpha + summarize(records))}
+
+    return Model(
+        sample_prior=lambda key: {"probabilities": draw_dirichlet(key, alpha)},
+        log_prior=lambda parameters: dirichlet_log_density(alpha, parameters["probabilities"]),
+        sample_records=lambda key, parameters, n: records_at(parameters, jax.random.uniform(key, (n,), float)),
+        log_density=lambda parameters, records: jnp.log(parameters["probabilities"])[records["cell"]],
+        update=update,
+        noncentred=NonCentred(noise_of, records_at),
+        **scales({"probabilities": SIMPLEX}),
+        summarize=summarize,
+        log_likelihood=lambda parameters, counts: jnp.sum(xlogy(counts, parameters["probabilities"])),
+        support=lambda: {"cell": jnp.arange(num_cells)},
+        derived=None if shape is None else odds_ratios(check_table(shape, num_cells)),
+    )
+
+
+def records_at(parameters: Parameters, noise: Array) -> Records:
+    """The cells that hold these uniforms [n]."""
+    return {"cell": cells_at(noise, cell_edges(parameters["probabilities"]))}
+
+
+def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
+    """Uniforms [n] drawn within the records' cells."""
+    edges, cell = bounded(cell_edges(parameters["probabilities"])), records["cell"]
+    return uniforms_within(key, edges[cell], edges[cell + 1])
+
+
+def check_table(shape: Sequence[int], num_cells: int) -> tuple[int, ...]:
+    """The table's shape, or an error if it does not hold the cells."""
+    expected = f"two or more numbers of levels with product {num_cells}"
+    if isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence):
+        fail("shape", repr(shape), expected, "Pass a tuple such as (2, 3).", error=TypeError)
+    levels = tuple(check_count("shape", level, "A variable has at least two levels.", least=2) for level in shape)
+    if len(levels) < 2 or prod(levels) != num_cells:
+        fail("shape", levels, expected, "Pass one concentration for each cell of the table.")
+    return levels
+
+
+def odds_ratios(shape: tuple[int, ...]) -> Callable[[Parameters], Parameters]:
+    """The local odds ratios of the first two variables of a table, given all others."""
+
+    def derived(parameters: Parameters) -> Parameters:
+        table = jnp.log(parameters["probabilities"]).reshape(shape)
+        ratios = jnp.diff(jnp.diff(table, axis=0), axis=1)
+        ratios = ratios[0, 0] if shape[:2] == (2, 2) else ratios
+        return {"odds_ratio": jnp.exp(ratios), "log_odds_ratio": ratios}
+
+    return derived

@@ -1,0 +1,162 @@
+"""Checks that the functions of a model fit each other, by their shapes alone."""
+
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any, NoReturn
+
+import jax
+
+from dpjax.base import Model, Records
+from dpjax.validation import fail
+
+__all__ = ["check_model"]
+
+SIZES = (3, 5)  # with two sizes, a shape that fits n by chance is found
+
+
+def check_model(model: Model) -> None:
+    """Raise unless every function of a model returns the shapes that its contract promises.
+
+    Nothing is drawn or compiled: the functions are traced with `jax.eval_shape`. An error raised inside one
+    of them is passed on with a note that names it.
+
+    Raises
+    ------
+    TypeError
+        If a function does not return a dict where it should.
+    ValueError
+        If a shape is wrong, or one of two functions that belong together is missing.
+    """
+    for one, other in (("unconstrain", "constrain"), ("summarize", "log_likelihood")):
+        if (getattr(model, one) is None) != (getattr(model, other) is None):
+            given, missing = (one, other) if getattr(model, other) is None else (other, one)
+            fail(f"Model.{missing}", "None", f"a function, because {given} is given", "Give both or neither.")
+    key = jax.eval_shape(jax.random.key, 0)
+    parameters = trace(model, "sample_prior", key)
+    check_dict("sample_prior", parameters, "parameters")
+    check_scalar("log_prior", trace(model, "log_prior", parameters))
+    for n in SIZES:
+        check_records(model, key, parameters, n)
+    check_scales(model, parameters)
+    check_field(model, parameters)
+
+
+def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
+    """Check all functions that return or take n records."""
+    records = trace(model, "sample_records", key, parameters, n=n)
+    check_dict("sample_records", records, "records")
+    for name, field in records.items():
+        check_leading("sample_records", name, field, n)
+    density = trace(model, "log_density", parameters, records)
+    if shape_of(density) != (n,):
+        remedy = "Return one value for each record; sum over the axes of a record, never over the records."
+        mismatch("log_density", f"shape {show(density)} for {n} records", f"shape [{n}]", remedy)
+    if model.update is not None:
+        check_same("update", trace(model, "update", key, parameters, records), parameters, "the parameters")
+    if model.noncentred is not None:
+        noise = trace(model, "noncentred.noise", key, parameters, records)
+        check_same("noncentred.records", trace(model, "noncentred.records", parameters, noise), records, "the records")
+    if model.summarize is not None:
+        summary = trace(model, "summarize", records)
+        check_scalar("log_likelihood", trace(model, "log_likelihood", parameters, summary))
+    if model.support is not None:
+        check_support(trace(model, "support"), records)
+
+
+def check_support(support: Any, records: Records) -> None:
+    """Check that the possible records have the fields of the records."""
+    check_dict("support", support, "records")
+    sizes = {shape_of(leaf)[:1] for leaf in jax.tree.leaves(support)}
+    if len(sizes) != 1 or () in sizes:
+        mismatch("support", show(support), "fields with one leading axis [c]", "List every possible record once.")
+    check_same("support", jax.tree.map(one_record, support), jax.tree.map(one_record, records), "one record")
+
+
+def check_scales(model: Model, parameters: Any) -> None:
+    """Check that the maps to the unconstrained scale and back keep names and shapes."""
+    if model.unconstrain is None:
+        return
+    unconstrained = trace(model, "unconstrain", parameters)
+    check_dict("unconstrain", unconstrained, "unconstrained arrays")
+    if set(unconstrained) != set(parameters):
+        remedy = "Keep every name, also of parameters that need no map."
+        mismatch("unconstrain", f"names {sorted(unconstrained)}", f"names {sorted(parameters)}", remedy)
+    check_same("constrain", trace(model, "constrain", unconstrained), parameters, "the parameters")
+    if model.log_jacobian is not None:
+        check_scalar("log_jacobian", trace(model, "log_jacobian", unconstrained))
+
+
+def check_field(model: Model, parameters: Any) -> None:
+    """Check the functions that describe the records' law or the parameters further."""
+    if model.normal_field is not None:
+        moments = trace(model, "normal_field", parameters)
+        if not isinstance(moments, tuple) or [shape_of(moment) for moment in moments] != [(), ()]:
+            mismatch(
+                "normal_field", show(moments), "(mean [], standard deviation [])", "Return a tuple of two numbers."
+            )
+    if model.derived is not None:
+        check_dict("derived", trace(model, "derived", parameters), "derived quantities")
+
+
+def trace(model: Model, name: str, *values: Any, **static: Any) -> Any:
+    """What a function of the model returns for values of these shapes."""
+    function: Callable[..., Any] = attrgetter(name)(model)
+    try:
+        return jax.eval_shape(partial(function, **static), *values)
+    except Exception as error:
+        error.add_note(f"Raised by Model.{name} while dpjax checked the shapes that it returns.")
+        raise
+
+
+def mismatch(name: str, given: str, expected: str, remedy: str) -> NoReturn:
+    """Raise for what a function of the model returned."""
+    fail(f"Model.{name}", given, expected, remedy)
+
+
+def check_dict(name: str, value: Any, what: str) -> None:
+    """Raise unless a function returned a dict."""
+    if not isinstance(value, dict):
+        expected, remedy = f"a dict of {what}", "Return a dict of named arrays."
+        fail(f"Model.{name}", type(value).__name__, expected, remedy, error=TypeError)
+
+
+def check_scalar(name: str, value: Any) -> None:
+    """Raise unless a function returned a single number."""
+    if shape_of(value) != ():
+        mismatch(name, show(value), "a single number, shape []", "Sum the log-density over all entries.")
+
+
+def check_leading(name: str, field: str, value: Any, n: int) -> None:
+    """Raise unless every array of a field has the leading axis n."""
+    for leaf in jax.tree.leaves(value):
+        if leaf.shape[:1] != (n,):
+            expected = f"a leading axis of {n}, one entry for each record"
+            mismatch(name, f"field {field!r} of shape {list(leaf.shape)}", expected, "Draw n records.")
+
+
+def check_same(name: str, value: Any, wanted: Any, what: str) -> None:
+    """Raise unless two trees have the same structure, shapes and dtypes."""
+    if signature(value) != signature(wanted):
+        mismatch(name, show(value), f"the names, shapes and dtypes of {what}, {show(wanted)}", "Return the same.")
+
+
+def one_record(field: Any) -> Any:
+    """The shape of a field without its leading axis."""
+    return jax.ShapeDtypeStruct(field.shape[1:], field.dtype)
+
+
+def signature(value: Any) -> tuple[Any, ...]:
+    """The structure of a tree and the shapes and dtypes of its arrays."""
+    leaves, structure = jax.tree.flatten(value)
+    return structure, [(leaf.shape, leaf.dtype) for leaf in leaves]
+
+
+def shape_of(value: Any) -> Any:
+    """The shape of an array; of anything else, a shape that nothing has."""
+    return getattr(value, "shape", None)
+
+
+def show(value: Any) -> str:
+    """A tree of shapes as text."""
+    return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", value))

@@ -1,0 +1,78 @@
+"""Dirichlet compositions with Gamma priors of their shapes."""
+
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.models.arguments import as_array
+from dpjax.models.bijections import POSITIVE, scales
+from dpjax.models.priors import GammaPrior
+from dpjax.models.simplex import dirichlet_log_density, dirichlet_log_normaliser, draw_dirichlet
+from dpjax.validation import check_count, fail
+
+__all__ = ["dirichlet"]
+
+
+def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
+    """Records ``{"share": [dim]}`` of positive shares that sum to 1, of density ∝ Π share^(shape - 1).
+
+    Parameters
+    ----------
+    shape_prior
+        The independent priors of the entries of ``shape`` [dim]; a single one stands for all.
+    dim
+        The number of shares, at least 2.
+
+    Notes
+    -----
+    There is no exact update of the shapes: a kernel on the log scale moves them, through ``summarize`` and
+    ``log_likelihood``. Densities are with respect to the first dim - 1 shares.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the prior is of another type or its size is not 1 or dim, or dim is not a whole number above 1.
+    """
+    dim = check_count("dim", dim, "A composition has at least two shares.", least=2)
+    check_prior(shape_prior, dim)
+
+    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
+        shares = draw_dirichlet(key, jnp.broadcast_to(parameters["shape"], (n, dim)))
+        return {"share": jnp.maximum(shares, jnp.finfo(shares.dtype).tiny)}
+
+    return Model(
+        sample_prior=lambda key: {"shape": shape_prior.sample(key, (dim,))},
+        log_prior=lambda parameters: shape_prior.log_density(parameters["shape"]),
+        sample_records=sample_records,
+        log_density=log_density,
+        **scales({"shape": POSITIVE}),
+        summarize=summarize,
+        log_likelihood=log_likelihood,
+    )
+
+
+def check_prior(prior: GammaPrior, dim: int) -> None:
+    """Raise unless the prior fits the shapes of `dim` shares."""
+    if not isinstance(prior, GammaPrior):
+        fail("shape_prior", type(prior).__name__, "a GammaPrior", "Pass GammaPrior(shape, rate).", error=TypeError)
+    for name, value in (("shape", prior.shape), ("rate", prior.rate)):
+        given = as_array(f"shape_prior.{name}", value, "numbers", "Pass numbers.").shape
+        if given not in ((), (dim,)):
+            expected = f"shape [] or [{dim}]"
+            fail(f"shape_prior.{name}", f"shape {list(given)}", expected, "Pass one number, or one for each share.")
+
+
+def log_density(parameters: Parameters, records: Records) -> Array:
+    """The log-density of each composition [n]."""
+    return dirichlet_log_density(parameters["shape"], records["share"])
+
+
+def summarize(records: Records) -> Records:
+    """The number of compositions and the sums of the logarithms of their shares [dim]."""
+    shares = records["share"]
+    return {"count": jnp.asarray(len(shares), float), "log": jnp.sum(jnp.log(shares), axis=0)}
+
+
+def log_likelihood(parameters: Parameters, summary: Records) -> Array:
+    """The log-density of all compositions."""
+    shape = parameters["shape"]
+    return summary["count"] * dirichlet_log_normaliser(shape) + jnp.sum((shape - 1) * summary["log"])

@@ -1,0 +1,142 @@
+"""Naive-Bayes records: a class, and features that are independent given the class."""
+
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import xlogy
+from jax.typing import ArrayLike
+
+from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.models.arguments import as_array, as_vector
+from dpjax.models.bijections import SIMPLEX, scales
+from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, uniforms_within
+from dpjax.models.simplex import dirichlet_log_density, draw_dirichlet
+from dpjax.validation import check_positive, fail
+
+__all__ = ["naive_bayes"]
+
+LARGEST_SUPPORT = 4096  # beyond this many possible records, listing them is no help
+
+
+def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike) -> Model:
+    """Records ``{"class": [] int, "features": [K] int}`` with independent features given the class.
+
+    P(class = i) = class_probabilities[i], P(features[k] = j | class = i) = feature_probabilities[k, i, j].
+
+    Parameters
+    ----------
+    class_concentration : [I]
+        The Dirichlet prior of ``class_probabilities`` [I].
+    feature_concentration : [K, I, J]
+        The independent Dirichlet priors of the rows of ``feature_probabilities`` [K, I, J].
+
+    Notes
+    -----
+    The update is an exact Dirichlet draw. The non-centred form keeps 1 + K uniform numbers for each record.
+    The support is listed where there are at most 4096 possible records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes disagree, a concentration is not positive, or there are fewer than two classes or levels.
+    """
+    classes, features = check_concentrations(class_concentration, feature_concentration)
+    num_features, num_classes, num_levels = features.shape
+
+    def log_prior(parameters: Parameters) -> Array:
+        rows = dirichlet_log_density(features, parameters["feature_probabilities"])
+        return dirichlet_log_density(classes, parameters["class_probabilities"]) + jnp.sum(rows)
+
+    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
+        return records_at(parameters, jax.random.uniform(key, (1 + num_features, n), float))
+
+    def summarize(records: Records) -> Records:
+        index = records["class"][:, None] * num_levels + records["features"]
+        index = index + num_classes * num_levels * jnp.arange(num_features)[None]
+        counts = count_cells(index, features.size).reshape(features.shape)
+        return {"class": count_cells(records["class"], num_classes), "features": counts}
+
+    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
+        del parameters
+        counts = summarize(records)
+        return draw_probabilities(key, classes + counts["class"], features + counts["features"])
+
+    return Model(
+        sample_prior=lambda key: draw_probabilities(key, classes, features),
+        log_prior=log_prior,
+        sample_records=sample_records,
+        log_density=log_density,
+        update=update,
+        noncentred=NonCentred(noise_of, records_at),
+        **scales({"class_probabilities": SIMPLEX, "feature_probabilities": SIMPLEX}),
+        summarize=summarize,
+        log_likelihood=log_likelihood,
+        support=list_records(num_classes, num_features, num_levels),
+    )
+
+
+def check_concentrations(class_concentration: Any, feature_concentration: Any) -> tuple[Array, Array]:
+    """The concentrations [I] and [K, I, J] as arrays."""
+    classes = as_vector("class_concentration", class_concentration, "Pass one positive number a class.", least=2)
+    check_positive("class_concentration", class_concentration)
+    expected = f"a positive array [K, {classes.size}, J] with at least two levels J"
+    remedy = "Order the axes feature, class, level; give features of fewer levels a model of their own."
+    features = as_array("feature_concentration", feature_concentration, expected, remedy)
+    check_positive("feature_concentration", feature_concentration)
+    if features.ndim != 3 or features.shape[1] != classes.size or features.shape[2] < 2 or not features.shape[0]:
+        fail("feature_concentration", f"an array of shape {list(features.shape)}", expected, remedy)
+    return classes, features
+
+
+def draw_probabilities(key: Key, classes: Array, features: Array) -> Parameters:
+    """Dirichlet draws for the classes [I] and for each feature and class [K, I, J]."""
+    key_classes, key_features = jax.random.split(key)
+    return {
+        "class_probabilities": draw_dirichlet(key_classes, classes),
+        "feature_probabilities": draw_dirichlet(key_features, features),
+    }
+
+
+def records_at(parameters: Parameters, noise: Array) -> Records:
+    """The classes and features that hold these uniforms [1 + K, n]."""
+    classes = cells_at(noise[0], cell_edges(parameters["class_probabilities"]))
+    edges = cell_edges(parameters["feature_probabilities"])[:, classes]
+    features = jnp.sum(noise[1:, :, None] >= edges, axis=-1, dtype=int)
+    return {"class": classes, "features": features.T}
+
+
+def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
+    """Uniforms [1 + K, n] drawn within the cells of the records' fields."""
+    classes, features = records["class"], records["features"].T
+    edges = bounded(cell_edges(parameters["class_probabilities"]))
+    tables = bounded(cell_edges(parameters["feature_probabilities"]))
+    which = jnp.arange(len(features))[:, None]
+    lower = jnp.concatenate([edges[classes][None], tables[which, classes[None], features]])
+    upper = jnp.concatenate([edges[classes + 1][None], tables[which, classes[None], features + 1]])
+    return uniforms_within(key, lower, upper)
+
+
+def log_density(parameters: Parameters, records: Records) -> Array:
+    """The log-probability of each record [n]."""
+    classes, features = records["class"], records["features"]
+    which = jnp.arange(features.shape[1])[None]
+    rows = jnp.log(parameters["feature_probabilities"])[which, classes[:, None], features]
+    return jnp.log(parameters["class_probabilities"])[classes] + jnp.sum(rows, axis=1)
+
+
+def log_likelihood(parameters: Parameters, counts: Records) -> Array:
+    """The log-probability of all records."""
+    classes = xlogy(counts["class"], parameters["class_probabilities"])
+    return jnp.sum(classes) + jnp.sum(xlogy(counts["features"], parameters["feature_probabilities"]))
+
+
+def list_records(num_classes: int, num_features: int, num_levels: int) -> Any:
+    """The function that lists every possible record, or None where they are too many."""
+    sizes = (num_classes, *(num_levels,) * num_features)
+    if prod(sizes) > LARGEST_SUPPORT:
+        return None
+    cells = np.indices(sizes).reshape(len(sizes), -1)
+    return lambda: {"class": jnp.asarray(cells[0], int), "features": jnp.asarray(cells[1:].T, int)}

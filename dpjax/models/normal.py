@@ -1,0 +1,97 @@
+"""Normal records with unknown mean, and known or unknown variance."""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+from jax.typing import ArrayLike
+
+from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.models.arguments import as_scalar
+from dpjax.models.bijections import scales
+from dpjax.models.linear_algebra import log_two_pi
+from dpjax.models.positive import positive
+from dpjax.models.priors import InverseGammaPrior, NormalPrior
+from dpjax.validation import fail
+
+__all__ = ["normal"]
+
+
+def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> Model:
+    """Records ``{"y": []}`` with y ~ N(mean, variance).
+
+    Parameters
+    ----------
+    mean_prior
+        The law of ``mean`` [].
+    variance
+        The known variance, or the prior of ``variance`` [].
+
+    Notes
+    -----
+    With a known variance the update is an exact draw of the mean. Otherwise it draws the mean given the
+    variance and then the variance given the mean, which leaves their joint law invariant.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a prior is of another type, or a number is not finite, not positive or not a single one.
+    """
+    prior_mean, prior_scale = check_mean_prior(mean_prior)
+    spread = positive("variance", variance, InverseGammaPrior, "variance")
+
+    def field(parameters: Parameters) -> tuple[Array, Array]:
+        return parameters["mean"], jnp.sqrt(spread.value(parameters))
+
+    def sample_prior(key: Key) -> Parameters:
+        key_mean, key_variance = jax.random.split(key)
+        return {"mean": mean_prior.sample(key_mean), **spread.sample_prior(key_variance)}
+
+    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
+        key_mean, key_variance = jax.random.split(key)
+        value, variance = records["y"], spread.value(parameters)
+        precision = prior_scale**-2 + value.size / variance
+        linear = prior_mean / prior_scale**2 + jnp.sum(value) / variance
+        mean = linear / precision + jax.random.normal(key_mean, (), float) / jnp.sqrt(precision)
+        return {"mean": mean, **spread.update(key_variance, value - mean)}
+
+    def records_at(parameters: Parameters, noise: Array) -> Records:
+        mean, scale = field(parameters)
+        return {"y": mean + scale * noise}
+
+    def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
+        del key
+        mean, scale = field(parameters)
+        return (records["y"] - mean) / scale
+
+    def log_likelihood(parameters: Parameters, summary: Records) -> Array:
+        variance = spread.value(parameters)
+        squares = summary["squares"] + summary["count"] * (summary["mean"] - parameters["mean"]) ** 2
+        return -(summary["count"] * (log_two_pi + jnp.log(variance)) + squares / variance) / 2
+
+    return Model(
+        sample_prior=sample_prior,
+        log_prior=lambda parameters: mean_prior.log_density(parameters["mean"]) + spread.log_prior(parameters),
+        sample_records=lambda key, parameters, n: records_at(parameters, jax.random.normal(key, (n,), float)),
+        log_density=lambda parameters, records: norm.logpdf(records["y"], *field(parameters)),
+        update=update,
+        noncentred=NonCentred(noise_of, records_at),
+        **scales(spread.bijections),
+        summarize=summarize,
+        log_likelihood=log_likelihood,
+        normal_field=field,
+    )
+
+
+def check_mean_prior(prior: NormalPrior) -> tuple[Array, Array]:
+    """The mean and scale of a prior of one number."""
+    if not isinstance(prior, NormalPrior):
+        fail("mean_prior", type(prior).__name__, "a NormalPrior", "Pass NormalPrior(mean, scale).", error=TypeError)
+    remedy = "The mean of one field takes one number."
+    return as_scalar("mean_prior.mean", prior.mean, remedy), as_scalar("mean_prior.scale", prior.scale, remedy)
+
+
+def summarize(records: Records) -> Records:
+    """The number of records, their mean and their squares about it."""
+    value = records["y"]
+    mean = jnp.mean(value)
+    return {"count": jnp.asarray(value.size, float), "mean": mean, "squares": jnp.sum((value - mean) ** 2)}

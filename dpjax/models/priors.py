@@ -1,0 +1,138 @@
+"""Priors of single numbers or of independent entries of an array, with their conjugate updates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+from jax.scipy.stats import norm
+from jax.typing import ArrayLike
+
+from dpjax.base import Array, Key
+from dpjax.models.arguments import check_finite
+from dpjax.models.gamma import draw_log_gamma
+from dpjax.validation import check_positive
+
+__all__ = ["GammaPrior", "InverseGammaPrior", "NormalPrior"]
+
+
+def as_float(value: Any) -> Array:
+    """A parameter of a prior in the default float dtype."""
+    return jnp.asarray(value, float)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class NormalPrior:
+    """Independent Normal laws N(mean, scale²).
+
+    Parameters
+    ----------
+    mean : [] or [k]
+        The mean of each entry.
+    scale : [] or [k]
+        The standard deviation of each entry.
+
+    Raises
+    ------
+    ValueError
+        If a mean is not finite or a scale is not finite and positive.
+    """
+
+    mean: ArrayLike
+    scale: ArrayLike
+
+    def __post_init__(self) -> None:
+        check_finite("mean", self.mean)
+        check_positive("scale", self.scale, "Pass standard deviations, not variances or precisions.")
+
+    def log_density(self, value: Array) -> Array:
+        """The log-density [] of all entries together."""
+        mean, scale = (jnp.broadcast_to(as_float(part), value.shape) for part in (self.mean, self.scale))
+        return jnp.sum(norm.logpdf(value, mean, scale))
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Array:
+        """A draw of this shape."""
+        return as_float(self.mean) + as_float(self.scale) * jax.random.normal(key, shape, float)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GammaPrior:
+    """Independent Gamma laws of density ∝ v^(shape - 1) exp(-rate v).
+
+    Parameters
+    ----------
+    shape : [] or [k]
+        The shape; the mean is shape / rate.
+    rate : [] or [k]
+        The rate (inverse scale).
+
+    Raises
+    ------
+    ValueError
+        If a shape or rate is not finite and positive.
+    """
+
+    shape: ArrayLike
+    rate: ArrayLike
+
+    def __post_init__(self) -> None:
+        check_positive("shape", self.shape)
+        check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
+
+    def log_density(self, value: Array) -> Array:
+        """The log-density [] of all entries together."""
+        shape, rate = (jnp.broadcast_to(as_float(part), value.shape) for part in (self.shape, self.rate))
+        return jnp.sum(shape * jnp.log(rate) - gammaln(shape) + (shape - 1) * jnp.log(value) - rate * value)
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Array:
+        """A draw of this shape."""
+        log_gamma = draw_log_gamma(key, jnp.broadcast_to(as_float(self.shape), shape))
+        return jnp.exp(log_gamma) / as_float(self.rate)
+
+    def posterior(self, waits: Array) -> "GammaPrior":
+        """The law of the rate of Exponential values [n]: Gamma(shape + n, rate + Σ values)."""
+        return GammaPrior(as_float(self.shape) + waits.size, as_float(self.rate) + jnp.sum(waits))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class InverseGammaPrior:
+    """The inverse Gamma law of density ∝ v^(-shape - 1) exp(-scale / v).
+
+    Parameters
+    ----------
+    shape : []
+        The shape; the mean is scale / (shape - 1) where shape > 1.
+    scale : []
+        The scale, in the units of the variance.
+
+    Raises
+    ------
+    ValueError
+        If a shape or scale is not finite and positive.
+    """
+
+    shape: ArrayLike
+    scale: ArrayLike
+
+    def __post_init__(self) -> None:
+        check_positive("shape", self.shape)
+        check_positive("scale", self.scale)
+
+    def log_density(self, value: Array) -> Array:
+        """The log-density [] of a variance []."""
+        shape, scale = as_float(self.shape), as_float(self.scale)
+        return shape * jnp.log(scale) - gammaln(shape) - (shape + 1) * jnp.log(value) - scale / value
+
+    def sample(self, key: Key) -> Array:
+        """A draw []."""
+        return as_float(self.scale) * jnp.exp(-draw_log_gamma(key, as_float(self.shape)))
+
+    def posterior(self, residuals: Array) -> "InverseGammaPrior":
+        """The law of the variance of Normal residuals [n]: shape + n/2, scale + Σ residuals² / 2."""
+        return InverseGammaPrior(
+            as_float(self.shape) + residuals.size / 2, as_float(self.scale) + jnp.sum(residuals**2) / 2
+        )

@@ -1,0 +1,96 @@
+"""The coordinates in which parameter kernels move: unconstrained, flat and whitened.
+
+A parameter dict is mapped to unconstrained arrays, ravelled to a vector [k], and whitened by a location and a factor
+that warm-up fits to the posterior. Every kernel then sees a target of about unit scale.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.numerics import never_nan
+
+SPREAD = 1.5
+"""How much wider than the draws the whitening is made. The reference of the elliptical moves should cover the tails of
+the target: on private regressions (ε = 1 and 10) 1.5 gave the most effective draws, 1.0 a fifth of them."""
+
+
+class Tuning(NamedTuple):
+    """The whitening of the unconstrained vector: ``vector = location + factor @ whitened``.
+
+    location
+        The centre [k].
+    factor
+        A lower-triangular factor [k, k] of the covariance.
+    """
+
+    location: Array
+    factor: Array
+
+    def colour(self, whitened: Array) -> Array:
+        """The unconstrained vector [k] at a whitened one [k]."""
+        return self.location + self.factor @ whitened
+
+    def whiten(self, vector: Array) -> Array:
+        """The whitened vector [k] at an unconstrained one [k]."""
+        return jax.scipy.linalg.solve_triangular(self.factor, vector - self.location, lower=True)
+
+
+def to_vector(model: Model, parameters: Parameters) -> tuple[Array, Callable[[Array], Parameters]]:
+    """The unconstrained vector [k] of the parameters, and the map from such a vector to an unconstrained dict."""
+    return ravel_pytree(parameters if model.unconstrain is None else model.unconstrain(parameters))
+
+
+def constrain(model: Model, unconstrained: Parameters) -> Parameters:
+    """The parameters on their natural scale."""
+    return unconstrained if model.constrain is None else model.constrain(unconstrained)
+
+
+def log_jacobian(model: Model, unconstrained: Parameters) -> Array:
+    """The log absolute determinant [] of ``model.constrain``."""
+    if model.constrain is None:
+        return jnp.zeros(())
+    if model.log_jacobian is not None:
+        return model.log_jacobian(unconstrained)
+    # An elementwise map has a diagonal Jacobian: one forward derivative along the vector of ones holds all of it.
+    _, slopes = jax.jvp(model.constrain, (unconstrained,), (jax.tree.map(jnp.ones_like, unconstrained),))
+    return sum((jnp.sum(jnp.log(jnp.abs(slope))) for slope in jax.tree.leaves(slopes)), start=jnp.zeros(()))
+
+
+def build_log_density(
+    model: Model, tuning: Tuning, unravel: Callable[[Array], Parameters], log_likelihood: Callable[[Parameters], Array]
+) -> Callable[[Array], Array]:
+    """The log-density [] of whitened vectors under the prior times a likelihood of the natural parameters."""
+
+    def log_density(whitened: Array) -> Array:
+        unconstrained = unravel(tuning.colour(whitened))
+        parameters = constrain(model, unconstrained)
+        log_prior = model.log_prior(parameters) + log_jacobian(model, unconstrained)
+        return never_nan(log_prior + log_likelihood(parameters))
+
+    return log_density
+
+
+def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
+    """The whitening fitted to draws from the prior."""
+    parameters = jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))
+    return fit_tuning(model, parameters)
+
+
+def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
+    """The whitening by the mean and covariance of parameter draws with one leading axis [draws, ...].
+
+    The covariance is shrunk a little towards its diagonal, so that few or constant draws still give a factor.
+    """
+    vectors = jax.vmap(lambda draw: to_vector(model, draw)[0])(parameters)
+    count, size = vectors.shape
+    centred = vectors - jnp.mean(vectors, axis=0, keepdims=True)
+    covariance = centred.T @ centred / count
+    weight = count / (count + 5.0 * size)
+    diagonal = jnp.diag(jnp.diag(covariance) + 1e-6)
+    factor = jnp.linalg.cholesky(weight * covariance + (1 - weight) * diagonal)
+    return Tuning(jnp.mean(vectors, axis=0), SPREAD * factor)

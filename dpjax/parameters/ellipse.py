@@ -1,0 +1,49 @@
+"""The elliptical slice move (Murray, Adams and MacKay 2010), as a proposal of BlackJAX's slice kernel.
+
+BlackJAX's own elliptical sampler has no bound on its shrinking, so a likelihood that is flat to the last bit can hold
+it for ever; its slice kernel has the bound, and its proposals are open.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from blackjax.mcmc import slice as blackjax_slice
+
+from dpjax.base import Array, Key
+
+SliceInfo = blackjax_slice.SliceInfo
+
+
+def elliptical_step(rng_key: Key, whitened: Array, log_density: Callable[[Array], Array]) -> tuple[Array, SliceInfo]:
+    """One elliptical slice move of a whitened vector [k]; it leaves ``exp(log_density)`` invariant.
+
+    The ellipse is that of a standard normal reference, whose density is divided out of the target
+    (Nishihara, Murray and Adams 2014), so the target need not have a Gaussian prior.
+    """
+
+    def log_ratio(vector: Array) -> Array:
+        return log_density(vector) + 0.5 * jnp.sum(vector * vector)
+
+    state = blackjax_slice.init(whitened, log_ratio)
+    kernel = blackjax_slice.build_kernel(interval=whole_turn)
+    state, info = kernel(rng_key, state, log_ratio, ellipse, 2 * jnp.pi)
+    return state.position, info
+
+
+def ellipse(rng_key: Key, position: Array, log_density: Callable[[Array], Array]) -> Callable:
+    """The candidates at each angle on the ellipse through the position and a standard normal draw."""
+    momentum = jax.random.normal(rng_key, position.shape)
+
+    def candidate(angle: Array) -> tuple[blackjax_slice.SliceState, bool]:
+        turned = position * jnp.cos(angle) + momentum * jnp.sin(angle)
+        return blackjax_slice.SliceState(turned, log_density(turned)), True
+
+    return candidate
+
+
+def whole_turn(rng_key: Key, in_slice: Callable, width: float, max_expansions: int) -> tuple:
+    """The bracket of one whole turn, placed at random around the angle 0."""
+    del in_slice, max_expansions  # the ellipse is closed: there is nothing to step out to
+    left = -width * jax.random.uniform(rng_key)
+    return left, left + width, jnp.array(0), lambda angle: jnp.array(True)

@@ -1,0 +1,191 @@
+"""Draws from a posterior and what can be asked of them."""
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax import diagnostics
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.gibbs import GibbsState
+from dpjax.parameters import Tuning
+from dpjax.release import LocalRelease, Release
+from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.validation import check_count, check_key, fail
+
+BATCH_BYTES = 2**26
+MAX_R_HAT = 1.01
+MIN_ESS = 400
+
+
+class Prediction(NamedTuple):
+    """Releases that the posterior predicts, and the one that was made.
+
+    values
+        Released values of new records [draw, d], or [draw, n, ...] for a local release.
+    released
+        The value of the release [d], or [n, ...].
+    """
+
+    values: np.ndarray
+    released: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from p(parameters | release).
+
+    Parameters
+    ----------
+    draws
+        Arrays [chain, draw, ...] by name: the parameters, and the model's derived quantities.
+    info
+        Reports: ``"acceptance_rate"`` and ``"num_nonfinite"`` of the imputation [chain, draw], averaged and summed over
+        the steps between draws; ``"acceptance_rate_per_record"`` [chain, n], offers accepted per sweep of sampling;
+        reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``.
+    collected
+        What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
+    interrupted
+        Whether the run stopped before its last draw.
+    model, release
+        What the draws were made from.
+    final_states
+        The states of the chains after the last draw, leaves [chain, ...].
+    tuning
+        The adapted tuning, for `dpjax.gibbs`.
+    """
+
+    draws: dict[str, np.ndarray]
+    info: dict[str, np.ndarray]
+    collected: Any
+    interrupted: bool
+    model: Model
+    release: Release | LocalRelease
+    final_states: GibbsState
+    tuning: Tuning
+
+    def summary(self) -> Summary:
+        """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
+
+        Warns
+        -----
+        UserWarning
+            If some R-hat is above 1.01 or some effective sample size below 400: the figures are then not to be trusted.
+
+        Notes
+        -----
+        Good values do not prove convergence: chains may all have missed the same region.
+        """
+        table = tabulate({name: summarize(draws) for name, draws in self.draws.items()})
+        warn_of_poor_mixing(table)
+        return table
+
+    def to_arviz(self) -> Any:
+        """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
+
+        Raises
+        ------
+        ImportError
+            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.adapters.arviz import to_arviz
+
+        return to_arviz(self)
+
+    def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
+        """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
+
+        Where the released value is far out among the predicted ones, the model or the mechanism does not fit.
+
+        Parameters
+        ----------
+        num_draws
+            How many draws to use, evenly spaced among those of all chains; by default all.
+        """
+        check_key("key", key)
+        parameters = self.thinned(num_draws)
+        values = predict_values(self.model, batch_size(self.model, self.release), key, self.release, parameters)
+        released = self.release.values if isinstance(self.release, LocalRelease) else self.release.value
+        return Prediction(np.asarray(values), np.asarray(released))
+
+    def thinned(self, num_draws: int | None) -> Parameters:
+        """Parameters [draw, ...] of evenly spaced draws of all chains."""
+        names = self.final_states.parameters
+        merged = {name: self.draws[name].reshape(-1, *self.draws[name].shape[2:]) for name in names}
+        available = prod(next(iter(self.draws.values())).shape[:2])
+        wanted = available if num_draws is None else check_count("num_draws", num_draws)
+        if wanted > available:
+            fail("num_draws", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
+        chosen = np.linspace(0, available - 1, wanted).round().astype(int)
+        return {name: leaf[chosen] for name, leaf in merged.items()}
+
+
+def summarize(draws: np.ndarray) -> dict[str, np.ndarray]:
+    """The figures of one parameter's draws [chain, draw, ...], each [...]."""
+    draws = np.asarray(draws, float)
+    quantiles = np.quantile(draws, QUANTILES, axis=(0, 1))
+    return {
+        "mean": np.mean(draws, axis=(0, 1)),
+        "sd": np.std(draws, axis=(0, 1), ddof=1),
+        **{quantile_name(level): quantile for level, quantile in zip(QUANTILES, quantiles, strict=True)},
+        "mcse_mean": diagnostics.mcse_mean(draws),
+        "mcse_sd": diagnostics.mcse_sd(draws),
+        "ess_bulk": diagnostics.ess_bulk(draws),
+        "ess_tail": diagnostics.ess_tail(draws),
+        "r_hat": diagnostics.split_r_hat(draws),
+    }
+
+
+def warn_of_poor_mixing(table: Summary) -> None:
+    """Warn of parameters whose chains disagree, or know too little."""
+    columns = table.columns
+    size = np.fmin(columns["ess_bulk"], columns["ess_tail"])
+    # Constant draws have no R-hat; draws that are not finite have no size either.
+    broken = np.isnan(columns["ess_bulk"])
+    complaints = {
+        f"R-hat above {MAX_R_HAT}": columns["r_hat"] > MAX_R_HAT,
+        f"an effective sample size below {MIN_ESS}": size < MIN_ESS,
+        "draws that are not finite": broken,
+    }
+    found = [f"{text}: {name_some(table.rows, bad)}" for text, bad in complaints.items() if np.any(bad)]
+    if found:
+        remedy = "Draw more (num_samples, num_warmup), thin more, or try interweave=True or another imputation."
+        warnings.warn("; ".join(found) + f". {remedy}", stacklevel=3)
+
+
+def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:
+    """The names of the chosen rows, the first six of them."""
+    names = [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def batch_size(model: Model, release: Release | LocalRelease) -> int:
+    """How many sets of n records, with their statistics, fit the memory for one batch."""
+
+    def one_record(key: Key) -> Any:
+        records = model.sample_records(key, model.sample_prior(key), 1)
+        return records if isinstance(release, LocalRelease) else (records, jax.vmap(release.statistic)(records))
+
+    leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.random.key(0)))
+    record_bytes = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
+    return max(1, BATCH_BYTES // (release.n * max(record_bytes, 1)))
+
+
+@partial(jax.jit, static_argnames=("model", "batch"))
+def predict_values(
+    model: Model, batch: int, key: Key, release: Release | LocalRelease, parameters: Parameters
+) -> Array:
+    """Released values [draw, ...] of new records, for parameters [draw, ...]; draw k uses ``fold_in(key, k)``."""
+
+    def predict(index: Array, parameters: Parameters) -> Array:
+        record_key, release_key = jax.random.split(jax.random.fold_in(key, index))
+        again = release.sample(release_key, model.sample_records(record_key, parameters, release.n))
+        return again.values if isinstance(again, LocalRelease) else again.value
+
+    count = jax.tree.leaves(parameters)[0].shape[0]
+    return jax.lax.map(lambda draw: predict(*draw), (jnp.arange(count), parameters), batch_size=min(batch, count))

@@ -1,0 +1,17 @@
+"""What was released, and the law of it given the records."""
+
+from dpjax.release.checks import PrecisionWarning
+from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from
+from dpjax.release.local import LocalRelease
+from dpjax.release.reading import from_json
+from dpjax.release.summed import Release
+
+__all__ = [
+    "CONVENTIONS",
+    "Convention",
+    "LocalRelease",
+    "PrecisionWarning",
+    "Release",
+    "from_json",
+    "mechanism_from",
+]

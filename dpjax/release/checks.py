@@ -1,0 +1,173 @@
+"""What is refused when a release is built, and where single precision is not enough."""
+
+import warnings
+from collections.abc import Hashable
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Mechanism
+from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, RandomizedResponse
+from dpjax.release.tree import is_opaque
+from dpjax.validation import check_array, fail, is_traced
+
+LARGEST_COUNT = 2**24
+"""Single precision holds every whole number up to here."""
+
+COARSEST_SUM = 2.0**-19
+"""The ratio of noise scale to value below which a sum's rounding, a few units of 2^-24, reaches 1/16 of the noise."""
+
+
+class PrecisionWarning(UserWarning):
+    """Single precision is too coarse for the numbers of a release."""
+
+
+def as_vector(argument: str, value: Any, remedy: str) -> Array:
+    """The released value [d] in the default float dtype; one number becomes [1]."""
+    _check_numbers(argument, value, remedy)
+    vector = jnp.atleast_1d(jnp.asarray(value, jnp.result_type(float)))
+    if vector.ndim != 1:
+        fail(argument, f"shape {list(vector.shape)}", "a vector [d]", remedy)
+    return vector
+
+
+def as_local_values(values: Any, channel: Any) -> Array:
+    """One released value per record, [n] or [n, k]: integers for a categorical channel, else floats."""
+    remedy = "Pass one released value per record."
+    _check_numbers("values", values, remedy)
+    array = jnp.asarray(values)
+    if array.ndim not in (1, 2):
+        fail("values", f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
+    if isinstance(channel, RandomizedResponse):
+        _check_codes(array, channel.num_categories)
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and not _adds_noise(channel)
+    return array.astype(jnp.result_type(int if whole else float))
+
+
+def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
+    """Raise unless the mechanism has a log-density and a sampler, and parameters that fit values of this shape."""
+    remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density and sample."
+    if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
+        fail(argument, _name(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
+    if is_opaque(mechanism) and not isinstance(mechanism, Hashable):
+        remedy = "Register it with jax.tree_util.register_dataclass, or make it hashable (frozen=True)."
+        fail(argument, _name(mechanism), "a pytree or a hashable object", remedy, error=TypeError)
+    if _adds_noise(mechanism) and not is_opaque(mechanism):
+        _check_parameter_shapes(argument, mechanism, shape)
+
+
+def check_summed(mechanism: Any, value: Array) -> None:
+    """Raise unless the mechanism releases one value [d] given a statistic [d]."""
+    if isinstance(mechanism, RandomizedResponse):
+        remedy = "Randomized response releases one value per record: use LocalRelease(values, channel)."
+        fail("mechanism", "RandomizedResponse", "a mechanism for one summed value", remedy, error=TypeError)
+    shapes = _evaluated_shapes(mechanism, value)
+    if shapes != ((), value.shape):
+        given = f"log_density of shape {list(shapes[0])} and sample of shape {list(shapes[1])}"
+        fail("mechanism", given, f"shapes [] and {list(value.shape)}", "Sum the log-density over coordinates.")
+
+
+def check_whole(argument: str, value: Array, mechanism: Any) -> None:
+    """Raise unless values of a discrete mechanism are whole numbers, of any sign."""
+    if isinstance(_innermost(mechanism), (DiscreteLaplace, DiscreteGaussian)):
+        expected = "whole numbers, which may be negative"
+        remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
+        check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
+
+
+def check_statistic(statistic: Any, value: Array) -> None:
+    """Raise unless the statistic is a hashable function whose dimension, where known, is that of the value."""
+    remedy = "Pass one of dpjax.statistics or a function record -> [d]."
+    if isinstance(statistic, type) or not callable(statistic):
+        fail("statistic", _name(statistic), "a function of one record", remedy, error=TypeError)
+    if not isinstance(statistic, Hashable):
+        remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
+        fail("statistic", _name(statistic), "a hashable function of one record", remedy, error=TypeError)
+    dimension = getattr(statistic, "dimension", None)
+    if dimension is not None and (dimension,) != value.shape:
+        remedy = f"The statistic has {dimension} coordinates: pass all of them, in its order."
+        fail("value", f"shape {list(value.shape)}", f"shape [{dimension}]", remedy)
+
+
+def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
+    """Warn, at the user's call, where single precision cannot follow single records or the noise."""
+    if value.dtype != jnp.float32 or is_traced(value):
+        return
+    largest = float(np.max(np.abs(value)))
+    scale = getattr(_innermost(mechanism), "scale", None) if _adds_noise(mechanism) else None
+    problem = None
+    if max(largest, n) > LARGEST_COUNT:
+        problem = f"counts up to {max(largest, n):.3g}, beyond the 2^24 whole numbers of float32"
+    elif scale is not None and not is_traced(scale) and np.min(scale) < COARSEST_SUM * largest:
+        problem = f"noise of scale {np.min(scale):.3g} on values up to {largest:.3g}, which float32 rounds too coarsely"
+    if problem:
+        text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
+        warnings.warn(text, PrecisionWarning, stacklevel=4)
+
+
+def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> NoReturn:
+    """Raise for a user's statistic that cannot take a record of these fields."""
+    described = ", ".join(f"{name}: {field.dtype}{list(field.shape)}" for name, field in sorted(fields.items()))
+    problem = f"no field {error}" if isinstance(error, KeyError) else summarize_error(error)
+    remedy = f"One record has {described}."
+    fail("statistic", f"{_name(statistic)}, which found {problem}", "a function of one record of the model", remedy)
+
+
+def summarize_error(error: Exception) -> str:
+    """The type and first line of an error."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+def _check_numbers(argument: str, value: Any, remedy: str) -> None:
+    if is_traced(value):
+        return
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        fail(argument, repr(value), "numbers in one regular array", "Give every row the same length.", error=TypeError)
+    check_array(argument, array, lambda array: array.size > 0, "at least one finite number", remedy)
+
+
+def _check_codes(values: Array, num_categories: Any) -> None:
+    remedy = "Code the released categories 0, ..., k - 1 as integers."
+    if not jnp.issubdtype(values.dtype, jnp.integer):
+        fail("values", f"an array of {values.dtype}", "integers", remedy, error=TypeError)
+    inside = f"integers from 0 to {num_categories - 1}"
+    check_array("values", values, lambda array: (array >= 0) & (array < num_categories), inside, remedy)
+
+
+def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
+    for path, leaf in jax.tree_util.tree_leaves_with_path(mechanism):
+        if jnp.shape(leaf) not in ((), shape):
+            name = f"{argument}{jax.tree_util.keystr(path)}"
+            expected = f"shape [] or {list(shape)}" if shape else "shape []"
+            fail(name, f"shape {list(jnp.shape(leaf))}", expected, "Give one number, or one for each coordinate.")
+
+
+def _evaluated_shapes(mechanism: Any, value: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    like = jax.ShapeDtypeStruct(value.shape, value.dtype)
+    key = jax.eval_shape(jax.random.key, 0)
+    try:
+        density = jax.eval_shape(lambda given: mechanism.log_density(given, given), like)
+        sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, like)
+    except (TypeError, ValueError, IndexError) as error:
+        given = f"{_name(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
+        fail("mechanism", given, "a mechanism for such values", "Check the shapes of its parameters.")
+    return jnp.shape(density), jnp.shape(sample)
+
+
+def _adds_noise(mechanism: Any) -> bool:
+    return hasattr(_innermost(mechanism), "log_noise")
+
+
+def _innermost(mechanism: Any) -> Any:
+    """The mechanism inside its wrappers, such as Censored."""
+    while hasattr(mechanism, "mechanism"):
+        mechanism = mechanism.mechanism
+    return mechanism
+
+
+def _name(value: Any) -> str:
+    return getattr(value, "__name__", type(value).__name__)

@@ -1,0 +1,96 @@
+"""Mechanisms from the numbers that tools and reports publish in place of our `scale`."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Privacy,
+    laplace_scale,
+    zcdp_scale,
+)
+from dpjax.validation import check_array, check_positive, fail
+
+
+class Convention(NamedTuple):
+    """How one way of publishing the noise turns into a mechanism.
+
+    mechanism
+        The mechanism's class.
+    scale
+        ``published -> scale``, or ``(published, sensitivity) -> scale`` where the noise was calibrated.
+    calibrated
+        Whether the sensitivity is needed.
+    """
+
+    mechanism: Callable[..., Any]
+    scale: Callable[..., Any]
+    calibrated: bool = False
+
+
+CONVENTIONS = {
+    "laplace_scale": Convention(Laplace, lambda scale: scale),
+    "laplace_standard_deviation": Convention(Laplace, lambda deviation: deviation / np.sqrt(2)),
+    "laplace_variance": Convention(Laplace, lambda variance: np.sqrt(variance / 2)),
+    "laplace_epsilon": Convention(Laplace, laplace_scale, calibrated=True),
+    "gaussian_standard_deviation": Convention(Gaussian, lambda deviation: deviation),
+    "gaussian_variance": Convention(Gaussian, np.sqrt),
+    "gaussian_rho": Convention(Gaussian, zcdp_scale, calibrated=True),
+    "discrete_laplace_scale": Convention(DiscreteLaplace, lambda scale: scale),
+    "discrete_laplace_variance": Convention(DiscreteLaplace, lambda variance: 0.5 / np.arcsinh((2 * variance) ** -0.5)),
+    "discrete_laplace_epsilon": Convention(DiscreteLaplace, laplace_scale, calibrated=True),
+    "geometric_alpha": Convention(DiscreteLaplace, lambda alpha: -1 / np.log(alpha)),
+    "discrete_gaussian_scale": Convention(DiscreteGaussian, lambda scale: scale),
+    "discrete_gaussian_squared_scale": Convention(DiscreteGaussian, np.sqrt),
+    "discrete_gaussian_rho": Convention(DiscreteGaussian, zcdp_scale, calibrated=True),
+}
+
+
+def mechanism_from(
+    convention: str, published: Any, *, sensitivity: float | None = None, privacy: Privacy | None = None
+) -> Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian:
+    """The mechanism whose noise was published as some other number than our scale.
+
+    Parameters
+    ----------
+    convention
+        One of `CONVENTIONS`:
+
+        * ``"laplace_scale"`` (b), ``"laplace_standard_deviation"`` (√2 b), ``"laplace_variance"`` (2 b²),
+          ``"laplace_epsilon"`` (Δ₁ / b);
+        * ``"gaussian_standard_deviation"`` (σ), ``"gaussian_variance"`` (σ²), ``"gaussian_rho"`` (Δ₂² / 2σ²);
+        * ``"discrete_laplace_scale"`` (b), ``"discrete_laplace_variance"``, ``"discrete_laplace_epsilon"`` (Δ₁ / b),
+          ``"geometric_alpha"`` (the ratio e^(−1/b));
+        * ``"discrete_gaussian_scale"`` (σ), ``"discrete_gaussian_squared_scale"`` (σ², which agencies call the
+          variance), ``"discrete_gaussian_rho"`` (Δ₂² / 2σ²).
+    published : [] or [d]
+        The published number, in squared units of the value for variances; [] for ε and ρ.
+    sensitivity
+        The sensitivity Δ to which the noise was calibrated, in the norm above; only for ε and ρ.
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    ValueError
+        If the convention is unknown, the number is not positive, or a sensitivity is missing or not used.
+    """
+    if convention not in CONVENTIONS:
+        fail("convention", repr(convention), f"one of {sorted(CONVENTIONS)}", "Name how the noise was published.")
+    chosen = CONVENTIONS[convention]
+    if chosen.calibrated != (sensitivity is not None):
+        expected = "the sensitivity" if chosen.calibrated else f"none, for {convention!r}"
+        fail("sensitivity", sensitivity, expected, "It is needed for epsilon and rho only.")
+    check_positive("published", published, "Pass the published number.")
+    if convention == "geometric_alpha":
+        check_array("published", published, lambda alpha: alpha < 1, "a ratio between 0 and 1", "Pass α = e^(−1/b).")
+    if chosen.calibrated:
+        return chosen.mechanism(chosen.scale(published, sensitivity), privacy=privacy)
+    scale = chosen.scale(np.asarray(published, float))
+    return chosen.mechanism(float(scale) if np.ndim(scale) == 0 else jnp.asarray(scale), privacy=privacy)

@@ -1,0 +1,140 @@
+"""A release of one value per record, each seen through the same channel."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Mechanism, Records
+from dpjax.release import schema
+from dpjax.release.checks import as_local_values, check_mechanism, check_whole, summarize_error
+from dpjax.release.tree import register_unchecked
+from dpjax.validation import fail
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRelease:
+    """One released value per record, independent of each other given the records.
+
+    Parameters
+    ----------
+    values : [n] or [n, k]
+        What was released, in the order of the records: integers for randomized response.
+    channel
+        The mechanism that was applied to each record's field.
+    field
+        The name of that record field.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the values are not finite, not of that shape or not possible for the channel.
+
+    Notes
+    -----
+    A pytree: values and channel are data, the field's name is static.
+    """
+
+    values: Array
+    channel: Mechanism
+    field: str = field(default="cell", metadata={"static": True})
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.field, str):
+            fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
+        values = as_local_values(self.values, self.channel)
+        check_mechanism("channel", self.channel, values.shape[1:])
+        check_whole("values", values, self.channel)
+        object.__setattr__(self, "values", values)
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return self.values.shape[0]
+
+    def log_density(self, records: Records) -> Array:
+        """The log-density [n] of each value given its record."""
+        return jax.vmap(self.channel.log_density)(self.values, self._truth(records))
+
+    def log_likelihood(self, records: Records) -> Array:
+        """The log-density [] of all values given the records."""
+        return jnp.sum(self.log_density(records))
+
+    def log_density_of_support(self, support: Records) -> Array:
+        """The log-density [n, c] of each value given each of c possible records."""
+        over_support = jax.vmap(self.channel.log_density, in_axes=(None, 0))
+        return jax.vmap(over_support, in_axes=(0, None))(self.values, self._truth(support))
+
+    def sample(self, key: Key, records: Records) -> "LocalRelease":
+        """A release of other records [n] through the same channel: only the values are new."""
+        truth = self._truth(records)
+        if len(truth) != self.n:
+            given = f"{len(truth)} records"
+            fail(f"records[{self.field!r}]", given, f"n = {self.n}", "Release as many records as before.")
+        return replace(self, values=jax.vmap(self.channel.sample)(jax.random.split(key, self.n), truth))
+
+    def check_records(self, records: Records) -> None:
+        """Raise unless such records have the field and it fits the channel.
+
+        Parameters
+        ----------
+        records
+            Arrays or `jax.ShapeDtypeStruct` of any leading axis [m].
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the field is missing, or has another shape or type than the channel takes.
+        """
+        truth = self._truth(records)
+        value = jax.ShapeDtypeStruct(self.values.shape[1:], self.values.dtype)
+        one = jax.ShapeDtypeStruct(truth.shape[1:], truth.dtype)
+        name, given = f"record[{self.field!r}]", f"{truth.dtype}{list(one.shape)}"
+        expected = f"what the channel takes, for released values {value.dtype}{list(value.shape)}"
+        try:
+            density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
+            sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
+        except (TypeError, ValueError, IndexError) as error:
+            fail(name, given, expected, f"The channel says: {summarize_error(error)}")
+        if (density.shape, sample.shape) != ((), value.shape):
+            fail(name, given, expected, f"The channel turns this field into values {list(sample.shape)}.")
+
+    def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
+        """The release as JSON text; `from_json` reads it back.
+
+        Parameters
+        ----------
+        units
+            The units of the values, in words.
+        metadata
+            Whatever else should be written, such as source or date; kept, but not read back.
+        """
+        content = {
+            "values": schema.encode_numbers("values", self.values, max_ndim=2),
+            "channel": schema.encode_mechanism(self.channel),
+            "field": self.field,
+        }
+        return schema.write("local-release", content, units, metadata)
+
+    @classmethod
+    def from_json(cls, text: str) -> "LocalRelease":
+        """The release written by `to_json`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the text is of another schema or version, or holds something unknown.
+        """
+        content = schema.read(text, "local-release")
+        values = schema.decode_numbers("values", content["values"])
+        return cls(values, schema.decode_mechanism(content["channel"]), content["field"])
+
+    def _truth(self, records: Records) -> Array:
+        if self.field not in records:
+            given = f"records with fields {sorted(records)}"
+            fail("field", given, f"a field {self.field!r}", "Pass field= as the model names it.")
+        return records[self.field]
+
+
+register_unchecked(LocalRelease, data=("values", "channel"), static=("field",))

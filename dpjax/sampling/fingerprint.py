@@ -1,0 +1,110 @@
+"""What identifies a run, so that its checkpoint is taken up by no other, in values that can be compared and shown."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, Model
+from dpjax.gibbs import Position, init_state
+from dpjax.release import LocalRelease, Release
+from dpjax.sampling.run import Run
+
+Plain = str | int | float | bool | None
+SIGNIFICANT_DIGITS = 5
+
+
+def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
+    """All that decides the draws of a run, under names that a user knows."""
+    exact = {"key": jax.random.key_data(key), "release": run.release, "initial": initial}
+    probed = probe(run.model, run.release)
+    steps = run.schedule[-1]
+    return {
+        "dpjax version": installed_version(),
+        "num_chains": int(run.chain_keys.shape[0]),
+        "num_warmup": steps.start,
+        "num_samples": steps.draws,
+        "thin": steps.thin,
+        "collect": describe(run.collect),
+        "key implementation": str(jax.random.key_impl(key)),
+        "release": f"{type(run.release).__name__} of n = {run.release.n}",
+        **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
+        **{name: digest(leaf) for root, tree in exact.items() for name, leaf in named_leaves(root, tree).items()},
+        **{name: digest(leaf, rounded=True) for name, leaf in named_leaves("model", probed).items()},
+    }
+
+
+@partial(jax.jit, static_argnames="model")
+def probe(model: Model, release: Release | LocalRelease) -> dict[str, Any]:
+    """Values of the model's functions and of the statistic at one fixed draw, in place of the functions themselves."""
+    prior_key, record_key = jax.random.split(jax.random.key(0))
+    parameters = model.sample_prior(prior_key)
+    state = init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
+    return {
+        "parameters": parameters,
+        "log_prior": model.log_prior(parameters),
+        "log_density": jnp.sum(model.log_density(parameters, state.latent.records)),
+        "statistic": state.latent.statistic,
+    }
+
+
+def digest(leaf: Array, *, rounded: bool = False) -> str:
+    """The type, shape and a short hash of an array; of its first digits, where the last may vary between machines."""
+    array = np.asarray(leaf)
+    content = array.tobytes()
+    if rounded:
+        content = " ".join(f"{value:.{SIGNIFICANT_DIGITS}g}" for value in array.ravel().tolist()).encode()
+    return f"{array.dtype}{list(array.shape)} {hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def named_leaves(root: str, tree: Any) -> dict[str, Any]:
+    """The leaves of a tree by their paths, such as ``release.mechanism.scale``."""
+    keys = [
+        (jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in jax.tree.leaves_with_path(tree)
+    ]
+    return {f"{root}.{key}" if key else root: leaf for key, leaf in keys}
+
+
+def plain_values(noun: Any) -> dict[str, Plain]:
+    """The plain values in nested dataclasses by their paths, such as ``imputation.attempts``."""
+    return dict(walk(noun))
+
+
+def walk(noun: Any, root: str = "") -> Iterator[tuple[str, Plain]]:
+    """The paths and values of `plain_values`; what is not plain is named."""
+    for field in fields(noun):
+        value, name = getattr(noun, field.name), root + field.name
+        yield name, value if isinstance(value, Plain) else describe(value)
+        if is_dataclass(value):
+            yield from walk(value, name + ".")
+
+
+def restore(noun: Any, values: dict[str, Plain], root: str = "") -> Any:
+    """The dataclass with its plain values replaced by those of `plain_values`."""
+    changes = {}
+    for field in fields(noun):
+        value, name = getattr(noun, field.name), root + field.name
+        if is_dataclass(value):
+            changes[field.name] = restore(value, values, name + ".")
+        elif isinstance(value, Plain):
+            changes[field.name] = values[name]
+    return replace(noun, **changes)
+
+
+def describe(function: Any) -> Plain:
+    """The name of a function, or of an object's type; None stays None."""
+    return None if function is None else getattr(function, "__qualname__", type(function).__name__)
+
+
+def installed_version() -> str:
+    """The version of dpjax."""
+    try:
+        return version("dpjax")
+    except PackageNotFoundError:  # run from a folder of sources
+        return "unknown"

@@ -1,0 +1,81 @@
+"""Checks of what `sample` is given, before anything is compiled."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from dpjax.base import Key, Model, Parameters
+from dpjax.validation import check_array, check_count, check_key, fail
+
+MAX_STEPS = 2**31
+
+
+def check_run(
+    key: Key, num_chains: int, num_warmup: int, num_samples: int, thin: int, collect: Any, progress: Any
+) -> None:
+    """Raise unless the key, the counts and the function are usable.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the argument, what was given, what was expected and the remedy.
+    """
+    check_key("key", key)
+    check_count("num_chains", num_chains)
+    check_count("num_warmup", num_warmup, "Pass a whole number; 0 for no warm-up.", least=0)
+    check_count("num_samples", num_samples)
+    check_count("thin", thin, "Pass 1 to keep every draw.")
+    if num_warmup + num_samples * thin >= MAX_STEPS:
+        given = f"{num_warmup} + {num_samples} * {thin} steps"
+        fail("num_samples", given, f"fewer than {MAX_STEPS} steps in all", "Draw or thin less.")
+    if collect is not None and not callable(collect):
+        remedy = "Pass a function of a GibbsState, such as lambda state: state.latent.records."
+        fail("collect", repr(collect), "a function or None", remedy, error=TypeError)
+    if not isinstance(progress, bool):
+        fail("progress", repr(progress), "True or False", "Pass False for no bar.", error=TypeError)
+
+
+def check_initial(model: Model, initial: Any, num_chains: int) -> Parameters | None:
+    """The initial parameters [chain, ...] in the types of the model's own; None stays None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If names, shapes or values do not fit the model.
+    """
+    if initial is None:
+        return None
+    expected = jax.eval_shape(model.sample_prior, jax.random.key(0))
+    remedy = "Pass a dict with one array [chain, ...] for each parameter, on its natural scale."
+    if not isinstance(initial, dict):
+        fail("initial", type(initial).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
+    if set(initial) != set(expected):
+        fail("initial", f"parameters {sorted(initial)}", f"parameters {sorted(expected)}", remedy)
+    for name, leaf in expected.items():
+        argument, shape = f"initial[{name!r}]", (num_chains, *leaf.shape)
+        check_array(argument, initial[name], lambda array: True, "finite numbers", remedy)
+        if np.shape(initial[name]) != shape:
+            fail(argument, f"shape {list(np.shape(initial[name]))}", f"shape {list(shape)}", remedy)
+    parameters = {name: jax.numpy.asarray(initial[name], leaf.dtype) for name, leaf in expected.items()}
+    check_prior(model, parameters)
+    return parameters
+
+
+def check_prior(model: Model, parameters: Parameters) -> None:
+    """Raise unless the prior has positive density at the parameters of every chain."""
+    impossible = ~np.isfinite(jax.vmap(model.log_prior)(parameters))
+    if np.any(impossible):
+        chains = np.flatnonzero(impossible).tolist()
+        remedy = "Start within the support of the prior."
+        fail("initial", f"parameters of zero prior density in chains {chains}", "positive prior density", remedy)
+
+
+def check_names(model: Model) -> None:
+    """Raise if a derived quantity has the name of a parameter."""
+    if model.derived is None:
+        return
+    parameters = jax.eval_shape(model.sample_prior, jax.random.key(0))
+    both = sorted(set(parameters) & set(jax.eval_shape(model.derived, parameters)))
+    if both:
+        fail("model.derived", f"names {both}, which are parameters", "names of their own", "Rename them.")

@@ -1,0 +1,155 @@
+"""A run, step by step: what is fixed, what moves, and one chunk of work."""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.gibbs import GibbsState, Plan, Position, adapt_plan, init_state
+from dpjax.parameters import Tuning, fit_tuning
+from dpjax.release import LocalRelease, Release
+from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
+from dpjax.sampling.schedule import Segment
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What stays as it is from the first step to the last.
+
+    plan
+        As the user wants it; what is tuned is in `Status`.
+    """
+
+    model: Model
+    release: Release | LocalRelease
+    plan: Plan
+    collect: Collect | None
+    schedule: tuple[Segment, ...]
+    chain_keys: Key
+    plan_key: Key
+
+    @cached_property
+    def state_shapes(self) -> GibbsState:
+        """The shapes [chain, ...] and types of the chains' states."""
+
+        def start(key: Key) -> GibbsState:
+            parameters = self.model.sample_prior(key)
+            records = self.model.sample_records(key, parameters, self.release.n)
+            return init_state(self.release, Position(parameters, records))
+
+        return jax.eval_shape(jax.vmap(start), self.chain_keys)
+
+    @cached_property
+    def capacity(self) -> int:
+        """How many draws a chunk can hold."""
+        return choose_capacity(self.model, self.collect, self.state_shapes)
+
+
+class Status(NamedTuple):
+    """How far a run has come; a checkpoint holds all of it.
+
+    segment, filled
+        The number of the current segment, and how many draws it has made.
+    plan, tuning
+        The kernel, as adapted so far.
+    chains
+        What the chains carry.
+    draws
+        Host arrays [chain, draw, ...] of the current segment; those beyond `filled` mean nothing.
+    """
+
+    segment: int
+    filled: int
+    plan: Plan
+    tuning: Tuning
+    chains: Chains
+    draws: Draw
+
+
+def open_run(run: Run, state: GibbsState, tuning: Tuning) -> Status:
+    """The status before the first step, with chains at the given starts."""
+    plan = adapt_plan(run.model, run.release, run.plan, state, run.plan_key)
+    return open_segment(run, 0, plan, tuning, state)
+
+
+def open_segment(run: Run, segment: int, plan: Plan, tuning: Tuning, state: GibbsState) -> Status:
+    """The status at the start of a segment, with empty arrays for its draws; tuning and state may be shapes."""
+    num_chains = run.chain_keys.shape[0]
+    accepted = np.zeros((num_chains, run.release.n), jnp.result_type(int))
+    status = Status(segment, 0, plan, tuning, Chains(state, accepted), draws=None)  # type: ignore[arg-type]
+    return status._replace(draws=allocate(run, status))
+
+
+def allocate(run: Run, status: Status) -> Draw:
+    """Host arrays [chain, draw, ...] for the draws of the current segment."""
+    draws = run.schedule[status.segment].draws
+    _, shapes = run_chunk.eval_shape(*static(run, status), **dynamic(run, status, 0))
+    return jax.tree.map(lambda leaf: np.zeros((leaf.shape[1], draws, *leaf.shape[2:]), leaf.dtype), shapes)
+
+
+def static(run: Run, status: Status) -> tuple[Model, Plan, Collect | None, int]:
+    """The arguments of the compiled program that decide what is compiled."""
+    return run.model, status.plan, run.collect, run.capacity
+
+
+def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
+    """The arguments of the compiled program that are ordinary values."""
+    segment = run.schedule[status.segment]
+    numbers = {"start": segment.start + status.filled * segment.thin, "length": length, "thin": segment.thin}
+    return {
+        "release": run.release,
+        "tuning": status.tuning,
+        "chain_keys": run.chain_keys,
+        "chains": status.chains,
+        **{name: np.int32(number) for name, number in numbers.items()},
+    }
+
+
+def is_done(run: Run, status: Status) -> bool:
+    """Whether all draws are made."""
+    return status.segment == len(run.schedule) - 1 and status.filled == run.schedule[-1].draws
+
+
+def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
+    """Make up to `length` draws within the current segment, and say how many; at its end, adapt and open the next.
+
+    The old status stays whole, so that an interruption leaves a consistent one.
+    """
+    segment = run.schedule[status.segment]
+    length = min(length, run.capacity, segment.draws - status.filled)
+    chains, buffers = run_chunk(*static(run, status), **dynamic(run, status, length))
+    store(status.draws, buffers, status.filled, length)
+    status = status._replace(chains=chains, filled=status.filled + length)
+    ended = status.filled == segment.draws and not is_done(run, status)
+    return (close_segment(run, status) if ended else status), length
+
+
+def store(draws: Draw, buffers: Draw, filled: int, length: int) -> None:
+    """Copy the first `length` entries of device buffers [draw, chain, ...] behind the draws already held."""
+    for held, buffer in zip(jax.tree.leaves(draws), jax.tree.leaves(buffers), strict=True):
+        held[:, filled : filled + length] = np.swapaxes(np.asarray(buffer)[:length], 0, 1)
+
+
+def close_segment(run: Run, status: Status) -> Status:
+    """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
+    tuning, plan, state = status.tuning, status.plan, status.chains.state
+    if run.schedule[status.segment].adapt:
+        tuning = adapt(run.model, status.draws.parameters)
+    if status.segment == 0:
+        # At the starts the plan was a guess; now the chains have come some way.
+        plan = adapt_plan(run.model, run.release, run.plan, state, run.plan_key)
+    return open_segment(run, status.segment + 1, plan, tuning, state)
+
+
+@partial(jax.jit, static_argnames="model")
+def adapt(model: Model, parameters: Parameters) -> Tuning:
+    """The tuning fitted to draws [chain, draw, ...] of all chains together."""
+
+    def merge(leaf: Array) -> Array:
+        return leaf.reshape(-1, *leaf.shape[2:])
+
+    return fit_tuning(model, jax.tree.map(merge, parameters))

@@ -1,0 +1,150 @@
+"""From a model and a release to draws from the posterior: the loop everyone uses."""
+
+import os
+import warnings
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.gibbs import make_plan
+from dpjax.parameters import Tuning, initial_tuning
+from dpjax.parameters.centred import ParameterKernel
+from dpjax.posterior import Posterior
+from dpjax.release import LocalRelease, Release
+from dpjax.sampling.checkpoint import Checkpoint
+from dpjax.sampling.chunks import Collect
+from dpjax.sampling.fingerprint import make_fingerprint
+from dpjax.sampling.inputs import check_initial, check_names, check_run
+from dpjax.sampling.loop import finish
+from dpjax.sampling.run import Run, Status, open_run
+from dpjax.sampling.schedule import make_schedule
+from dpjax.sampling.starts import find_starts
+
+
+class RunKeys(NamedTuple):
+    """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
+
+    starts: tuple[Key, Key]
+    tuning: Key
+    plan: Key
+    chains: Key
+
+
+@partial(jax.jit, static_argnames="num_chains")
+def split_key(key: Key, num_chains: int) -> RunKeys:
+    """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
+    search, climb, tuning, plan, chains = jax.random.split(key, 5)
+    return RunKeys((search, climb), tuning, plan, jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains)))
+
+
+def sample(
+    key: Key,
+    model: Model,
+    release: Release | LocalRelease,
+    *,
+    num_chains: int = 4,
+    num_warmup: int = 1_000,
+    num_samples: int = 1_000,
+    thin: int = 1,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: ParameterKernel | None = None,
+    collect: Collect | None = None,
+    initial: Parameters | None = None,
+    progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Posterior:
+    """Draw from p(parameters | release) by data augmentation, with the confidential records imputed and left out.
+
+    Parameters
+    ----------
+    key
+        One typed key; equal keys give equal draws, however the run is interrupted and continued.
+    model
+        What is believed about the records.
+    release
+        What was released.
+    num_chains
+        Chains, run side by side.
+    num_warmup
+        Steps of each chain that are thrown away. The kernel is adapted in windows whose bounds depend on this number
+        only, and is then left as it is.
+    num_samples, thin
+        Draws kept of each chain, `thin` steps apart.
+    imputation, interweave, parameter_kernel
+        The kernel; see `dpjax.gibbs`. Here ``soma(attempts="auto")`` is possible too.
+    collect
+        ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
+        Imputed records are not kept otherwise. A function defined once compiles once.
+    initial
+        Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior.
+    progress
+        Whether to show a bar; there is none where standard error is not a terminal.
+    checkpoint
+        A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
+        continues it, to the same draws.
+
+    Returns
+    -------
+    Posterior
+        With ``draws[name]`` of shape [chain, draw, ...].
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable (before compilation), no start of positive density is found, or the checkpoint is
+        that of another run.
+    KeyboardInterrupt
+        If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+
+    Notes
+    -----
+    Draws depend on the key, the arguments, and the hardware and versions that compute them, and not on the number of
+    devices. Nothing is claimed about convergence: see `Posterior.summary`.
+    """
+    check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
+    plan = make_plan(model, release, imputation, interweave, parameter_kernel)
+    check_names(model)
+    initial = check_initial(model, initial, num_chains)
+    keys = split_key(key, num_chains)
+    run = Run(model, release, plan, collect, make_schedule(num_warmup, num_samples, thin), keys.chains, keys.plan)
+    file = None if checkpoint is None else Checkpoint(checkpoint, make_fingerprint(key, run, initial))
+    tuning = first_tuning(model, keys.tuning)
+    status = None if file is None else file.load(run, tuning)
+    if status is None:
+        status = open_run(run, find_starts(keys.starts, model, release, num_chains, initial), tuning)
+    return report(run, finish(run, status, file, progress), file)
+
+
+@partial(jax.jit, static_argnames="model")
+def first_tuning(model: Model, key: Key) -> Tuning:
+    """The tuning fitted to the prior."""
+    return initial_tuning(key, model)
+
+
+def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
+    """The posterior of the draws made, with a warning if some are missing and an error if all are."""
+    segment, wanted = run.schedule[status.segment], run.schedule[-1].draws
+    sampling = status.segment == len(run.schedule) - 1
+    remedy = f"Call again with the same arguments to continue from {str(file.path)!r}." if file is not None else ""
+    if not sampling or status.filled == 0:
+        saved = remedy or "Nothing was drawn; pass `checkpoint` to continue interrupted runs."
+        raise KeyboardInterrupt(f"sample was interrupted in {segment.phase}, before the first draw. {saved}")
+    interrupted = status.filled < wanted
+    if interrupted:
+        warnings.warn(f"sample was interrupted after {status.filled} of {wanted} draws. {remedy}".strip(), stacklevel=3)
+    draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
+    per_record = jax.device_get(status.chains.accepted) / (status.filled * segment.thin)
+    return Posterior(
+        draws={**draws.parameters, **draws.derived},
+        info={**draws.info, "acceptance_rate_per_record": per_record},
+        collected=draws.collected,
+        interrupted=interrupted,
+        model=run.model,
+        release=run.release,
+        final_states=status.chains.state,
+        tuning=status.tuning,
+    )

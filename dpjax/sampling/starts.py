@@ -1,0 +1,206 @@
+"""Starts of the chains: over-dispersed, and of positive density under the release.
+
+Each chain takes one of several prior-predictive candidates, with probability proportional to the release's density to
+the power 1/4: nearer to the posterior than the prior, yet wider than the posterior. Where no candidate has positive
+density, single records are exchanged until their statistic comes close enough to the released value.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.gibbs import GibbsState, Position, init_state
+from dpjax.imputation.offers import keep_or_take
+from dpjax.release import LocalRelease, Release
+from dpjax.validation import fail
+
+MIN_TRIES = 20
+MAX_TRIES = 1_000
+MAX_SWEEPS = 20
+TEMPERATURE = 4.0
+NOISE_DRAWS = 64
+
+
+class Candidate(NamedTuple):
+    """A start and how good it is.
+
+    found
+        Whether the release and the prior have positive density there [].
+    score
+        Candidates of equal `found` are ranked by it [].
+    """
+
+    state: GibbsState
+    found: Array
+    score: Array
+
+
+def find_starts(
+    keys: tuple[Key, Key],
+    model: Model,
+    release: Release | LocalRelease,
+    num_chains: int,
+    initial: Parameters | None,
+) -> GibbsState:
+    """States [chain, ...] of positive density.
+
+    Parameters
+    ----------
+    keys
+        For the candidates, and for the exchanges should they be needed.
+    initial
+        Parameters [chain, ...] to start from; only the records are then searched for. None draws them from the prior.
+
+    Raises
+    ------
+    ValueError
+        If no start of positive density is found for some chain.
+    """
+    search_key, climb_key = keys
+    best = search(model, num_chains, search_key, release, initial)
+    if not np.all(best.found):
+        best = climb(model, climb_key, release, best)
+    if not np.all(best.found):
+        fail_to_start(release, np.asarray(best.found), initial)
+    return best.state
+
+
+def fail_to_start(release: Release | LocalRelease, found: np.ndarray, initial: Parameters | None) -> None:
+    """Raise the error of a search without success."""
+    chains = f"{np.sum(~found)} of {found.size} chains"
+    given = f"a {type(release).__name__} of zero density at every start tried for {chains}"
+    tries = (
+        f"positive density at one of {MAX_TRIES} starts, or within {MAX_SWEEPS} sweeps of exchanges from the nearest"
+    )
+    source = "the prior" if initial is None else "`initial`"
+    fail(
+        "release",
+        given,
+        tries,
+        f"Check that the model, with parameters from {source}, can give records near the released value, and that "
+        "the value, the mechanism's scale and the statistic are in the same units; or pass `initial` parameters.",
+    )
+
+
+@partial(jax.jit, static_argnames=("model", "num_chains"))
+def search(
+    model: Model, num_chains: int, key: Key, release: Release | LocalRelease, initial: Parameters | None
+) -> Candidate:
+    """The best of MIN_TRIES prior-predictive candidates of each chain, or of more while a chain has none."""
+    noise_key, candidate_key = jax.random.split(key)
+    scale = noise_scale(release, noise_key)
+
+    @jax.jit
+    def draw(number: Array) -> Candidate:
+        keys = jax.random.split(jax.random.fold_in(candidate_key, number), num_chains)
+        return jax.vmap(partial(draw_candidate, model, release, scale))(keys, initial)
+
+    def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
+        number, best = carry
+        return number + 1, jax.vmap(choose)(best, draw(number))
+
+    def wanted(carry: tuple[Array, Candidate]) -> Array:
+        number, best = carry
+        return (number < MIN_TRIES) | (~jnp.all(best.found) & (number < MAX_TRIES))
+
+    shapes = jax.eval_shape(draw, jnp.array(0))
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    nothing = nothing._replace(score=nothing.score - jnp.inf)
+    return jax.lax.while_loop(wanted, body, (jnp.array(0), nothing))[1]
+
+
+def draw_candidate(
+    model: Model, release: Release | LocalRelease, scale: Array, key: Key, initial: Parameters | None
+) -> Candidate:
+    """One candidate: parameters from the prior unless given, and records from the model."""
+    parameter_key, record_key, choice_key = jax.random.split(key, 3)
+    parameters = model.sample_prior(parameter_key) if initial is None else initial
+    state = init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
+    found = is_possible(model, state)
+    # The largest of log-weight plus Gumbel noise is a draw with probability proportional to weight.
+    score = state.latent.log_density / TEMPERATURE + jax.random.gumbel(choice_key)
+    worst = jnp.finfo(score.dtype).min
+    nearness = jnp.nan_to_num(-misfit(release, scale, state), nan=worst, neginf=worst)
+    return Candidate(state, found, jnp.where(found, score, nearness))
+
+
+def choose(best: Candidate, other: Candidate) -> Candidate:
+    """The better of two candidates."""
+    better = (other.found & ~best.found) | ((other.found == best.found) & (other.score > best.score))
+    return jax.tree.map(lambda new, old: jnp.where(better, new, old), other, best)
+
+
+def is_possible(model: Model, state: GibbsState) -> Array:
+    """Whether the parameters are finite and have positive prior density, and the release has positive density []."""
+    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(state.parameters)]
+    densities = [jnp.isfinite(model.log_prior(state.parameters)), jnp.isfinite(state.latent.log_density)]
+    return jnp.all(jnp.stack(finite + densities))
+
+
+def misfit(release: Release | LocalRelease, scale: Array, state: GibbsState) -> Array:
+    """How far the records are from positive density []: impossible records, or the distance in units of noise."""
+    if isinstance(release, LocalRelease):
+        return jnp.sum(~jnp.isfinite(release.log_density(state.latent.records))).astype(float)
+    return distance(release, scale, state.latent.statistic)
+
+
+def distance(release: Release, scale: Array, statistic: Array) -> Array:
+    """The sum [] of |value - statistic| in units of noise."""
+    return jnp.sum(jnp.abs(release.value - statistic) / scale)
+
+
+def noise_scale(release: Release | LocalRelease, key: Key) -> Array:
+    """The mean size [d] of the mechanism's noise around the value, by simulation: any mechanism can sample."""
+    if isinstance(release, LocalRelease):
+        return jnp.ones(())
+    keys = jax.random.split(key, NOISE_DRAWS)
+    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.value)
+    size = jnp.mean(jnp.abs(values - release.value[None]), axis=0)
+    return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
+
+
+@partial(jax.jit, static_argnames="model")
+def climb(model: Model, key: Key, release: Release | LocalRelease, best: Candidate) -> Candidate:
+    """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
+    noise_key, sweep_key = jax.random.split(key)
+    scale = noise_scale(release, noise_key)
+
+    def improve(key: Key, candidate: Candidate) -> Candidate:
+        parameters, records = candidate.state.parameters, candidate.state.latent.records
+        offers = model.sample_records(key, parameters, release.n)
+        moved = exchange(release, scale, candidate.state, offers) & ~candidate.found
+        state = init_state(release, Position(parameters, keep_or_take(moved, offers, records)))
+        return Candidate(state, is_possible(model, state), candidate.score)
+
+    def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
+        number, best = carry
+        keys = jax.random.split(jax.random.fold_in(sweep_key, number), best.found.shape[0])
+        return number + 1, jax.vmap(improve)(keys, best)
+
+    def wanted(carry: tuple[Array, Candidate]) -> Array:
+        return ~jnp.all(carry[1].found) & (carry[0] < MAX_SWEEPS)
+
+    return jax.lax.while_loop(wanted, body, (jnp.array(0), best))[1]
+
+
+def exchange(release: Release | LocalRelease, scale: Array, state: GibbsState, offers: Records) -> Array:
+    """Which records [n] to exchange for their offers.
+
+    For a local release, those that could not have given their value; else each in turn if that brings the statistic
+    nearer to the value, until the density is positive.
+    """
+    if isinstance(release, LocalRelease):
+        return ~jnp.isfinite(release.log_density(state.latent.records))
+    contribution = jax.vmap(release.statistic)
+    changes = contribution(offers) - contribution(state.latent.records)
+
+    def attempt(statistic: Array, change: Array) -> tuple[Array, Array]:
+        nearer = distance(release, scale, statistic + change) < distance(release, scale, statistic)
+        moved = nearer & ~jnp.isfinite(release.log_density(statistic))
+        return jnp.where(moved, statistic + change, statistic), moved
+
+    return jax.lax.scan(attempt, state.latent.statistic, changes)[1]

@@ -1,0 +1,108 @@
+"""What the shipped statistics share: sensitivities from the set of values a record can give, and checked fields."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Records
+from dpjax.mechanisms.privacy import Neighbours
+from dpjax.validation import check_array, check_count, fail
+
+Norm = Literal[1, 2]
+
+
+class RecordStatistic(ABC):
+    """A statistic ``record -> [d]`` that knows the set of values it can take.
+
+    Statistics are compared and hashed by value, so that equal ones find the same compiled program. Each has
+    `dimension`, the length d of its value, or None where it depends on the record.
+    """
+
+    @abstractmethod
+    def __call__(self, record: Records) -> Array:
+        """The contribution [d] of one record."""
+
+    @abstractmethod
+    def diameter(self, norm: Norm) -> float:
+        """The largest distance, in the L1 or L2 norm, between the contributions of two records."""
+
+    @abstractmethod
+    def radius(self, norm: Norm) -> float:
+        """The largest L1 or L2 norm of the contribution of one record."""
+
+    def sensitivity(self, norm: Norm, neighbours: Neighbours) -> float:
+        """How far the sum over records moves between neighbouring data sets.
+
+        Parameters
+        ----------
+        norm
+            1 (Laplace noise) or 2 (Gaussian noise).
+        neighbours
+            ``"replace-one"``: n is public and one record differs, which gives `diameter`.
+            ``"add-or-remove"``: one record more or less, which gives `radius`.
+
+        Raises
+        ------
+        ValueError
+            If the contributions are unbounded, or the norm or relation is unknown.
+        """
+        if norm not in (1, 2):
+            fail("norm", repr(norm), "1 or 2", "Pass 1 for Laplace and 2 for Gaussian noise.")
+        if neighbours not in ("replace-one", "add-or-remove"):
+            fail("neighbours", repr(neighbours), "'replace-one' or 'add-or-remove'", "State the relation.")
+        return self.diameter(norm) if neighbours == "replace-one" else self.radius(norm)
+
+
+def read_field(record: Records, name: str, shapes: Sequence[tuple[int, ...]] | None = None) -> Array:
+    """One record's field as floats, with its shape checked while the program is traced."""
+    value = _get_field(record, name)
+    if shapes is not None and jnp.shape(value) not in shapes:
+        expected = " or ".join(str(list(shape)) for shape in shapes)
+        fail(f"record[{name!r}]", f"shape {list(jnp.shape(value))}", f"shape {expected} in each record", _REMEDY)
+    return jnp.asarray(value, jnp.result_type(float))
+
+
+def read_categories(record: Records, name: str, shape: tuple[int, ...] = ()) -> Array:
+    """One record's field of categories counted from 0, as integers."""
+    value = _get_field(record, name)
+    if jnp.result_type(value).kind not in "biu":
+        given = f"{jnp.result_type(value)} values"
+        fail(f"record[{name!r}]", given, "integers 0, 1, ...", "Code the categories as integers.", error=TypeError)
+    if jnp.shape(value) != shape:
+        fail(f"record[{name!r}]", f"shape {list(jnp.shape(value))}", f"shape {list(shape)} in each record", _REMEDY)
+    return jnp.asarray(value, jnp.result_type(int))
+
+
+def check_interval(lower: tuple[float, ...], upper: tuple[float, ...]) -> None:
+    """Raise unless the bounds pair up and every lower one is below its upper one."""
+    if len(lower) != len(upper):
+        fail("upper", f"{len(upper)} bounds", f"{len(lower)}, as in lower", "Give one pair of bounds per coordinate.")
+    if any(low >= high for low, high in zip(lower, upper, strict=True)):
+        fail("upper", upper, f"numbers above lower = {lower}", "Swap the bounds or widen the interval.")
+
+
+def as_floats(argument: str, values: float | Sequence[float]) -> tuple[float, ...]:
+    """Finite numbers as a tuple, so that a statistic can be hashed; one number becomes a tuple of one."""
+    check_array(argument, values, lambda array: array.ndim <= 1 and array.size > 0, "finite numbers", "Pass numbers.")
+    try:
+        return tuple(np.atleast_1d(np.asarray(values, float)).tolist())
+    except (TypeError, ValueError):
+        fail(argument, repr(values), "finite numbers", "Pass a number or a sequence of numbers.", error=TypeError)
+
+
+def as_counts(argument: str, values: int | Sequence[int]) -> tuple[int, ...]:
+    """Whole numbers of at least 1 as a tuple; one number becomes a tuple of one."""
+    listed = np.atleast_1d(np.asarray(values)).tolist()
+    return tuple(check_count(argument, value) for value in listed)
+
+
+def _get_field(record: Records, name: str) -> Array:
+    if name not in record:
+        fail(f"record[{name!r}]", f"a record with fields {sorted(record)}", f"a field {name!r}", _REMEDY)
+    return record[name]
+
+
+_REMEDY = "Build the statistic for the fields of the model's records."

@@ -1,0 +1,101 @@
+"""Statistics made of others: rescaled and joined."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import hypot, isfinite
+from typing import Any
+
+import jax.numpy as jnp
+
+from dpjax.base import Array, Records, Statistic
+from dpjax.statistics.base import Norm, RecordStatistic
+from dpjax.validation import fail
+
+
+@dataclass(frozen=True)
+class Scaled(RecordStatistic):
+    """A statistic times a constant; see `scaled`."""
+
+    statistic: Statistic
+    factor: float
+
+    @property
+    def dimension(self) -> int | None:
+        """The dimension of the statistic, where it is known."""
+        return getattr(self.statistic, "dimension", None)
+
+    def __call__(self, record: Records) -> Array:
+        """The rescaled contribution [d] of one record."""
+        return self.statistic(record) * self.factor
+
+    def diameter(self, norm: Norm) -> float:
+        """The statistic's diameter times |factor|; exact where that is."""
+        return abs(self.factor) * _bounded(self.statistic).diameter(norm)
+
+    def radius(self, norm: Norm) -> float:
+        """The statistic's radius times |factor|; exact where that is."""
+        return abs(self.factor) * _bounded(self.statistic).radius(norm)
+
+
+@dataclass(frozen=True)
+class Stacked(RecordStatistic):
+    """Several statistics in one vector; see `stacked`."""
+
+    statistics: tuple[Statistic, ...]
+
+    @property
+    def dimension(self) -> int | None:
+        """The sum of the dimensions, where all are known."""
+        dimensions: list[Any] = [getattr(statistic, "dimension", None) for statistic in self.statistics]
+        return None if None in dimensions else sum(dimensions)
+
+    def __call__(self, record: Records) -> Array:
+        """The joined contributions [d] of one record."""
+        return jnp.concatenate([statistic(record) for statistic in self.statistics])
+
+    def diameter(self, norm: Norm) -> float:
+        """The sum (L1) or root sum of squares (L2) of the diameters: an upper bound, exact for separate fields."""
+        return _join(norm, self.statistics, lambda statistic: statistic.diameter(norm))
+
+    def radius(self, norm: Norm) -> float:
+        """The sum (L1) or root sum of squares (L2) of the radii: an upper bound, exact for separate fields."""
+        return _join(norm, self.statistics, lambda statistic: statistic.radius(norm))
+
+
+def scaled(statistic: Statistic, factor: float) -> Scaled:
+    """A statistic times a constant, such as 1 / n for means in place of sums.
+
+    Raises
+    ------
+    ValueError
+        If the factor is zero or not finite.
+    """
+    number = float(factor)
+    if not isfinite(number) or number == 0:
+        fail("factor", factor, "a finite number other than 0", "Pass the constant that multiplies the statistic.")
+    return Scaled(statistic, number)
+
+
+def stacked(*statistics: Statistic) -> Stacked:
+    """Several statistics of the same record, joined in the order given.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if not statistics:
+        fail("statistics", "none", "at least one statistic", "Pass the statistics to join.")
+    return Stacked(statistics)
+
+
+def _bounded(statistic: Statistic) -> RecordStatistic:
+    if not isinstance(statistic, RecordStatistic):
+        remedy = "Only dpjax.statistics know their sensitivity: derive that of a function by hand."
+        fail("statistic", repr(statistic), "a statistic with a known sensitivity", remedy, error=TypeError)
+    return statistic
+
+
+def _join(norm: Norm, statistics: tuple[Statistic, ...], length: Callable[[RecordStatistic], float]) -> float:
+    lengths = [length(_bounded(statistic)) for statistic in statistics]
+    return sum(lengths) if norm == 1 else hypot(*lengths)

@@ -1,0 +1,88 @@
+"""Sums of clamped logarithms of compositional records."""
+
+from dataclasses import dataclass
+from math import e, log, sqrt
+
+import jax.numpy as jnp
+
+from dpjax.base import Array, Records
+from dpjax.statistics.base import Norm, RecordStatistic, read_field
+from dpjax.validation import check_count, fail
+
+
+@dataclass(frozen=True)
+class LogComposition(RecordStatistic):
+    """The clamped log-shares of one record; see `log_composition`."""
+
+    field: str
+    lower: float
+    dimension: int | None
+
+    def __call__(self, record: Records) -> Array:
+        """log(clamp(share, lower, 1)) [d] of one record."""
+        share = read_field(record, self.field, None if self.dimension is None else [(self.dimension,)])
+        return jnp.log(jnp.clip(share, self.lower, 1.0))
+
+    def diameter(self, norm: Norm) -> float:
+        """The largest distance between the log-shares of two compositions.
+
+        Notes
+        -----
+        The best pair shares no coordinate: one composition lives on k coordinates and the other on d - k, and on
+        each side the distance is that of the shares from `lower`. Exact in L1, and in L2 where
+        (d - 1) e² lower <= 1; beyond that the concave envelope of the squared logarithm gives an upper bound.
+        """
+        sides = [_side(k, self.lower, norm) for k in range(self._size())]
+        return max(near + far for near, far in zip(sides[1:], sides[:0:-1], strict=True)) ** (1 / norm)
+
+    def radius(self, norm: Norm) -> float:
+        """The norm where all shares but one are `lower`; exact."""
+        size = self._size()
+        small, large = -log(self.lower), -log(max(1 - (size - 1) * self.lower, self.lower))
+        return (size - 1) * small + large if norm == 1 else sqrt((size - 1) * small**2 + large**2)
+
+    def _size(self) -> int:
+        if self.dimension is None:
+            fail("dimension", "None", "the number of shares", "Pass dimension= to log_composition.")
+        return self.dimension
+
+
+def log_composition(field: str, lower: float, *, dimension: int | None = None) -> LogComposition:
+    """The sum over records of log(clamp(share, lower, 1)), for records whose shares are positive and sum to 1.
+
+    Parameters
+    ----------
+    field
+        The record field [d].
+    lower
+        The least share that is told apart, between 0 and 1.
+    dimension
+        The number of shares d >= 2; needed for sensitivities only.
+
+    Raises
+    ------
+    ValueError
+        If `lower` is not between 0 and 1, or d is below 2.
+
+    References
+    ----------
+    Xiong and Ju, SOMA: a novel sampler for Bayesian inference from privatized data, Example 3. Its noise scale
+    rests on the simpler bound -d log(lower), which is exact for d = 2.
+    """
+    bound = float(lower)
+    if not 0 < bound < 1:
+        fail("lower", lower, "a number between 0 and 1", "Clamp shares at a small positive number, such as 0.01.")
+    if dimension is not None:
+        check_count("dimension", dimension, "A composition has at least two shares.", least=2)
+    return LogComposition(field, bound, dimension)
+
+
+def _side(size: int, lower: float, norm: Norm) -> float:
+    """The largest sum of log(share / lower)^norm over compositions of `size` shares, zero shares allowed."""
+    if size == 0:
+        return 0.0
+    if norm == 1:
+        return max(k * max(-log(k * lower), 0.0) for k in range(1, size + 1))
+    # Equal shares, unless they lie where the squared logarithm is below its concave envelope.
+    share = max(1 / size, min(lower * e**2, 1.0))
+    return log(share / lower) ** 2 / share

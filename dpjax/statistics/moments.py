@@ -1,0 +1,201 @@
+"""Clamped sums, means and Gram matrices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Records
+from dpjax.statistics.base import Norm, RecordStatistic, as_floats, check_interval, read_field
+from dpjax.statistics.combinators import Scaled
+from dpjax.validation import check_count, fail
+
+
+@dataclass(frozen=True)
+class Total(RecordStatistic):
+    """The clamped value of one field; see `total`."""
+
+    field: str
+    lower: tuple[float, ...] | None
+    upper: tuple[float, ...] | None
+    dimension: int | None
+
+    def __call__(self, record: Records) -> Array:
+        """The clamped field [d] of one record."""
+        shapes = None if self.dimension is None else [(self.dimension,)] + [()] * (self.dimension == 1)
+        value = jnp.reshape(read_field(record, self.field, shapes), (-1,))
+        bounds = [None if bound is None else jnp.asarray(bound, value.dtype) for bound in (self.lower, self.upper)]
+        return jnp.clip(value, *bounds)
+
+    def diameter(self, norm: Norm) -> float:
+        """The width of the box of clamped values; exact."""
+        lower, upper = self._bounds()
+        return _norm([high - low for low, high in zip(lower, upper, strict=True)], norm)
+
+    def radius(self, norm: Norm) -> float:
+        """The norm of the farthest corner of the box from 0; exact."""
+        lower, upper = self._bounds()
+        return _norm([max(abs(low), abs(high)) for low, high in zip(lower, upper, strict=True)], norm)
+
+    def _bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        if self.lower is None or self.upper is None:
+            given = f"lower={self.lower}, upper={self.upper}"
+            fail("lower, upper", given, "two finite bounds", "An unclamped sum has no sensitivity: pass both bounds.")
+        return self.lower, self.upper
+
+
+@dataclass(frozen=True)
+class Gram(RecordStatistic):
+    """The moments of one rescaled record; see `gram`."""
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    response: tuple[float, ...] | None
+
+    @property
+    def dimension(self) -> int:
+        """d = m (m + 3) / 2 for m variables, the response among them."""
+        return self._num_variables * (self._num_variables + 3) // 2
+
+    def __call__(self, record: Records) -> Array:
+        """The products [d] of one record's rescaled fields."""
+        # Scalars, not matrices: over many records each product is then one elementwise loop.
+        covariates = read_field(record, "x", [(len(self.lower),)])
+        x = [
+            _rescale(jax.lax.index_in_dim(covariates, j, keepdims=False), lower, upper)
+            for j, (lower, upper) in enumerate(zip(self.lower, self.upper, strict=True))
+        ]
+        triangle = [entry for j, x_j in enumerate(x) for entry in (x_j, *(x_k * x_j for x_k in x[: j + 1]))]
+        if self.response is None:
+            return jnp.stack(triangle)
+        y = _rescale(read_field(record, "y", [()]), *self.response)
+        return jnp.stack([y, *(x_j * y for x_j in x), y * y, *triangle])
+
+    def diameter(self, norm: Norm) -> float:
+        """The largest distance between two records' products; exact.
+
+        Notes
+        -----
+        For variables v, w in [-1, 1]^m write u = |v - w| and s = |v + w|, so that u + s <= 2 and
+        |v_i v_j - w_i w_j| <= (u_i s_j + s_i u_j) / 2, with equality where v = 1. So v = 1 is a best first
+        record. In L1 the best second record has every coordinate -1 / (m + 1); in L2 the objective is convex in
+        each coordinate wherever a large value is possible, and a corner with half of its coordinates -1 is best.
+        """
+        m = self._num_variables
+        if norm == 1:
+            return m * (m + 2) ** 2 / (2 * (m + 1))
+        negative = (m + 1) // 2
+        return 2 * sqrt(negative * (m + 1 - negative))
+
+    def radius(self, norm: Norm) -> float:
+        """The norm at a corner, where every product has size 1; exact."""
+        return _norm([1.0] * self.dimension, norm)
+
+    @property
+    def _num_variables(self) -> int:
+        return len(self.lower) + (self.response is not None)
+
+
+def total(
+    field: str,
+    lower: float | Sequence[float] | None = None,
+    upper: float | Sequence[float] | None = None,
+    *,
+    dimension: int | None = None,
+) -> Total:
+    """The sum over records of one field, each coordinate clamped to its bounds.
+
+    Parameters
+    ----------
+    field
+        The record field, [] or [d].
+    lower, upper : [] or [d]
+        The bounds in the field's units; None leaves that side unclamped, and then there is no sensitivity.
+    dimension
+        The length d of the field, where the bounds are numbers that hold for every coordinate. Without it a
+        field with numbers for bounds has d = 1, and an unclamped field any length.
+
+    Raises
+    ------
+    ValueError
+        If bounds are not finite, out of order or of different lengths.
+    """
+    low = None if lower is None else as_floats("lower", lower)
+    high = None if upper is None else as_floats("upper", upper)
+    lengths = {len(bound) for bound in (low, high) if bound is not None}
+    if dimension is None and lengths:
+        dimension = max(lengths)
+    if dimension is not None:
+        low, high = _repeat(low, check_count("dimension", dimension)), _repeat(high, dimension)
+    if low is not None and high is not None:
+        check_interval(low, high)
+    return Total(field, low, high, dimension)
+
+
+def mean(
+    field: str,
+    n: int,
+    lower: float | Sequence[float] | None = None,
+    upper: float | Sequence[float] | None = None,
+    *,
+    dimension: int | None = None,
+) -> Scaled:
+    """The mean over n records of one clamped field: `total` divided by the public n.
+
+    Parameters
+    ----------
+    field, lower, upper, dimension
+        As in `total`.
+    n
+        The public number of records.
+    """
+    return Scaled(total(field, lower, upper, dimension=dimension), 1 / check_count("n", n))
+
+
+def gram(lower: Sequence[float], upper: Sequence[float], response: tuple[float, float] | None = None) -> Gram:
+    """The entries of X'y, y'y and X'X of clamped and rescaled regression data, without the known n.
+
+    Each variable is clamped to its bounds and mapped linearly to [-1, 1]; X has a leading column of ones. The order
+    is X'y (y, x1 y, ..., xp y), then y², then the lower triangle of X'X by rows: x1, x1², x2, x1 x2, x2², ...
+
+    Parameters
+    ----------
+    lower, upper : [p]
+        The bounds of the record field ``x`` [p].
+    response
+        The bounds of the record field ``y`` []; without them only the triangle of X'X.
+
+    Raises
+    ------
+    ValueError
+        If bounds are not finite, out of order or of different lengths.
+    """
+    low, high = as_floats("lower", lower), as_floats("upper", upper)
+    check_interval(low, high)
+    if response is None:
+        return Gram(low, high, None)
+    bounds = as_floats("response", response)
+    if len(bounds) != 2 or bounds[0] >= bounds[1]:
+        fail("response", response, "a lower bound and a larger upper bound", "Pass response=(lower, upper).")
+    return Gram(low, high, bounds)
+
+
+def _rescale(value: Array, lower: float, upper: float) -> Array:
+    """A clamped value mapped linearly to [-1, 1]."""
+    return (jnp.clip(value, lower, upper) - (lower + upper) / 2) / ((upper - lower) / 2)
+
+
+def _repeat(bound: tuple[float, ...] | None, dimension: int) -> tuple[float, ...] | None:
+    """One bound for each coordinate."""
+    if bound is None or len(bound) == dimension:
+        return bound
+    if len(bound) > 1:
+        remedy = "Give one bound, or one for each coordinate."
+        fail("dimension", dimension, f"the number of bounds, {len(bound)}", remedy)
+    return bound * dimension
+
+
+def _norm(lengths: list[float], norm: Norm) -> float:
+    return sum(lengths) if norm == 1 else sqrt(sum(length * length for length in lengths))

@@ -1,0 +1,175 @@
+"""Counts of records by category: contingency tables, histograms and class-feature counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+import jax.numpy as jnp
+
+from dpjax.base import Array, Records
+from dpjax.statistics.base import Norm, RecordStatistic, as_counts, as_floats, read_categories, read_field
+from dpjax.validation import check_count, fail
+
+
+@dataclass(frozen=True)
+class Cells(RecordStatistic):
+    """The cell of one record in a contingency table; see `cells`."""
+
+    field: tuple[str, ...]
+    num_categories: tuple[int, ...]
+
+    @property
+    def dimension(self) -> int:
+        """The number of cells."""
+        return prod(self.num_categories)
+
+    def __call__(self, record: Records) -> Array:
+        """1 in the record's cell and 0 elsewhere [d]; 0 everywhere for a category outside the table."""
+        cell, inside = jnp.asarray(0), jnp.asarray(True)
+        for name, size in zip(self.field, self.num_categories, strict=True):
+            category = read_categories(record, name)
+            cell = cell * size + category
+            inside = inside & (category >= 0) & (category < size)
+        return _as_counts((cell == jnp.arange(self.dimension)) & inside)
+
+    def diameter(self, norm: Norm) -> float:
+        """Two cells differ by 1 each; exact."""
+        return 2 ** (1 / norm)
+
+    def radius(self, norm: Norm) -> float:
+        """One cell differs by 1, in either norm; exact."""
+        del norm
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Histogram(RecordStatistic):
+    """The bin of one record; see `histogram`."""
+
+    field: str
+    edges: tuple[float, ...]
+
+    @property
+    def dimension(self) -> int:
+        """The number of bins."""
+        return len(self.edges) - 1
+
+    def __call__(self, record: Records) -> Array:
+        """1 in the record's bin and 0 elsewhere [d]."""
+        value = read_field(record, self.field, [()])
+        inner = jnp.asarray(self.edges[1:-1], value.dtype)
+        return _as_counts(jnp.sum(value >= inner) == jnp.arange(self.dimension))
+
+    def diameter(self, norm: Norm) -> float:
+        """Two bins differ by 1 each; exact."""
+        return 2 ** (1 / norm)
+
+    def radius(self, norm: Norm) -> float:
+        """One bin differs by 1, in either norm; exact."""
+        del norm
+        return 1.0
+
+
+@dataclass(frozen=True)
+class ClassFeatures(RecordStatistic):
+    """The class-feature cells of one record; see `class_features`."""
+
+    num_classes: int
+    num_features: int
+    num_levels: int
+
+    @property
+    def dimension(self) -> int:
+        """d = K J I."""
+        return self.num_classes * self.num_features * self.num_levels
+
+    def __call__(self, record: Records) -> Array:
+        """1 in each cell (feature, its level, class) of the record and 0 elsewhere [K J I]."""
+        label = read_categories(record, "class")
+        features = read_categories(record, "features", (self.num_features,))
+        levels = features[:, None] == jnp.arange(self.num_levels)[None, :]
+        classes = label == jnp.arange(self.num_classes)
+        return _as_counts(jnp.reshape(levels[:, :, None] & classes[None, None, :], (-1,)))
+
+    def diameter(self, norm: Norm) -> float:
+        """Every feature may move from one cell to another; exact."""
+        return (2 * self.num_features) ** (1 / norm)
+
+    def radius(self, norm: Norm) -> float:
+        """One cell per feature; exact."""
+        return self.num_features ** (1 / norm)
+
+
+def cells(field: str | Sequence[str], num_categories: int | Sequence[int]) -> Cells:
+    """The counts of records in each cell of a contingency table.
+
+    Parameters
+    ----------
+    field
+        An integer record field [], or several for a table of several dimensions.
+    num_categories
+        The number of categories of each field. The cells are in C order: the last field varies fastest.
+
+    Raises
+    ------
+    ValueError
+        If fields and numbers of categories do not pair up, or there are fewer than two cells.
+    """
+    fields = (field,) if isinstance(field, str) else tuple(field)
+    sizes = as_counts("num_categories", num_categories)
+    if len(sizes) != len(fields):
+        fail("num_categories", sizes, f"one number for each of {fields}", "Give each field its number of categories.")
+    if prod(sizes) < 2:
+        fail("num_categories", sizes, "at least two cells", "One cell holds all records: leave it out.")
+    return Cells(fields, sizes)
+
+
+def histogram(field: str, edges: Sequence[float]) -> Histogram:
+    """The counts of records in each bin of a continuous field.
+
+    Bin k holds edges[k] <= value < edges[k + 1]. Every record is counted: values below the first edge fall into
+    the first bin, values at or above the last edge into the last.
+
+    Parameters
+    ----------
+    field
+        The record field [].
+    edges : [d + 1]
+        Increasing edges, in the field's units.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than three edges (two bins), or they do not increase.
+    """
+    numbers = as_floats("edges", edges)
+    if len(numbers) < 3 or any(left >= right for left, right in pairwise(numbers)):
+        fail("edges", numbers, "at least three increasing numbers", "Sort the edges and drop repeated ones.")
+    return Histogram(field, numbers)
+
+
+def class_features(num_classes: int, num_features: int, num_levels: int) -> ClassFeatures:
+    """The counts m[k, j, i] of records of class i whose feature k has level j, flattened in C order of [K, J, I].
+
+    The record is ``{"class": [] int, "features": [K] int}``, both counted from 0.
+
+    Parameters
+    ----------
+    num_classes, num_features, num_levels
+        I, K and J.
+
+    Raises
+    ------
+    ValueError
+        If a number is below 1, or each feature has fewer than two cells.
+    """
+    sizes = {"num_classes": num_classes, "num_features": num_features, "num_levels": num_levels}
+    statistic = ClassFeatures(**{name: check_count(name, size) for name, size in sizes.items()})
+    if statistic.dimension == statistic.num_features:
+        fail("num_classes, num_levels", "1 and 1", "at least two cells for each feature", "Raise one of them.")
+    return statistic
+
+
+def _as_counts(indicator: Array) -> Array:
+    return indicator.astype(jnp.result_type(float))

@@ -1,0 +1,93 @@
+"""The table of numbers that a posterior or an importance sample is summarised by."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+MAX_ROWS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """One row for each scalar parameter, one column for each figure.
+
+    ``summary["coef[0]"]["mean"]`` is one figure, ``summary.columns["mean"]`` a whole column, and ``print(summary)``
+    shows the table.
+
+    Parameters
+    ----------
+    rows
+        The names of the scalar parameters, such as ``"coef[0]"``.
+    columns
+        An array [row] for each figure.
+    """
+
+    rows: tuple[str, ...]
+    columns: dict[str, np.ndarray]
+
+    def __getitem__(self, row: str) -> dict[str, float]:
+        index = self.rows.index(row)
+        return {name: float(column[index]) for name, column in self.columns.items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def cells(self) -> list[list[str]]:
+        """The text of the table, its header first; rows beyond the hundredth are counted, not shown."""
+        table = [["", *self.columns]]
+        for index, row in enumerate(self.rows[:MAX_ROWS]):
+            table.append([row, *(format_figure(name, column[index]) for name, column in self.columns.items())])
+        return table
+
+    def __str__(self) -> str:
+        table = self.cells()
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table]
+        return "\n".join(lines + self.left_out())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, *body = self.cells()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        figures = [(escape(row[0]), "".join(f"<td>{cell}</td>" for cell in row[1:])) for row in body]
+        rows = "".join(f"<tr><th>{row}</th>{cells}</tr>" for row, cells in figures)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{''.join(self.left_out())}"
+
+    def left_out(self) -> list[str]:
+        """A last line for a table that is too long to show."""
+        missing = len(self.rows) - MAX_ROWS
+        return [f"... and {missing} more rows"] if missing > 0 else []
+
+
+def tabulate(figures: dict[str, dict[str, np.ndarray]]) -> Summary:
+    """The table of ``{parameter: {figure: array [...]}}``: a row for each entry of each parameter."""
+    rows = tuple(name for parameter, columns in figures.items() for name in entry_names(parameter, columns))
+    names = next(iter(figures.values()))
+    return Summary(
+        rows, {name: np.concatenate([np.ravel(columns[name]) for columns in figures.values()]) for name in names}
+    )
+
+
+def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]:
+    """The names of a parameter's scalar entries, such as ``coef[0]``; a scalar keeps its name."""
+    for index in np.ndindex(np.shape(next(iter(columns.values())))):
+        yield f"{parameter}[{','.join(map(str, index))}]" if index else parameter
+
+
+def quantile_name(probability: float) -> str:
+    """The column name of a quantile, such as ``2.5%``."""
+    return f"{100 * probability:g}%"
+
+
+def format_figure(name: str, value: float) -> str:
+    """Sizes without decimals, R-hat with three, everything else with four significant digits."""
+    if name.startswith("ess"):
+        return f"{value:.0f}"
+    return f"{value:.3f}" if name == "r_hat" else f"{value:#.4g}"

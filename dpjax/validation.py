@@ -1,0 +1,61 @@
+"""Checks of user input: every message names the argument, what was given, what was expected and the remedy."""
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+
+def fail(argument: str, given: object, expected: str, remedy: str, *, error: type[Exception] = ValueError) -> NoReturn:
+    """Raise `error` with the one message layout that dpjax uses."""
+    raise error(f"{argument}: given {given}; expected {expected}. {remedy}")
+
+
+def is_traced(*values: Any) -> bool:
+    """Whether a value is unknown while a program is traced, so that it cannot be checked."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+
+
+def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> None:
+    """Raise unless every entry of a concrete `value` is finite and satisfies `accept`; traced values pass."""
+    if is_traced(value) or not isinstance(value, (int, float, list, tuple, np.ndarray, np.generic, jax.Array)):
+        # A mechanism or release rebuilt by a tree transformation may hold tracers or placeholders.
+        return
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        fail(argument, f"an array of {array.dtype}", expected, remedy, error=TypeError)
+    if not (np.all(np.isfinite(array)) and np.all(accept(array))):
+        fail(argument, summarize(array), expected, remedy)
+
+
+def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
+    """Raise unless every entry of `value` is finite and positive."""
+    check_array(argument, value, lambda array: array > 0, "finite numbers above 0", remedy)
+
+
+def check_count(
+    argument: str, value: Any, remedy: str = "Pass a whole number of at least 1.", *, least: int = 1
+) -> int:
+    """Return `value` as an int, or raise unless it is a whole number of at least `least`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        fail(
+            argument, f"{value!r} of type {type(value).__name__}", f"a whole number >= {least}", remedy, error=TypeError
+        )
+    if value < least:
+        fail(argument, value, f"a whole number >= {least}", remedy)
+    return int(value)
+
+
+def check_key(argument: str, key: Any) -> None:
+    """Raise unless `key` is one typed JAX key."""
+    typed = isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if not typed or key.shape != ():
+        given = f"an array of {key.dtype} with shape {key.shape}" if hasattr(key, "dtype") else repr(key)
+        fail(argument, given, "one typed key", "Pass jax.random.key(seed) with a seed of your own.", error=TypeError)
+
+
+def summarize(array: np.ndarray) -> str:
+    """A short text for an array in a message."""
+    return repr(array.item()) if array.size == 1 else f"{array.dtype}{list(array.shape)} {array.ravel()[:6].tolist()}"

@@ -1,0 +1,65 @@
+"""Published numbers against the moments and ratios of the mechanism that they stand for."""
+
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Privacy
+from dpjax.release import CONVENTIONS, mechanism_from
+
+SUPPORT = np.arange(-2_000, 2_001)
+
+
+def probabilities(mechanism):
+    return np.exp(np.asarray(mechanism.log_noise(jnp.asarray(SUPPORT, float)), float))
+
+
+@pytest.mark.parametrize(
+    ("convention", "published", "sensitivity", "expected"),
+    [
+        ("laplace_scale", 2.0, None, Laplace(2.0)),
+        ("laplace_variance", 8.0, None, Laplace(2.0)),
+        ("laplace_standard_deviation", 8.0**0.5, None, Laplace(2.0)),
+        ("laplace_epsilon", 0.5, 3.0, Laplace(6.0)),
+        ("gaussian_standard_deviation", 2.0, None, Gaussian(2.0)),
+        ("gaussian_variance", 4.0, None, Gaussian(2.0)),
+        ("gaussian_rho", 0.125, 3.0, Gaussian(6.0)),
+        ("discrete_laplace_scale", 2.0, None, DiscreteLaplace(2.0)),
+        ("discrete_laplace_epsilon", 0.5, 1.0, DiscreteLaplace(2.0)),
+        ("geometric_alpha", np.exp(-0.5), None, DiscreteLaplace(2.0)),
+        ("discrete_gaussian_scale", 2.0, None, DiscreteGaussian(2.0)),
+        ("discrete_gaussian_squared_scale", 4.0, None, DiscreteGaussian(2.0)),
+        ("discrete_gaussian_rho", 0.125, 1.0, DiscreteGaussian(2.0)),
+    ],
+)
+def test_each_convention_gives_its_scale(convention, published, sensitivity, expected):
+    mechanism = mechanism_from(convention, published, sensitivity=sensitivity)
+    assert type(mechanism) is type(expected)
+    assert mechanism.scale == pytest.approx(expected.scale, rel=1e-12)
+
+
+def test_every_convention_is_documented():
+    assert set(CONVENTIONS) == set(re.findall(r'``"(\w+)"``', mechanism_from.__doc__))
+
+
+@pytest.mark.parametrize("variance", [0.05, 1.0, 40.0])
+def test_discrete_laplace_variance_is_that_of_the_law(variance):
+    law = probabilities(mechanism_from("discrete_laplace_variance", variance))
+    assert np.sum(law * SUPPORT**2) == pytest.approx(variance, rel=1e-5)
+
+
+def test_geometric_alpha_is_the_ratio_of_the_law():
+    law = probabilities(mechanism_from("geometric_alpha", 0.6))
+    middle = len(SUPPORT) // 2
+    assert law[middle + 1] / law[middle] == pytest.approx(0.6, rel=1e-5)
+    assert law.sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_one_number_for_each_coordinate():
+    privacy = Privacy("pure", "replace-one", epsilon=1.0)
+    mechanism = mechanism_from("laplace_variance", [2.0, 8.0], privacy=privacy)
+    np.testing.assert_allclose(mechanism.scale, [1.0, 2.0], rtol=1e-6)
+    assert mechanism.scale.dtype == jnp.result_type(float)
+    assert mechanism.privacy == privacy

@@ -1,0 +1,182 @@
+"""JSON text: every shipped release comes back equal, and what cannot be read is refused by name."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dpjax import statistics
+from dpjax.mechanisms import (
+    Censored,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Privacy,
+    RandomizedResponse,
+)
+from dpjax.release import LocalRelease, Release, from_json
+
+PRIVACY = Privacy("pure", "replace-one", epsilon=1.5, sensitivity=3.0, norm=1)
+MECHANISMS = [
+    Laplace(1.3, privacy=PRIVACY),
+    Laplace(jnp.array([0.1, 1 / 3])),
+    Gaussian(2.0, privacy=Privacy("zcdp", "add-or-remove", rho=0.25)),
+    DiscreteLaplace(1.3),
+    DiscreteGaussian(jnp.array([1.0, 2.0])),
+    Censored(Laplace(1.3, privacy=PRIVACY), lower=0),
+    Censored(Gaussian(jnp.array([1.0, 2.0])), lower=jnp.array([0.0, -1.0]), upper=9.5),
+]
+STATISTICS = [
+    statistics.gram([-1.0], [2.5]),
+    statistics.total("y", [0, 0], [1, 2]),
+    statistics.total("y"),
+    statistics.total("y", lower=0, dimension=2),
+    statistics.mean("y", 7, [0, 0], [1, 2]),
+    statistics.cells("a", 2),
+    statistics.cells(["a", "b"], [2, 1]),
+    statistics.histogram("y", [0, 0.1, 4]),
+    statistics.class_features(2, 1, 1),
+    statistics.log_composition("share", 0.01, dimension=2),
+    statistics.log_composition("share", 0.01),
+    statistics.stacked(statistics.total("y", 0, 1), statistics.scaled(statistics.total("z", 0, 1), 1 / 3)),
+]
+
+
+def square(record):
+    return jnp.stack([record["y"], record["y"] ** 2])
+
+
+def assert_same(release, other):
+    assert jax.tree.structure(release) == jax.tree.structure(other)
+    for leaf, copy in zip(jax.tree.leaves(release), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(leaf, copy)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_mechanisms_come_back(mechanism):
+    release = Release([-3, 12], mechanism, STATISTICS[0], 50)
+    assert_same(release, Release.from_json(release.to_json()))
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
+def test_statistics_come_back(statistic):
+    release = Release([1 / 3, 1e-17], Laplace(0.1), statistic, 50)
+    assert_same(release, from_json(release.to_json(units="counts", source="a report")))
+    assert_same(release, Release.from_json(release.to_json(), statistic=statistic))
+
+
+def test_statistics_of_more_coordinates_come_back():
+    release = Release(jnp.arange(9.0), Laplace(13.0), statistics.gram([-10] * 2, [10] * 2, response=(-10, 10)), 100)
+    assert_same(release, from_json(release.to_json()))
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        LocalRelease([0, 2, 1], RandomizedResponse(keep=0.9, num_categories=3, privacy=PRIVACY)),
+        LocalRelease([[0, 1], [1, 1]], RandomizedResponse(matrix=[[0.9, 0.1], [0.2, 0.8]]), field="answers"),
+        LocalRelease([0.1, 1 / 3], Laplace(0.3), field="y"),
+    ],
+)
+def test_local_releases_come_back(release):
+    assert_same(release, LocalRelease.from_json(release.to_json(units="categories")))
+    assert_same(release, from_json(release.to_json()))
+
+
+@pytest.mark.parametrize("statistic", [square, statistics.scaled(square, 0.5)])
+def test_a_function_is_recorded_by_name_and_given_again(statistic):
+    release = Release([1.0, 2.0], Laplace(1.0), statistic, 50)
+    text = release.to_json()
+    assert "test_release_json.square" in text
+    assert_same(release, Release.from_json(text, statistic=statistic))
+    with pytest.raises(ValueError, match=r"^statistic: given the function .*square.*statistic=\.\.\.\)\.$"):
+        Release.from_json(text)
+
+
+def test_the_text_is_the_documented_schema():
+    release = Release([1, 2], Laplace(0.5), statistics.cells("a", 2), 50)
+    assert json.loads(release.to_json(units="persons", source="a report", year=2020)) == {
+        "schema": "privatized-release",
+        "version": 1,
+        "kind": "release",
+        "value": [1.0, 2.0],
+        "n": 50,
+        "mechanism": {"name": "laplace", "scale": 0.5},
+        "statistic": {"name": "cells", "field": ["a"], "num_categories": [2]},
+        "units": "persons",
+        "metadata": {"source": "a report", "year": 2020},
+    }
+
+
+def changed(**entries):
+    document = json.loads(Release([1, 2], Laplace(0.5), statistics.cells("a", 2), 50).to_json())
+    return json.dumps({key: value for key, value in (document | entries).items() if value != "gone"})
+
+
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        ("no json", "text"),
+        (None, "text"),
+        ("[1, 2]", "schema"),
+        ("{}", "schema"),
+        (changed(schema="other"), "schema"),
+        (changed(version=2), "version"),
+        (changed(version="gone"), "version"),
+        (changed(kind="histogram"), "kind"),
+        (changed(kind=["release"]), "kind"),
+        (changed(value="gone"), "text"),
+        (changed(sigma=1.0), "text"),
+        (changed(value=["1", "2"]), "value"),
+        (changed(value=[1, 2, 3]), "value"),
+        (changed(value=[float("nan"), 2]), "text"),
+        (changed(n=0), "n"),
+        (changed(n="50"), "n"),
+        (changed(mechanism=None), "mechanism name"),
+        (changed(mechanism={"name": ["laplace"], "scale": 1}), "mechanism name"),
+        (changed(mechanism="laplace"), "mechanism name"),
+        (changed(mechanism={"name": "staircase", "scale": 1}), "mechanism name"),
+        (changed(mechanism={"name": "laplace", "sigma": 1}), "mechanism 'laplace'"),
+        (changed(mechanism={"name": "laplace", "scale": "1"}), "scale"),
+        (changed(mechanism={"name": "laplace", "scale": -1}), "scale"),
+        (changed(mechanism={"name": "laplace", "scale": 1, "privacy": {"epsilon": 1}}), "privacy"),
+        (changed(mechanism={"name": "censored", "mechanism": {"name": "normal"}, "lower": 0}), "mechanism name"),
+        (changed(statistic={"name": "median", "field": "a"}), "statistic name"),
+        (changed(statistic={"name": "cells", "field": "a"}), "statistic 'cells'"),
+        (changed(statistic={"name": "cells", "field": "a", "num_categories": 1}), "num_categories"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text, argument):
+    with pytest.raises((ValueError, TypeError), match=rf"^{argument}: given .*; expected .*\. .+\.$"):
+        from_json(text)
+
+
+def test_kinds_are_not_mixed_up():
+    local = LocalRelease([0.5], Laplace(1.0)).to_json()
+    with pytest.raises(ValueError, match=r"^kind: given 'local-release'; expected 'release'"):
+        Release.from_json(local)
+
+
+def test_another_statistic_than_the_described_one_is_refused():
+    with pytest.raises(ValueError, match=r"^statistic: given .*Leave statistic= out"):
+        Release.from_json(changed(), statistic=statistics.cells("b", 2))
+
+
+def test_what_has_no_neutral_form_is_refused():
+    class Mine(Laplace):
+        pass
+
+    release = Release([1, 2], Mine(0.5), statistics.cells("a", 2), 50)
+    with pytest.raises(TypeError, match=r"^mechanism: given Mine; expected one of"):
+        release.to_json()
+    plain = Release([1, 2], Laplace(0.5), statistics.cells("a", 2), 50)
+    with pytest.raises(TypeError, match=r"^metadata: given \['note'\]"):
+        plain.to_json(note=object())
+    batch = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * 2), plain)
+    with pytest.raises(ValueError, match=r"^value: given shape \[2, 2\]; expected one release"):
+        batch.to_json()
+    with pytest.raises(TypeError, match=r"^value: given a traced value"):
+        jax.jit(lambda release: len(release.to_json()))(plain)

@@ -1,0 +1,106 @@
+"""`sample` draws from the exact posterior, the same draws however a run is cut, and compiles once."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dpjax import diagnostics
+from dpjax.sampling import chunks
+from dpjax.sampling import run as run_module
+
+
+def test_draws_agree_with_the_exact_posterior(posterior, exact):
+    draws = posterior.draws["mean"]
+    assert draws.shape == (4, 1_000)
+    assert abs(draws.mean() - exact.mean) < 5 * diagnostics.mcse_mean(draws)
+    assert abs(draws.std() - exact.sd) < 5 * diagnostics.mcse_sd(draws)
+
+
+def test_draws_of_another_release_are_told_apart(run, model, make_release, exact):
+    """The test above can fail: it rejects draws made for a value half a noise sd away."""
+    draws = run(model, make_release(18.0), num_warmup=200, num_samples=1_000).draws["mean"]
+    assert abs(draws.mean() - exact.mean) > 5 * diagnostics.mcse_mean(draws)
+
+
+@pytest.mark.parametrize("length", [1, 7, 10**6])
+def test_draws_do_not_depend_on_the_chunks(monkeypatch, run, model, release, assert_same, length):
+    monkeypatch.setattr("dpjax.sampling.loop.next_length", lambda made, seconds: length)
+    one = run(model, release)
+    monkeypatch.undo()
+    assert_same(one, run(model, release))
+
+
+def test_thinning_keeps_every_third_draw_of_the_same_chains(run, model, release):
+    every, third = run(model, release), run(model, release, num_samples=20, thin=3)
+    chex.assert_trees_all_equal(third.draws, jax.tree.map(lambda leaf: leaf[:, 2::3], every.draws))
+    chex.assert_trees_all_equal(third.final_states, every.final_states)
+    by_draw = {name: leaf.reshape(4, 20, 3) for name, leaf in every.info.items() if leaf.shape == (4, 60)}
+    np.testing.assert_allclose(third.info["acceptance_rate"], by_draw["acceptance_rate"].mean(2), rtol=1e-6)
+    np.testing.assert_array_equal(third.info["num_nonfinite"], by_draw["num_nonfinite"].sum(2))
+    same = "acceptance_rate_per_record"
+    np.testing.assert_array_equal(third.info[same], every.info[same])
+
+
+def test_reports(posterior):
+    rate, per_record = posterior.info["acceptance_rate"], posterior.info["acceptance_rate_per_record"]
+    assert rate.shape == (4, 1_000)
+    assert per_record.shape == (4, 20)
+    # A sweep of IMwG makes one offer to each record, so both count the same acceptances.
+    np.testing.assert_allclose(per_record.mean(1), rate.mean(1), rtol=1e-6)
+    assert 0 < rate.mean() < 1
+    assert not np.any(posterior.info["num_nonfinite"])
+
+
+def test_records_are_kept_only_on_request(run, model, release):
+    plain = run(model, release)
+    assert plain.collected is None
+    assert sum(leaf.nbytes for leaf in plain.draws.values()) == 2 * plain.draws["mean"].nbytes
+    kept = run(model, release, collect=total_of_records, num_samples=20, thin=3)
+    assert kept.collected["records"].shape == (4, 20, 20)
+    np.testing.assert_allclose(kept.collected["records"].sum(2), kept.collected["statistic"], rtol=1e-5)
+    np.testing.assert_array_equal(kept.collected["statistic"][:, -1:], kept.final_states.latent.statistic)
+
+
+def total_of_records(state):
+    return {"records": state.latent.records["y"], "statistic": state.latent.statistic[0]}
+
+
+def test_a_run_without_warmup_starts_at_the_initial_parameters(run, model, release):
+    start = np.array([-1.0, 0.0, 1.0, 2.0])
+    held = model._replace(update=lambda key, parameters, records: parameters, noncentred=None)
+    draws = run(held, release, initial={"mean": start}, num_warmup=0, num_samples=3).draws["mean"]
+    np.testing.assert_array_equal(draws, np.repeat(start[:, None], 3, axis=1))
+
+
+def test_new_values_of_the_same_shapes_compile_nothing(run, model, make_release):
+    compiled = []
+
+    def listen(event, seconds, **details):
+        if event.endswith("backend_compile_duration"):
+            compiled.append(details)
+
+    run(model, make_release(1.0), seed=1, num_samples=40)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        run(model, make_release(2.0), seed=2, num_samples=70, thin=2)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert compiled == []
+
+
+def test_the_kernel_is_traced_once(monkeypatch, run, model, make_release):
+    monkeypatch.setattr(chunks, "build_kernel", chex.assert_max_traces(chunks.build_kernel, n=1))
+    small = model._replace(noncentred=None, derived=None)
+    for value in (1.0, 2.0, 3.0):
+        run(small, make_release(value), num_chains=2, num_warmup=80, num_samples=17)
+
+
+def test_the_memory_of_a_chunk_is_bounded(model, release):
+    def large(state):
+        return jnp.zeros(10**6)
+
+    shapes = run_module.Run(model, release, None, None, (), jax.random.split(jax.random.key(0), 4), None).state_shapes
+    assert chunks.choose_capacity(model, None, shapes) == chunks.MAX_CAPACITY
+    assert chunks.choose_capacity(model, large, shapes) == 1

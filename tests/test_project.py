@@ -1,0 +1,104 @@
+"""The repository itself: one version, short files, no traces of a machine, and a command line that answers."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import dpjax
+from dpjax.__main__ import main
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MACHINE_PATH = re.compile(r"(?<![\w.$}/:-])/(?:home|mnt|opt|root|tmp|Users|work)/|\bshare[d]/|\bfile:/")
+
+
+def tracked_files() -> list[Path]:
+    """Every file that git tracks."""
+    command = ["git", "ls-files", "-z", "--cached"]
+    try:
+        listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs git and a checkout")
+    return [ROOT / name for name in listing.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_version_is_the_same_everywhere():
+    citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    newest = re.search(r"^## \[(\d.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert citation[1] == newest[1] == dpjax.__version__
+
+
+def test_lower_bounds_are_the_oldest_versions_tested():
+    extras = PROJECT["optional-dependencies"]
+    bounds = sorted(PROJECT["dependencies"] + extras["plots"] + extras["data"] + extras["test"])
+    pins = dict(re.findall(r"^([\w-]+)==(.+)$", (ROOT / "constraints/oldest.txt").read_text(), re.M))
+    names = [bound.split(">=")[0] for bound in bounds]
+    assert [f"{name}>={pins[name]}" for name in names] == [pad(bound, pins) for bound in bounds]
+
+
+def pad(bound: str, pins: dict[str, str]) -> str:
+    """`numpy>=2.0` written with as many parts as its pin: `numpy>=2.0.0`."""
+    name, version = bound.split(">=")
+    return f"{name}>={version}" + ".0" * (pins[name].count(".") - version.count("."))
+
+
+def test_no_file_speaks_of_a_machine():
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in tracked_files()
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text(errors="ignore").splitlines(), 1)
+        if MACHINE_PATH.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ('path = "/home/someone/data.csv"', True),
+        ("cd /tmp/build", True),
+        ("https://example.org/home/page", False),
+        ("#!/usr/bin/env bash", False),
+        ("docs/work/notes", False),
+    ],
+)
+def test_machine_paths_are_recognised(text, refused):
+    assert bool(MACHINE_PATH.search(text)) is refused
+
+
+def test_python_files_are_short():
+    long = [
+        str(path.relative_to(ROOT))
+        for folder in ("dpjax", "tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        if len(path.read_text().splitlines()) >= 300
+    ]
+    assert long == []
+
+
+def test_python_blocks_of_the_readme_compile():
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert blocks
+    for block in blocks:
+        compile(block, "README.md", "exec")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["demo", "--help"]])
+def test_command_line_answers(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 0
+    expected = dpjax.__version__ if arguments == ["--version"] else "usage: python -m dpjax"
+    assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["demo", "--nonsense"]])
+def test_command_line_refuses_nonsense(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage: python -m dpjax" in capsys.readouterr().err
