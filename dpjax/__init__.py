@@ -22,6 +22,7 @@ from dpjax.mechanisms import (
 )
 from dpjax.parameters import Tuning, initial_tuning
 from dpjax.posterior import Posterior
+from dpjax.pytree import frozen_pytree
 from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
 from dpjax.sampling import sample
 
@@ -53,6 +54,7 @@ __all__ = [
     "SamplingAlgorithm",
     "Tuning",
     "from_json",
+    "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",
     "gibbs",

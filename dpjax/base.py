@@ -14,6 +14,7 @@ __all__ = [
     "Array",
     "Imputation",
     "ImputationInfo",
+    "ImputationKernel",
     "Key",
     "Latent",
     "Mechanism",
@@ -138,6 +139,10 @@ class ImputationInfo(NamedTuple):
     num_nonfinite: Array
 
 
+ImputationKernel = Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]
+"""``step(rng_key, latent, parameters) -> (latent, info)``."""
+
+
 class Imputation(Protocol):
     """Builds a kernel for the records given the parameters and a release.
 
@@ -145,7 +150,5 @@ class Imputation(Protocol):
     for it are found again.
     """
 
-    def __call__(
-        self, model: Model, release: Any
-    ) -> Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]:
-        """The kernel ``step(rng_key, latent, parameters) -> (latent, info)``, invariant for p(records | parameters, release)."""
+    def __call__(self, model: Model, release: Any) -> ImputationKernel:
+        """A kernel that leaves p(records | parameters, release) invariant."""

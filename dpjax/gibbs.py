@@ -1,8 +1,8 @@
 """Composes a parameter update and an imputation kernel into one sampler of the posterior."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import jax
 
@@ -34,7 +34,7 @@ class GibbsState(NamedTuple):
 
 
 class GibbsInfo(NamedTuple):
-    """What a sweep reports: on the imputation, the centred step (None if exact) and the non-centred step (None if off)."""
+    """What a sweep reports: on imputation, centred step (None if exact) and non-centred step (None if off)."""
 
     imputation: ImputationInfo
     centred: Any
@@ -69,32 +69,43 @@ def make_plan(
         non-centred form.
     """
     if not isinstance(release, (Release, LocalRelease)):
-        fail(
-            "release", type(release).__name__, "a Release or a LocalRelease", "Pass (model, release).", error=TypeError
-        )
+        fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
     check_model(model)
+    key = jax.eval_shape(jax.random.key, 0)
+    parameters = jax.eval_shape(model.sample_prior, key)
     release.check_records(
-        jax.eval_shape(lambda key: model.sample_records(key, model.sample_prior(key), 1), jax.random.key(0))
+        jax.eval_shape(lambda key, parameters: model.sample_records(key, parameters, 1), key, parameters)
     )
-    has_parameters = bool(jax.eval_shape(model.sample_prior, jax.random.key(0)))
     if interweave and model.noncentred is None:
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
-    default = model.noncentred is not None and has_parameters
-    chosen = imwg() if imputation is None else imputation
-    if not callable(chosen):
-        fail(
-            "imputation",
-            repr(chosen),
-            "dpjax.imwg(...), dpjax.soma(...) or a function",
-            "See dpjax.Imputation.",
-            error=TypeError,
-        )
-    return Plan(chosen, default if interweave is None else bool(interweave), parameter_kernel)
+    default = model.noncentred is not None and bool(parameters)
+    plan = Plan(
+        imputation=imwg() if imputation is None else imputation,
+        interweave=default if interweave is None else bool(interweave),
+        parameter_kernel=parameter_kernel,
+    )
+    check_plan(model, release, plan)
+    return plan
+
+
+def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> None:
+    """Raise unless the choices are functions, can be compiled for, and fit the release."""
+    remedy = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
+    for name, choice in (("imputation", plan.imputation), ("parameter_kernel", plan.parameter_kernel)):
+        if choice is not None and not (callable(choice) and isinstance(choice, Hashable)):
+            fail(name, repr(choice), "a hashable function, such as dpjax.imwg()", remedy, error=TypeError)
+    trial = replace(plan.imputation, attempts=None) if is_open(plan.imputation) else plan.imputation
+    trial(model, release)
+
+
+def is_open(imputation: Imputation) -> TypeGuard[SOMA]:
+    """Whether the imputation leaves a choice to the warm-up."""
+    return isinstance(imputation, SOMA) and imputation.attempts == "auto"
 
 
 def adapt_plan(model: Model, release: Release | LocalRelease, plan: Plan, state: GibbsState, key: Key) -> Plan:
     """The plan with what depends on the posterior chosen where the chains are, state [chain, ...]: SOMA's attempts."""
-    if not (isinstance(plan.imputation, SOMA) and plan.imputation.attempts == "auto"):
+    if not is_open(plan.imputation) or isinstance(release, LocalRelease):
         return plan
     attempts = choose_attempts(key, model, release, state.latent, state.parameters)
     return replace(plan, imputation=replace(plan.imputation, attempts=attempts))

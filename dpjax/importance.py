@@ -51,12 +51,14 @@ class ImportanceSample:
         weights = np.exp(self.log_weights)
         return tabulate({name: summarize(draws, weights) for name, draws in self.draws.items()})
 
-    def resample(self, key: Key, num_draws: int) -> dict[str, Array]:
+    def resample(self, key: Key, num_draws: int) -> dict[str, np.ndarray]:
         """Draws [num_draws, ...] of equal weight, taken with replacement in proportion to the weights."""
         check_key("key", key)
         check_count("num_draws", num_draws)
-        chosen = jax.random.categorical(key, jnp.asarray(self.log_weights), shape=(num_draws,))
-        return {name: jnp.asarray(draws)[chosen] for name, draws in self.draws.items()}
+        ends = np.cumsum(np.exp(self.log_weights))
+        targets = np.asarray(jax.random.uniform(key, (num_draws,))) * ends[-1]
+        chosen = np.minimum(np.searchsorted(ends, targets, side="right"), len(ends) - 1)
+        return {name: draws[chosen] for name, draws in self.draws.items()}
 
 
 def importance_sample(key: Key, model: Model, release: Release | LocalRelease, num_draws: int) -> ImportanceSample:
@@ -124,15 +126,15 @@ def weighted_sample(draws: dict[str, np.ndarray], log_weights: np.ndarray) -> Im
 def pareto_khat(log_weights: np.ndarray) -> float:
     """The shape of a generalised Pareto law fitted to the largest weights (Vehtari et al. 2024, section 3).
 
-    The tail has min(S / 5, 3 √S) of S weights; infinite if fewer than five exceed its threshold, as with one dominant
-    weight, and -inf if all weights are equal.
+    The tail has min(S / 5, 3 √S) of S weights. The shape is infinite if fewer than five exceed its threshold, as with
+    one dominant weight, and -inf if the whole tail is one repeated weight.
     """
     ordered = np.sort(log_weights) - np.max(log_weights)
     size = len(ordered)
-    if ordered[0] == 0:
-        return -np.inf
     tail = int(np.ceil(min(size / 5, 3 * np.sqrt(size))))
     threshold = max(ordered[max(size - tail - 1, 0)], np.log(np.finfo(float).tiny))
+    if threshold == 0:
+        return -np.inf
     excess = np.exp(ordered[ordered > threshold]) - np.exp(threshold)
     return fit_pareto_shape(excess) if len(excess) > 4 else np.inf
 

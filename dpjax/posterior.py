@@ -7,7 +7,6 @@ from math import prod
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from dpjax import diagnostics
@@ -82,7 +81,8 @@ class Posterior:
         Good values do not prove convergence: chains may all have missed the same region.
         """
         table = tabulate({name: summarize(draws) for name, draws in self.draws.items()})
-        warn_of_poor_mixing(table)
+        if table.rows:
+            warn_of_poor_mixing(table)
         return table
 
     def to_arviz(self) -> Any:
@@ -108,26 +108,30 @@ class Posterior:
             How many draws to use, evenly spaced among those of all chains; by default all.
         """
         check_key("key", key)
-        parameters = self.thinned(num_draws)
-        values = predict_values(self.model, batch_size(self.model, self.release), key, self.release, parameters)
+        chosen = self.choose_draws(num_draws)
+        parameters = {name: merge(self.draws[name])[chosen] for name in self.final_states.parameters}
+        batch = min(batch_size(self.model, self.release), len(chosen))
+        values = predict_values(self.model, batch, key, self.release, np.arange(len(chosen)), parameters)
         released = self.release.values if isinstance(self.release, LocalRelease) else self.release.value
         return Prediction(np.asarray(values), np.asarray(released))
 
-    def thinned(self, num_draws: int | None) -> Parameters:
-        """Parameters [draw, ...] of evenly spaced draws of all chains."""
-        names = self.final_states.parameters
-        merged = {name: self.draws[name].reshape(-1, *self.draws[name].shape[2:]) for name in names}
-        available = prod(next(iter(self.draws.values())).shape[:2])
+    def choose_draws(self, num_draws: int | None) -> np.ndarray:
+        """The numbers [draw] of evenly spaced draws among those of all chains."""
+        available = self.info["acceptance_rate"].size
         wanted = available if num_draws is None else check_count("num_draws", num_draws)
         if wanted > available:
             fail("num_draws", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
-        chosen = np.linspace(0, available - 1, wanted).round().astype(int)
-        return {name: leaf[chosen] for name, leaf in merged.items()}
+        return np.linspace(0, available - 1, wanted).round().astype(int)
+
+
+def merge(draws: np.ndarray) -> np.ndarray:
+    """Draws [chain, draw, ...] of all chains on one axis."""
+    return draws.reshape(-1, *draws.shape[2:])
 
 
 def summarize(draws: np.ndarray) -> dict[str, np.ndarray]:
     """The figures of one parameter's draws [chain, draw, ...], each [...]."""
-    draws = np.asarray(draws, float)
+    draws = diagnostics.check_draws(draws)
     quantiles = np.quantile(draws, QUANTILES, axis=(0, 1))
     return {
         "mean": np.mean(draws, axis=(0, 1)),
@@ -168,7 +172,8 @@ def batch_size(model: Model, release: Release | LocalRelease) -> int:
     """How many sets of n records, with their statistics, fit the memory for one batch."""
 
     def one_record(key: Key) -> Any:
-        records = model.sample_records(key, model.sample_prior(key), 1)
+        prior_key, record_key = jax.random.split(key)
+        records = model.sample_records(record_key, model.sample_prior(prior_key), 1)
         return records if isinstance(release, LocalRelease) else (records, jax.vmap(release.statistic)(records))
 
     leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.random.key(0)))
@@ -178,14 +183,14 @@ def batch_size(model: Model, release: Release | LocalRelease) -> int:
 
 @partial(jax.jit, static_argnames=("model", "batch"))
 def predict_values(
-    model: Model, batch: int, key: Key, release: Release | LocalRelease, parameters: Parameters
+    model: Model, batch: int, key: Key, release: Release | LocalRelease, numbers: Array, parameters: Parameters
 ) -> Array:
     """Released values [draw, ...] of new records, for parameters [draw, ...]; draw k uses ``fold_in(key, k)``."""
 
-    def predict(index: Array, parameters: Parameters) -> Array:
-        record_key, release_key = jax.random.split(jax.random.fold_in(key, index))
+    def predict(draw: tuple[Array, Parameters]) -> Array:
+        number, parameters = draw
+        record_key, release_key = jax.random.split(jax.random.fold_in(key, number))
         again = release.sample(release_key, model.sample_records(record_key, parameters, release.n))
         return again.values if isinstance(again, LocalRelease) else again.value
 
-    count = jax.tree.leaves(parameters)[0].shape[0]
-    return jax.lax.map(lambda draw: predict(*draw), (jnp.arange(count), parameters), batch_size=min(batch, count))
+    return jax.lax.map(predict, (numbers, parameters), batch_size=batch)

@@ -69,7 +69,7 @@ class Summary:
 def tabulate(figures: dict[str, dict[str, np.ndarray]]) -> Summary:
     """The table of ``{parameter: {figure: array [...]}}``: a row for each entry of each parameter."""
     rows = tuple(name for parameter, columns in figures.items() for name in entry_names(parameter, columns))
-    names = next(iter(figures.values()))
+    names = next(iter(figures.values()), {})
     return Summary(
         rows, {name: np.concatenate([np.ravel(columns[name]) for columns in figures.values()]) for name in names}
     )

@@ -20,9 +20,8 @@ def is_traced(*values: Any) -> bool:
 
 def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> None:
     """Raise unless every entry of a concrete `value` is finite and satisfies `accept`; traced values pass."""
-    if is_traced(value) or not isinstance(value, (int, float, list, tuple, np.ndarray, np.generic, jax.Array)):
-        # A mechanism or release rebuilt by a tree transformation may hold tracers or placeholders.
-        return
+    if is_traced(value) or not isinstance(value, (str, int, float, list, tuple, np.ndarray, np.generic, jax.Array)):
+        return  # what is no number at all is refused where it is used
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         fail(argument, f"an array of {array.dtype}", expected, remedy, error=TypeError)
@@ -50,7 +49,7 @@ def check_count(
 
 def check_key(argument: str, key: Any) -> None:
     """Raise unless `key` is one typed JAX key."""
-    typed = isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+    typed = isinstance(key, jax.Array) and jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key)
     if not typed or key.shape != ():
         given = f"an array of {key.dtype} with shape {key.shape}" if hasattr(key, "dtype") else repr(key)
         fail(argument, given, "one typed key", "Pass jax.random.key(seed) with a seed of your own.", error=TypeError)

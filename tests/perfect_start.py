@@ -46,7 +46,7 @@ def run(
     """The state of perfectly started chains after some sweeps."""
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
-    template = Release(np.zeros_like(jax.eval_shape(statistic_of_one(model, statistic))), mechanism, statistic, n)
+    template = Release(np.zeros(jax.eval_shape(statistic_of_one(model, statistic)).shape), mechanism, statistic, n)
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, records_key, noise_key, run_key = jax.random.split(chain_key, 4)

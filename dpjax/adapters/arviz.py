@@ -25,7 +25,7 @@ def to_arviz(posterior: "Posterior") -> Any:
     groups = make_groups(posterior)
     # From version 1 on the one argument is a dict of groups.
     from_dict: Any = arviz.from_dict
-    return from_dict(**groups) if hasattr(arviz, "InferenceData") else from_dict(groups)
+    return from_dict(**groups) if int(arviz.__version__.split(".")[0]) < 1 else from_dict(groups)
 
 
 def make_groups(posterior: "Posterior") -> dict[str, dict[str, np.ndarray]]:

@@ -5,14 +5,13 @@ Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). A sweep is a pure func
 indices; the kernel draws these and calls it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation import local
 from dpjax.imputation.offers import finish, keep_or_take, take_sources
 from dpjax.release import LocalRelease, Release
@@ -25,10 +24,8 @@ class IMwG:
 
     scan: Literal["systematic", "random"]
 
-    def __call__(
-        self, model: Model, release: Release | LocalRelease
-    ) -> Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]:
-        """The kernel ``step(rng_key, latent, parameters) -> (latent, info)``, invariant for p(records | parameters, release)."""
+    def __call__(self, model: Model, release: Release | LocalRelease) -> ImputationKernel:
+        """A kernel that leaves p(records | parameters, release) invariant."""
         if isinstance(release, LocalRelease):
             return local.build_kernel(model, release)
         return (
@@ -58,7 +55,7 @@ def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:
     return IMwG(scan)
 
 
-def build_systematic_kernel(model: Model, release: Release) -> Callable[..., tuple[Latent, ImputationInfo]]:
+def build_systematic_kernel(model: Model, release: Release) -> ImputationKernel:
     """The systematic-scan kernel: it leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
@@ -70,7 +67,7 @@ def build_systematic_kernel(model: Model, release: Release) -> Callable[..., tup
     return step
 
 
-def build_random_kernel(model: Model, release: Release) -> Callable[..., tuple[Latent, ImputationInfo]]:
+def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
     """The random-scan kernel: it leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
@@ -103,9 +100,9 @@ def systematic_sweep(
     # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
     residual = release.value - jnp.sum(current, axis=1)
 
-    def attempt(carry: tuple[Array, Array], offer: tuple[Array, Array]) -> tuple[tuple[Array, Array], Array]:
-        change, log_uniform = offer
-        return metropolis(release, *carry, carry[0] - change, log_uniform)
+    def attempt(carry: Any, offer: Any) -> Any:
+        (residual, log_density), (change, log_uniform) = carry, offer
+        return metropolis(release, residual, log_density, residual - change, log_uniform)
 
     start = (residual, release.log_density_at(residual))
     (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, jnp.log(uniforms)))
@@ -120,7 +117,7 @@ def random_sweep(
     current = release.contributions(records)
     residual = release.value - jnp.sum(current, axis=1)
 
-    def attempt(carry: tuple[Array, ...], offer: tuple[Array, ...]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+    def attempt(carry: Any, offer: Any) -> Any:
         residual, log_density, current, source = carry
         index, place, contribution, log_uniform = offer
         proposed = residual - contribution + current[:, place]

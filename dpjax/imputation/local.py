@@ -4,22 +4,20 @@ Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly where th
 field meets Laplace or Gaussian noise, else by one independent Metropolis step with an offer from f(·|θ).
 """
 
-from collections.abc import Callable
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.imputation.offers import init_latent, keep_or_take
 from dpjax.release import LocalRelease
 
 MAX_SUPPORT = 1024
 """Up to this many possible records are enumerated for an exact draw; beyond, memory [n, c] outweighs the gain."""
 
-LocalKernel = Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]
 
-
-def build_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """The best kernel at hand for p(records | parameters, release): exact if possible, else independent Metropolis."""
     if model.support is not None and jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0] <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
@@ -28,7 +26,7 @@ def build_kernel(model: Model, release: LocalRelease) -> LocalKernel:
     return build_metropolis_kernel(model, release)
 
 
-def build_finite_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) by enumeration of the possible records [c]."""
     assert model.support is not None
     support = model.support()
@@ -45,20 +43,20 @@ def build_finite_kernel(model: Model, release: LocalRelease) -> LocalKernel:
     return step
 
 
-def build_normal_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+def build_normal_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) for a Normal field seen through Laplace or Gaussian noise."""
     assert model.normal_field is not None
-    normal_field = model.normal_field
+    normal_field, channel = model.normal_field, cast(Any, release.channel)
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         mean, scale = normal_field(parameters)
-        values = release.channel.sample_latent_normal(rng_key, release.values, mean, scale)
+        values = channel.sample_latent_normal(rng_key, release.values, mean, scale)
         return exact(release, {release.field: values})
 
     return step
 
 
-def build_metropolis_kernel(model: Model, release: LocalRelease) -> LocalKernel:
+def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """One independent Metropolis step for every record: it leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:

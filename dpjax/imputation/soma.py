@@ -5,15 +5,14 @@ place I ∝ w is taken with probability min(1, W / (W + w_0 − w_I)): Xiong and
 Remark 4 for fewer than n records. An attempt is a pure function of the weights and two uniforms.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import finish, take_sources
 from dpjax.numerics import never_nan, select_index
 from dpjax.release import LocalRelease, Release
@@ -26,10 +25,8 @@ class SOMA:
 
     attempts: int | Literal["auto"] | None
 
-    def __call__(
-        self, model: Model, release: Release | LocalRelease
-    ) -> Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]:
-        """The kernel ``step(rng_key, latent, parameters) -> (latent, info)``, invariant for p(records | parameters, release)."""
+    def __call__(self, model: Model, release: Release | LocalRelease) -> ImputationKernel:
+        """A kernel that leaves p(records | parameters, release) invariant."""
         if isinstance(release, LocalRelease):
             fail(
                 "imputation",
@@ -69,8 +66,8 @@ def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
     return SOMA(check_count("attempts", attempts, "Pass a whole number in 1..n, 'auto' or None."))
 
 
-def build_kernel(model: Model, release: Release, attempts: int) -> Callable[..., tuple[Latent, ImputationInfo]]:
-    """The kernel of n offers, each tried at ``attempts`` records: it leaves p(records | parameters, release) invariant."""
+def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKernel:
+    """A sweep of n offers, each tried at `attempts` records; it leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key, select_key = jax.random.split(rng_key, 3)
@@ -124,7 +121,7 @@ def sweep(
     current = release.contributions(records)
     residual = release.value - jnp.sum(current, axis=1)
 
-    def attempt(carry: tuple[Array, ...], offer: tuple[Array, ...]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+    def attempt(carry: Any, offer: Any) -> Any:
         residual, log_density, current, source = carry
         index, start, contribution, select_uniform, accept_uniform = offer
         tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)

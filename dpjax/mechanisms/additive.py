@@ -12,9 +12,10 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, as_floating, checked_scale
 from dpjax.mechanisms.normal_tail import log_mills, normal_excess
 from dpjax.mechanisms.privacy import Privacy
+from dpjax.pytree import frozen_pytree
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class Laplace(Additive):
     """Adds Laplace noise of density exp(-|u| / scale) / (2 scale) to each coordinate.
@@ -80,7 +81,7 @@ class Laplace(Additive):
         return jnp.where(below, value - excess, value + excess)
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class Gaussian(Additive):
     """Adds Gaussian noise of standard deviation `scale` to each coordinate.

@@ -8,12 +8,13 @@ import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, as_floating
+from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, fail, is_traced, summarize
 
 NEEDED = ("log_density_terms", "log_cdf", "log_survival", "sample")
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class Censored:
     """Releases min(max(w, lower), upper), where w is the value of an additive mechanism.
@@ -46,7 +47,7 @@ class Censored:
     upper: Array | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.mechanism, type) or not (_is_placeholder(self.mechanism) or _is_additive(self.mechanism)):
+        if isinstance(self.mechanism, type) or not _is_additive(self.mechanism):
             given = getattr(self.mechanism, "__name__", type(self.mechanism).__name__)
             remedy = "Pass a mechanism such as Laplace(scale), or one that gives " + ", ".join(NEEDED) + "."
             fail("mechanism", given, "an additive mechanism", remedy, error=TypeError)
@@ -80,11 +81,6 @@ class Censored:
 
 def _is_additive(mechanism: object) -> bool:
     return all(callable(getattr(mechanism, name, None)) for name in NEEDED)
-
-
-def _is_placeholder(mechanism: object) -> bool:
-    """Whether a tree transformation put a bare object or an axis in place of the mechanism."""
-    return mechanism is None or type(mechanism) in (object, int)
 
 
 def _check_order(lower: object, upper: object) -> None:

@@ -13,9 +13,10 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, checked_scale
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.theta import log_theta, log_upper_theta
+from dpjax.pytree import frozen_pytree
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class DiscreteLaplace(Additive):
     """Adds integer noise of probability proportional to exp(-|k| / scale), the two-sided geometric law.
@@ -58,7 +59,7 @@ class DiscreteLaplace(Additive):
         return -least / self.scale - jnp.log1p(jnp.exp(-1 / jnp.asarray(self.scale)))
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class DiscreteGaussian(Additive):
     """Adds integer noise of probability proportional to exp(-k² / (2 scale²)).

@@ -9,12 +9,13 @@ import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.mechanisms.privacy import Privacy
+from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_count, fail, summarize
 
 ROW_SUM_TOLERANCE = 1e-5
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class RandomizedResponse:
     """Releases each categorical coordinate through the same channel, independently of the others.

@@ -1,5 +1,6 @@
 """Arguments of models as arrays: shapes are always checked, values wherever they are known."""
 
+from dataclasses import fields
 from typing import Any
 
 import jax
@@ -9,7 +10,17 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.validation import check_array, fail, is_traced, summarize
 
-__all__ = ["as_covariance", "as_scalar", "as_shape", "as_vector", "check_definite", "check_finite"]
+__all__ = [
+    "as_array",
+    "as_covariance",
+    "as_scalar",
+    "as_shape",
+    "as_vector",
+    "check_definite",
+    "check_finite",
+    "hold_arrays",
+    "is_numeric",
+]
 
 
 def is_numeric(value: Any) -> bool:
@@ -34,6 +45,14 @@ def check_definite(argument: str, value: Any, remedy: str) -> None:
     symmetric = np.allclose(matrix, matrix.swapaxes(-1, -2), rtol=1e-5, atol=1e-8 * np.abs(matrix).max())
     if not (symmetric and np.linalg.eigvalsh(matrix).min() > 0):
         fail(argument, summarize(array), "a symmetric positive definite matrix", remedy)
+
+
+def hold_arrays(noun: Any) -> None:
+    """Turn the sequences that a frozen dataclass holds into arrays, so that each field is one leaf of a pytree."""
+    for field in fields(noun):
+        value = getattr(noun, field.name)
+        if isinstance(value, (list, tuple)):
+            object.__setattr__(noun, field.name, jnp.asarray(value, float))
 
 
 def as_array(argument: str, value: Any, expected: str, remedy: str) -> Array:

@@ -10,16 +10,17 @@ from jax.scipy.special import multigammaln
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
-from dpjax.models.arguments import check_definite, check_finite
+from dpjax.models.arguments import check_definite, check_finite, hold_arrays
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.models.linear_algebra import factorize, log_two_pi, product, solve_lower, solve_upper
 from dpjax.models.priors import InverseGammaPrior, as_float
+from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_positive
 
 __all__ = ["NormalInverseGammaPrior", "NormalInverseWishartPrior"]
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class NormalInverseGammaPrior:
     """variance ~ InverseGamma(shape, scale) and coef | variance ~ N(mean, variance · precision⁻¹).
@@ -49,6 +50,7 @@ class NormalInverseGammaPrior:
         check_definite("precision", self.precision, "Pass an inverse covariance, in units of 1 / variance.")
         check_positive("shape", self.shape)
         check_positive("scale", self.scale)
+        hold_arrays(self)
 
     @property
     def variance(self) -> InverseGammaPrior:
@@ -93,7 +95,7 @@ class NormalInverseGammaPrior:
         return NormalInverseGammaPrior(mean, precision, shape, scale)
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class NormalInverseWishartPrior:
     """covariance ~ InverseWishart(degrees, scale) and mean | covariance ~ N(mean, covariance / precision).
@@ -128,6 +130,7 @@ class NormalInverseWishartPrior:
         dim = np.shape(self.scale)[-1] if np.ndim(self.scale) else 1
         remedy = f"Pass more than p - 1 = {dim - 1} degrees of freedom."
         check_array("degrees", self.degrees, lambda degrees: degrees > dim - 1, f"a number above {dim - 1}", remedy)
+        hold_arrays(self)
 
     def log_density(self, mean: Array, covariance: Array) -> Array:
         """The joint log-density [] of a mean [p] and the lower triangle of a covariance [p, p]."""

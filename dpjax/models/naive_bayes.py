@@ -13,7 +13,8 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, uniforms_within
-from dpjax.models.simplex import dirichlet_log_density, draw_dirichlet
+from dpjax.models.gamma import draw_log_gamma
+from dpjax.models.simplex import dirichlet_log_density
 from dpjax.validation import check_positive, fail
 
 __all__ = ["naive_bayes"]
@@ -92,11 +93,12 @@ def check_concentrations(class_concentration: Any, feature_concentration: Any) -
 
 
 def draw_probabilities(key: Key, classes: Array, features: Array) -> Parameters:
-    """Dirichlet draws for the classes [I] and for each feature and class [K, I, J]."""
-    key_classes, key_features = jax.random.split(key)
+    """Dirichlet draws for the classes [I] and for each feature and class [K, I, J], through one call."""
+    log_gamma = draw_log_gamma(key, jnp.concatenate([classes, features.ravel()]))
+    rows = log_gamma[classes.size :].reshape(features.shape)
     return {
-        "class_probabilities": draw_dirichlet(key_classes, classes),
-        "feature_probabilities": draw_dirichlet(key_features, features),
+        "class_probabilities": jax.nn.softmax(log_gamma[: classes.size]),
+        "feature_probabilities": jax.nn.softmax(rows, axis=-1),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Parameters
-from dpjax.models.arguments import as_scalar
+from dpjax.models.arguments import as_scalar, is_numeric
 from dpjax.models.bijections import POSITIVE, Bijection
 from dpjax.models.priors import GammaPrior, InverseGammaPrior
 from dpjax.validation import check_positive, fail
@@ -43,11 +43,11 @@ def positive(name: str, given: Any, prior_type: type[GammaPrior] | type[InverseG
                 f"{argument}.{field.name}", getattr(given, field.name), "A prior of one parameter takes one number."
             )
         return learned(name, given)
-    if isinstance(given, (GammaPrior, InverseGammaPrior)):
-        expected = f"a number or a {prior_type.__name__}"
-        fail(argument, type(given).__name__, expected, f"Pass a {prior_type.__name__}.", error=TypeError)
-    check_positive(argument, given)
-    return known(as_scalar(argument, given, f"Pass a positive number or a {prior_type.__name__}."))
+    expected, remedy = f"a number or {prior_type.__name__}(...)", "Pass the known value, or a prior to learn it."
+    if not is_numeric(given):
+        fail(argument, type(given).__name__, expected, remedy, error=TypeError)
+    check_positive(argument, given, remedy)
+    return known(as_scalar(argument, given, remedy))
 
 
 def known(value: Array) -> Positive:

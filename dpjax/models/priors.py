@@ -10,8 +10,9 @@ from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
-from dpjax.models.arguments import check_finite
+from dpjax.models.arguments import check_finite, hold_arrays
 from dpjax.models.gamma import draw_log_gamma
+from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive
 
 __all__ = ["GammaPrior", "InverseGammaPrior", "NormalPrior"]
@@ -22,7 +23,14 @@ def as_float(value: Any) -> Array:
     return jnp.asarray(value, float)
 
 
-@jax.tree_util.register_dataclass
+def broadcast(shape: tuple[int, ...] | None, *values: Any) -> tuple[Array, ...]:
+    """Parameters of a prior at one shape: the given one, or the smallest that holds them all."""
+    arrays = [as_float(value) for value in values]
+    common = jnp.broadcast_shapes(*(array.shape for array in arrays)) if shape is None else shape
+    return tuple(jnp.broadcast_to(array, common) for array in arrays)
+
+
+@frozen_pytree
 @dataclass(frozen=True)
 class NormalPrior:
     """Independent Normal laws N(mean, scale²).
@@ -46,18 +54,19 @@ class NormalPrior:
     def __post_init__(self) -> None:
         check_finite("mean", self.mean)
         check_positive("scale", self.scale, "Pass standard deviations, not variances or precisions.")
+        hold_arrays(self)
 
     def log_density(self, value: Array) -> Array:
         """The log-density [] of all entries together."""
-        mean, scale = (jnp.broadcast_to(as_float(part), value.shape) for part in (self.mean, self.scale))
-        return jnp.sum(norm.logpdf(value, mean, scale))
+        return jnp.sum(norm.logpdf(value, *broadcast(jnp.shape(value), self.mean, self.scale)))
 
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Array:
-        """A draw of this shape."""
-        return as_float(self.mean) + as_float(self.scale) * jax.random.normal(key, shape, float)
+    def sample(self, key: Key, shape: tuple[int, ...] | None = None) -> Array:
+        """A draw of this shape, by default that of the mean and scale."""
+        mean, scale = broadcast(shape, self.mean, self.scale)
+        return mean + scale * jax.random.normal(key, mean.shape, float)
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class GammaPrior:
     """Independent Gamma laws of density ∝ v^(shape - 1) exp(-rate v).
@@ -81,23 +90,24 @@ class GammaPrior:
     def __post_init__(self) -> None:
         check_positive("shape", self.shape)
         check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
+        hold_arrays(self)
 
     def log_density(self, value: Array) -> Array:
         """The log-density [] of all entries together."""
-        shape, rate = (jnp.broadcast_to(as_float(part), value.shape) for part in (self.shape, self.rate))
+        shape, rate = broadcast(jnp.shape(value), self.shape, self.rate)
         return jnp.sum(shape * jnp.log(rate) - gammaln(shape) + (shape - 1) * jnp.log(value) - rate * value)
 
-    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Array:
-        """A draw of this shape."""
-        log_gamma = draw_log_gamma(key, jnp.broadcast_to(as_float(self.shape), shape))
-        return jnp.exp(log_gamma) / as_float(self.rate)
+    def sample(self, key: Key, shape: tuple[int, ...] | None = None) -> Array:
+        """A draw of this shape, by default that of the shape and rate."""
+        gamma_shape, rate = broadcast(shape, self.shape, self.rate)
+        return jnp.exp(draw_log_gamma(key, gamma_shape)) / rate
 
     def posterior(self, waits: Array) -> "GammaPrior":
         """The law of the rate of Exponential values [n]: Gamma(shape + n, rate + Σ values)."""
         return GammaPrior(as_float(self.shape) + waits.size, as_float(self.rate) + jnp.sum(waits))
 
 
-@jax.tree_util.register_dataclass
+@frozen_pytree
 @dataclass(frozen=True)
 class InverseGammaPrior:
     """The inverse Gamma law of density ∝ v^(-shape - 1) exp(-scale / v).
@@ -121,6 +131,7 @@ class InverseGammaPrior:
     def __post_init__(self) -> None:
         check_positive("shape", self.shape)
         check_positive("scale", self.scale)
+        hold_arrays(self)
 
     def log_density(self, value: Array) -> Array:
         """The log-density [] of a variance []."""

@@ -9,10 +9,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 from blackjax.mcmc import slice as blackjax_slice
+from blackjax.mcmc.slice import SliceInfo, SliceState
 
 from dpjax.base import Array, Key
-
-SliceInfo = blackjax_slice.SliceInfo
 
 
 def elliptical_step(rng_key: Key, whitened: Array, log_density: Callable[[Array], Array]) -> tuple[Array, SliceInfo]:
@@ -35,9 +34,9 @@ def ellipse(rng_key: Key, position: Array, log_density: Callable[[Array], Array]
     """The candidates at each angle on the ellipse through the position and a standard normal draw."""
     momentum = jax.random.normal(rng_key, position.shape)
 
-    def candidate(angle: Array) -> tuple[blackjax_slice.SliceState, bool]:
+    def candidate(angle: Array) -> tuple[SliceState, bool]:
         turned = position * jnp.cos(angle) + momentum * jnp.sin(angle)
-        return blackjax_slice.SliceState(turned, log_density(turned)), True
+        return SliceState(turned, log_density(turned)), True
 
     return candidate
 

@@ -53,14 +53,13 @@ def build_interweaving_step(
             return release.log_likelihood(records_of(moved, noise))
 
         log_density = build_log_density(model, tuning, unravel, log_likelihood)
-        whitened = tuning.whiten(vector)
-        evaluations, accepted = [], []
-        for key in jax.random.split(move_key, NUM_MOVES):
-            whitened, info = elliptical_step(key, whitened, log_density)
-            evaluations.append(info.num_shrink)
-            accepted.append(info.is_accepted)
+        whitened, info = jax.lax.scan(
+            lambda position, key: elliptical_step(key, position, log_density),
+            tuning.whiten(vector),
+            jax.random.split(move_key, NUM_MOVES),
+        )
         moved = constrain(model, unravel(tuning.colour(whitened)))
-        report = InterweavingInfo(jnp.sum(jnp.stack(evaluations)), jnp.all(jnp.stack(accepted)))
+        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted))
         return moved, records_of(moved, noise), report
 
     return step

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax.base import Array, Mechanism
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, RandomizedResponse
-from dpjax.release.tree import is_opaque
+from dpjax.pytree import is_opaque
 from dpjax.validation import check_array, fail, is_traced
 
 LARGEST_COUNT = 2**24
@@ -52,7 +52,7 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> No
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
         fail(argument, _name(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
     if is_opaque(mechanism) and not isinstance(mechanism, Hashable):
-        remedy = "Register it with jax.tree_util.register_dataclass, or make it hashable (frozen=True)."
+        remedy = "Register it with dpjax.frozen_pytree, or make it hashable (frozen=True)."
         fail(argument, _name(mechanism), "a pytree or a hashable object", remedy, error=TypeError)
     if _adds_noise(mechanism) and not is_opaque(mechanism):
         _check_parameter_shapes(argument, mechanism, shape)

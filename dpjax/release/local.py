@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Mechanism, Records
+from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
 from dpjax.release.checks import as_local_values, check_mechanism, check_whole, summarize_error
-from dpjax.release.tree import register_unchecked
 from dpjax.validation import fail
 
 
+@frozen_pytree
 @dataclass(frozen=True, eq=False)
 class LocalRelease:
     """One released value per record, independent of each other given the records.
@@ -135,6 +136,3 @@ class LocalRelease:
             given = f"records with fields {sorted(records)}"
             fail("field", given, f"a field {self.field!r}", "Pass field= as the model names it.")
         return records[self.field]
-
-
-register_unchecked(LocalRelease, data=("values", "channel"), static=("field",))

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Mechanism, Records, Statistic
+from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import schema
 from dpjax.release.checks import (
     as_vector,
@@ -19,7 +20,6 @@ from dpjax.release.checks import (
     fail_on_record,
     warn_where_coarse,
 )
-from dpjax.release.tree import is_opaque, register_unchecked
 from dpjax.statistics import RecordStatistic
 from dpjax.validation import check_count, fail
 
@@ -27,6 +27,7 @@ MAX_ROWS = 64
 """Up to this many coordinates are added row by row; beyond, the program would grow long."""
 
 
+@frozen_pytree
 @dataclass(frozen=True, eq=False)
 class Release:
     """One released value, whose law given the records depends on their summed statistic alone.
@@ -184,15 +185,12 @@ class Release:
         )
 
 
-register_unchecked(Release, data=("value", "mechanism"), static=("statistic", "n"))
-
-
 def _as_column(parameter: Array) -> Array:
     return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter
 
 
 def _sum_rows(terms: Array) -> Array:
-    """The sum [m] of d rows [d, m]; added row by row, which XLA compiles to one loop, 2 to 8 times faster than its sum."""
+    """The sum [m] of d rows [d, m]; added row by row, which XLA runs 2 to 8 times faster than its own sum."""
     if terms.shape[0] > MAX_ROWS:
         return jnp.sum(terms, axis=0)
     return reduce(add, [jax.lax.index_in_dim(terms, row, keepdims=False) for row in range(terms.shape[0])])

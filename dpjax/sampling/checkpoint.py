@@ -28,15 +28,10 @@ class Checkpoint:
         The file; it is written by way of a second file beside it.
     fingerprint
         What identifies the run; see `make_fingerprint`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the path is none, or its folder is missing.
     """
 
-    def __init__(self, path: str | os.PathLike[str], fingerprint: dict[str, Plain]) -> None:
-        self.path = check_path(path)
+    def __init__(self, path: Path, fingerprint: dict[str, Plain]) -> None:
+        self.path = path
         self.fingerprint = fingerprint
         self.last_save = time.monotonic()
 
@@ -111,17 +106,6 @@ class Checkpoint:
     def fail(self, given: str) -> None:
         """Raise the error of a file that cannot be continued."""
         fail("checkpoint", given, "a checkpoint of this run", "Pass another path, or remove the file to start afresh.")
-
-
-def check_path(path: Any) -> Path:
-    """The path of a checkpoint, or an error where no file can be written."""
-    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
-    if not isinstance(path, (str, os.PathLike)):
-        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
-    result = Path(path)
-    if result.is_dir() or not result.absolute().parent.is_dir():
-        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
-    return result
 
 
 def fill(name: str, tree: Any, arrays: dict[str, np.ndarray]) -> Any:

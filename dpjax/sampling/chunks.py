@@ -28,7 +28,7 @@ class Chains(NamedTuple):
     state
         The states, leading axis [chain].
     accepted
-        How many offers each record has accepted since sampling began, int [chain, n].
+        How many offers each record has accepted since sampling began, int32 [chain, n].
     """
 
     state: GibbsState

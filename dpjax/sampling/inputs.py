@@ -1,5 +1,7 @@
 """Checks of what `sample` is given, before anything is compiled."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -60,6 +62,17 @@ def check_initial(model: Model, initial: Any, num_chains: int) -> Parameters | N
     parameters = {name: jax.numpy.asarray(initial[name], leaf.dtype) for name, leaf in expected.items()}
     check_prior(model, parameters)
     return parameters
+
+
+def check_path(path: Any) -> Path:
+    """The path of a checkpoint, or an error where no file can be written."""
+    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
+    if not isinstance(path, (str, os.PathLike)):
+        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
+    result = Path(path)
+    if result.is_dir() or not result.absolute().parent.is_dir():
+        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
+    return result
 
 
 def check_prior(model: Model, parameters: Parameters) -> None:

@@ -5,7 +5,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
@@ -37,8 +36,9 @@ class Run:
         """The shapes [chain, ...] and types of the chains' states."""
 
         def start(key: Key) -> GibbsState:
-            parameters = self.model.sample_prior(key)
-            records = self.model.sample_records(key, parameters, self.release.n)
+            prior_key, record_key = jax.random.split(key)
+            parameters = self.model.sample_prior(prior_key)
+            records = self.model.sample_records(record_key, parameters, self.release.n)
             return init_state(self.release, Position(parameters, records))
 
         return jax.eval_shape(jax.vmap(start), self.chain_keys)
@@ -79,7 +79,7 @@ def open_run(run: Run, state: GibbsState, tuning: Tuning) -> Status:
 def open_segment(run: Run, segment: int, plan: Plan, tuning: Tuning, state: GibbsState) -> Status:
     """The status at the start of a segment, with empty arrays for its draws; tuning and state may be shapes."""
     num_chains = run.chain_keys.shape[0]
-    accepted = np.zeros((num_chains, run.release.n), jnp.result_type(int))
+    accepted = np.zeros((num_chains, run.release.n), np.int32)
     status = Status(segment, 0, plan, tuning, Chains(state, accepted), draws=None)  # type: ignore[arg-type]
     return status._replace(draws=allocate(run, status))
 

@@ -17,7 +17,7 @@ from dpjax.release import LocalRelease, Release
 from dpjax.sampling.checkpoint import Checkpoint
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
-from dpjax.sampling.inputs import check_initial, check_names, check_run
+from dpjax.sampling.inputs import check_initial, check_names, check_path, check_run
 from dpjax.sampling.loop import finish
 from dpjax.sampling.run import Run, Status, open_run
 from dpjax.sampling.schedule import make_schedule
@@ -109,14 +109,21 @@ def sample(
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
     check_names(model)
     initial = check_initial(model, initial, num_chains)
+    path = None if checkpoint is None else check_path(checkpoint)
     keys = split_key(key, num_chains)
     run = Run(model, release, plan, collect, make_schedule(num_warmup, num_samples, thin), keys.chains, keys.plan)
-    file = None if checkpoint is None else Checkpoint(checkpoint, make_fingerprint(key, run, initial))
-    tuning = first_tuning(model, keys.tuning)
-    status = None if file is None else file.load(run, tuning)
-    if status is None:
-        status = open_run(run, find_starts(keys.starts, model, release, num_chains, initial), tuning)
-    return report(run, finish(run, status, file, progress), file)
+    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
+    # The starts are handed on and not held: each copy of the states counts where n is large.
+    return report(run, finish(run, begin(run, keys, initial, file), file, progress), file)
+
+
+def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
+    """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
+    tuning = first_tuning(run.model, keys.tuning)
+    saved = None if file is None else file.load(run, tuning)
+    if saved is not None:
+        return saved
+    return open_run(run, find_starts(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
 
 
 @partial(jax.jit, static_argnames="model")

@@ -20,7 +20,7 @@ from dpjax.validation import fail
 
 MIN_TRIES = 20
 MAX_TRIES = 1_000
-MAX_SWEEPS = 20
+MAX_SWEEPS = 1_000
 TEMPERATURE = 4.0
 NOISE_DRAWS = 64
 

@@ -54,6 +54,8 @@ def test_every_mechanism_meets_the_protocol(build):
 def test_a_grid_of_mechanisms_compiles_once(build):
     chex.clear_trace_counter()
 
+    single = jax.jit(lambda mechanism: mechanism.log_density(VALUE, STATISTIC))
+
     @jax.jit
     @jax.vmap
     @chex.assert_max_traces(n=1)
@@ -69,7 +71,7 @@ def test_a_grid_of_mechanisms_compiles_once(build):
     for grid in GRIDS:
         mechanisms = [build(jnp.asarray(number)) for number in grid]
         stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *mechanisms)
-        expected = [jax.jit(one.log_density)(VALUE, STATISTIC) for one in mechanisms]
+        expected = [single(one) for one in mechanisms]
         np.testing.assert_allclose(density(stacked), jnp.stack(expected), rtol=1e-5)
         assert draw(stacked, jax.random.split(jax.random.key(1), len(grid))).shape == (3, 3)
 
@@ -81,11 +83,27 @@ def test_mechanisms_are_built_and_returned_inside_transformations(build):
     assert jax.tree.structure(returned) == jax.tree.structure(built)
 
 
-@pytest.mark.parametrize("leaf", [object(), jax.ShapeDtypeStruct((), jnp.float32), "in place of an array", 0.5])
-def test_mechanisms_are_rebuilt_from_placeholders(build, leaf):
+@pytest.mark.parametrize("leaf", [object(), jax.ShapeDtypeStruct((), jnp.float32), 0, -1.0])
+def test_mechanisms_are_rebuilt_from_placeholders_axes_and_gradients(build, leaf):
     structure = jax.tree.structure(build(0.5))
-    rebuilt = jax.tree.unflatten(structure, [leaf] * structure.num_leaves) if leaf != 0.5 else build(leaf)
+    rebuilt = jax.tree.unflatten(structure, [leaf] * structure.num_leaves)
     assert jax.tree.structure(rebuilt) == structure
+
+
+def test_gradients_and_axes_may_stand_in_the_place_of_scales():
+    mechanism = Laplace(jnp.array([0.5, 2.0]), privacy=PROMISE)
+    gradient = jax.grad(lambda built: built.log_density(jnp.ones(2), jnp.zeros(2)))(mechanism)
+    np.testing.assert_allclose(gradient.scale, [1 / 0.25 - 1 / 0.5, 1 / 4 - 1 / 2])  # |u| / b² - 1 / b
+    axes = jax.tree.map(lambda _: 0, mechanism)
+    rows = jax.vmap(lambda built: built.log_noise(1.0), in_axes=(axes,))(mechanism)
+    np.testing.assert_allclose(rows, mechanism.log_noise(jnp.ones(2)))
+
+
+def test_different_mechanisms_have_different_structures():
+    """Compiled programs are found by structure: an equality here would run one mechanism's program for another."""
+    structures = [jax.tree.structure(build(0.5)) for build in BUILDERS.values()]
+    structures += [jax.tree.structure(Censored(one(0.5), lower=0.0, upper=9.0)) for one in (Laplace, Gaussian)]
+    assert all((a == b) == (a is b) for a in structures for b in structures)
 
 
 def test_the_promise_is_static_and_equal_promises_share_a_program():

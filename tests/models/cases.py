@@ -1,5 +1,8 @@
 """One or two models of each kind, with priors that are neither flat nor symmetric."""
 
+from collections.abc import Callable
+from functools import cache
+
 import jax
 import numpy as np
 
@@ -39,11 +42,21 @@ UPDATED = [name for name in LEARNED if CASES[name].update is not None]
 NONCENTRED = [name for name in CASES if CASES[name].noncentred is not None]
 
 
-def draw(name: str, seed: int, n: int) -> tuple[dict, dict]:
+@cache
+def drawer(name: str, n: int) -> Callable[[jax.Array], tuple[dict, dict]]:
+    """The compiled joint draw of a case."""
+
+    def draw_both(key: jax.Array) -> tuple[dict, dict]:
+        key_parameters, key_records = jax.random.split(key)
+        parameters = CASES[name].sample_prior(key_parameters)
+        return parameters, CASES[name].sample_records(key_records, parameters, n)
+
+    return jax.jit(draw_both)
+
+
+def draw(name: str, seed: int, n: int = 50) -> tuple[dict, dict]:
     """Parameters from the prior and n records of a case."""
-    key_parameters, key_records = jax.random.split(jax.random.key(seed))
-    parameters = CASES[name].sample_prior(key_parameters)
-    return parameters, CASES[name].sample_records(key_records, parameters, n)
+    return drawer(name, n)(jax.random.key(seed))
 
 
 def unconstrained(name: str, parameters: dict) -> dict:

@@ -4,6 +4,7 @@ y ~ N(mean, 1), mean ~ N(0, 2²); the sum of n = 20 records is released with N(0
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import chex
@@ -61,8 +62,22 @@ NONCENTRED = NonCentred(
 MODEL = Model(sample_prior, log_prior, sample_records, log_density, update, NONCENTRED, derived=derived)
 
 
-def release_of(value: float = RELEASED) -> Release:
-    return Release(jnp.array([value]), Gaussian(NOISE_SD), statistic, n=N)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bounded:
+    """Uniform noise on an interval: most statistics have zero density."""
+
+    width: float
+
+    def log_density(self, value, statistic):
+        return jnp.sum(jnp.where(jnp.abs(value - statistic) < self.width, -jnp.log(2 * self.width), -jnp.inf))
+
+    def sample(self, key, statistic):
+        return statistic + self.width * jax.random.uniform(key, statistic.shape, minval=-1.0)
+
+
+def release_of(value: float = RELEASED, n: int = N) -> Release:
+    return Release(jnp.array([value]), Gaussian(NOISE_SD), statistic, n=n)
 
 
 def short_run(model: Model, release: Release, seed: int = 1, **options: Any) -> Posterior:
@@ -107,6 +122,11 @@ def release() -> Release:
 @pytest.fixture(scope="session")
 def make_release() -> Callable[..., Release]:
     return release_of
+
+
+@pytest.fixture(scope="session")
+def bounded() -> type[Bounded]:
+    return Bounded
 
 
 @pytest.fixture(scope="session")

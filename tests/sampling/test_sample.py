@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from dpjax import diagnostics
+from dpjax.gibbs import make_plan
+from dpjax.parameters import initial_tuning
 from dpjax.sampling import chunks
 from dpjax.sampling import run as run_module
+from dpjax.sampling.schedule import make_schedule
 
 
+@pytest.mark.keys
 def test_draws_agree_with_the_exact_posterior(posterior, exact):
     draws = posterior.draws["mean"]
     assert draws.shape == (4, 1_000)
@@ -67,13 +71,6 @@ def total_of_records(state):
     return {"records": state.latent.records["y"], "statistic": state.latent.statistic[0]}
 
 
-def test_a_run_without_warmup_starts_at_the_initial_parameters(run, model, release):
-    start = np.array([-1.0, 0.0, 1.0, 2.0])
-    held = model._replace(update=lambda key, parameters, records: parameters, noncentred=None)
-    draws = run(held, release, initial={"mean": start}, num_warmup=0, num_samples=3).draws["mean"]
-    np.testing.assert_array_equal(draws, np.repeat(start[:, None], 3, axis=1))
-
-
 def test_new_values_of_the_same_shapes_compile_nothing(run, model, make_release):
     compiled = []
 
@@ -90,11 +87,17 @@ def test_new_values_of_the_same_shapes_compile_nothing(run, model, make_release)
     assert compiled == []
 
 
-def test_the_kernel_is_traced_once(monkeypatch, run, model, make_release):
+def hold(key, parameters, records):
+    return parameters
+
+
+def test_the_kernel_is_traced_once_and_runs_start_at_the_initial_parameters(monkeypatch, run, model, make_release):
     monkeypatch.setattr(chunks, "build_kernel", chex.assert_max_traces(chunks.build_kernel, n=1))
-    small = model._replace(noncentred=None, derived=None)
-    for value in (1.0, 2.0, 3.0):
-        run(small, make_release(value), num_chains=2, num_warmup=80, num_samples=17)
+    held = model._replace(update=hold, noncentred=None, derived=None)
+    for shift in range(3):
+        start = np.array([-1.0, 0.0, 1.0, 2.0]) + shift
+        posterior = run(held, make_release(5.0 * shift), initial={"mean": start}, num_warmup=0, num_samples=3 + shift)
+        np.testing.assert_array_equal(posterior.draws["mean"], np.repeat(start[:, None], 3 + shift, axis=1))
 
 
 def test_the_memory_of_a_chunk_is_bounded(model, release):
@@ -104,3 +107,23 @@ def test_the_memory_of_a_chunk_is_bounded(model, release):
     shapes = run_module.Run(model, release, None, None, (), jax.random.split(jax.random.key(0), 4), None).state_shapes
     assert chunks.choose_capacity(model, None, shapes) == chunks.MAX_CAPACITY
     assert chunks.choose_capacity(model, large, shapes) == 1
+
+
+def test_the_draws_of_a_chunk_do_not_grow_with_the_records(model, release, make_release):
+    """With a million records the chains carry them once, and the buffers hold parameters and scalar reports only."""
+    large, small = (chunk_shapes(model, make_release(n=n)) for n in (10**6, 20))
+    assert size_of(large[1]) == size_of(small[1]) < 2**20
+    assert size_of(large[0]) < 4 * 10**6 * (8 + 4 + 1)
+
+
+def chunk_shapes(model, release):
+    """The shapes of what a chunk returns."""
+    plan, keys = make_plan(model, release), jax.random.split(jax.random.key(0), 4)
+    run = run_module.Run(model, release, plan, None, make_schedule(0, 10, 1), keys, keys[0])
+    tuning = initial_tuning(keys[0], model)
+    status = run_module.open_segment(run, 0, plan, tuning, run.state_shapes)
+    return chunks.run_chunk.eval_shape(*run_module.static(run, status), **run_module.dynamic(run, status, 1))
+
+
+def size_of(shapes):
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))

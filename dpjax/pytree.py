@@ -1,0 +1,51 @@
+"""Frozen dataclasses as pytrees: arrays are leaves, fields marked static belong to the structure."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys
+
+Noun = TypeVar("Noun")
+
+
+def frozen_pytree(cls: type[Noun]) -> type[Noun]:
+    """Register a frozen dataclass as a pytree node; for use as a decorator above ``@dataclass(frozen=True)``.
+
+    A field with ``metadata={"static": True}`` belongs to the structure, and so does a value that is a mechanism of
+    plain attributes, which JAX cannot look into.
+
+    Notes
+    -----
+    `jax.tree_util.register_dataclass` would not do. With jaxlib 0.10.2 the structures of two classes of equal
+    fields compare equal, so that now and then a program compiled for one mechanism answers for another. It also
+    rebuilds through the constructor, whose checks would refuse a gradient or an axis in the place of a scale.
+    """
+    static = tuple(field.name for field in fields(cls) if field.metadata.get("static", False))  # type: ignore[arg-type]
+    data = tuple(field.name for field in fields(cls) if field.name not in static)  # type: ignore[arg-type]
+
+    def flatten(noun: Noun) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        values = [getattr(noun, name) for name in data]
+        hidden = tuple(value if is_opaque(value) else None for value in values)
+        children = tuple(None if is_opaque(value) else value for value in values)
+        return children, (*hidden, *(getattr(noun, name) for name in static))
+
+    def flatten_with_keys(noun: Noun) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        children, structure = flatten(noun)
+        return tuple(zip(map(GetAttrKey, data), children, strict=True)), structure
+
+    def unflatten(structure: tuple[Any, ...], children: Iterable[Any]) -> Noun:
+        noun = object.__new__(cls)
+        hidden = structure[: len(data)]
+        values = [child if kept is None else kept for child, kept in zip(children, hidden, strict=True)]
+        for name, value in zip(data + static, (*values, *structure[len(data) :]), strict=True):
+            object.__setattr__(noun, name, value)
+        return noun
+
+    register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    return cls
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether a value is a mechanism that JAX cannot look into."""
+    return hasattr(value, "log_density") and all_leaves([value])

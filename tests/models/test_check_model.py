@@ -1,0 +1,144 @@
+"""Models written by users are checked by shape, and the message names the function that is wrong."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from dpjax.base import Model, NonCentred
+from dpjax.models import NormalPrior, check_model, normal
+from tests.models.cases import CASES
+
+GOOD = normal(NormalPrior(0.0, 1.0), 1.0)
+MINIMAL = Model(GOOD.sample_prior, GOOD.log_prior, GOOD.sample_records, GOOD.log_density)
+
+
+def test_four_functions_are_enough() -> None:
+    check_model(MINIMAL)
+
+
+BAD: dict[str, tuple[dict, type[Exception], str]] = {
+    "a record law summed over records": (
+        {"log_density": lambda parameters, records: GOOD.log_density(parameters, records).sum()},
+        ValueError,
+        "Model.log_density: given shape float64[] for 3 records; expected shape [3]",
+    ),
+    "a record law with a kept axis": (
+        {"log_density": lambda parameters, records: GOOD.log_density(parameters, records)[:, None]},
+        ValueError,
+        "Model.log_density: given shape float64[3, 1]",
+    ),
+    "one record whatever n": (
+        {"sample_records": lambda key, parameters, n: {"y": jnp.zeros(3)}},
+        ValueError,
+        "Model.sample_records: given field 'y' of shape [3]; expected a leading axis of 5",
+    ),
+    "records without names": (
+        {"sample_records": lambda key, parameters, n: jnp.zeros(n)},
+        TypeError,
+        "Model.sample_records: given ShapeDtypeStruct; expected a dict of records",
+    ),
+    "parameters without names": ({"sample_prior": lambda key: jnp.zeros(2)}, TypeError, "Model.sample_prior: given"),
+    "a prior of each entry": (
+        {"log_prior": lambda parameters: jnp.zeros(2)},
+        ValueError,
+        "Model.log_prior: given float64[2]; expected a single number",
+    ),
+    "an update that loses a name": (
+        {"update": lambda key, parameters, records: {}},
+        ValueError,
+        "Model.update: given {}",
+    ),
+    "an update of another type": (
+        {"update": lambda key, parameters, records: {"mean": jnp.zeros((), int)}},
+        ValueError,
+        "Model.update: given {'mean': 'int64[]'}; expected the names, shapes and dtypes of the parameters",
+    ),
+    "noise that gives other records": (
+        {
+            "noncentred": NonCentred(
+                lambda key, parameters, records: records["y"], lambda parameters, noise: {"z": noise}
+            )
+        },
+        ValueError,
+        "Model.noncentred.records: given {'z'",
+    ),
+    "one map only": ({"constrain": dict}, ValueError, "Model.unconstrain: given None; expected a function, because"),
+    "a summary without its density": (
+        {"summarize": lambda records: records},
+        ValueError,
+        "Model.log_likelihood: given None",
+    ),
+    "a density without its summary": (
+        {"log_likelihood": lambda parameters, summary: 0.0},
+        ValueError,
+        "Model.summarize: given None",
+    ),
+    "a likelihood of each record": (
+        {
+            "summarize": lambda records: records["y"],
+            "log_likelihood": lambda parameters, summary: summary - parameters["mean"],
+        },
+        ValueError,
+        "Model.log_likelihood: given float64[3]",
+    ),
+    "maps that lose a name": (
+        {"unconstrain": lambda parameters: {}, "constrain": lambda unconstrained: unconstrained},
+        ValueError,
+        "Model.unconstrain: given names []; expected names ['mean']",
+    ),
+    "maps that do not return": (
+        {"unconstrain": dict, "constrain": lambda unconstrained: {"mean": jnp.zeros(2)}},
+        ValueError,
+        "Model.constrain: given {'mean': 'float64[2]'}",
+    ),
+    "a support of other fields": (
+        {"support": lambda: {"z": jnp.zeros(2)}},
+        ValueError,
+        "Model.support: given {'z': 'float64[]'}",
+    ),
+    "a support without an axis": (
+        {"support": lambda: {"y": jnp.zeros(())}},
+        ValueError,
+        "Model.support: given {'y': 'float64[]'}; expected fields with one leading axis [c]",
+    ),
+    "a field without its scale": (
+        {"normal_field": lambda parameters: parameters["mean"]},
+        ValueError,
+        "Model.normal_field: given float64[]",
+    ),
+    "derived without names": ({"derived": lambda parameters: parameters["mean"]}, TypeError, "Model.derived"),
+    "a determinant of each entry": (
+        {"unconstrain": dict, "constrain": dict, "log_jacobian": lambda unconstrained: jnp.zeros(2)},
+        ValueError,
+        "Model.log_jacobian: given float64[2]",
+    ),
+}
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("case", BAD)
+def test_wrong_function_is_named(case: str) -> None:
+    changes, error, words = BAD[case]
+    with pytest.raises(error) as raised:
+        check_model(MINIMAL._replace(**changes))
+    assert words in str(raised.value)
+
+
+def test_errors_inside_a_function_are_passed_on_with_its_name() -> None:
+    def broken(parameters: dict, records: dict) -> jax.Array:
+        return records["x"]
+
+    with pytest.raises(KeyError) as raised:
+        check_model(MINIMAL._replace(log_density=broken))
+    assert any("Raised by Model.log_density" in note for note in raised.value.__notes__)
+
+
+@pytest.mark.parametrize("name", ["regression, joint", "naive Bayes"])
+def test_nothing_is_compiled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> Callable:
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(jax._src.compiler, "compile_or_get_cached", refuse)
+    check_model(CASES[name])
