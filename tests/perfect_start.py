@@ -15,7 +15,7 @@ from scipy import stats
 from dpjax.base import Imputation, Model
 from dpjax.gibbs import Plan, Position, build_kernel, init_state
 from dpjax.parameters import initial_tuning
-from dpjax.release import Release
+from dpjax.release import LocalRelease, Release
 
 REJECT = 1e-4
 """A correct kernel fails at this level once in 10,000 keys; the keys are fixed."""
@@ -32,61 +32,66 @@ class Replicates(NamedTuple):
 def run(
     key: jax.Array,
     model: Model,
-    mechanism: Any,
-    statistic: Callable,
-    n: int,
+    template: Release | LocalRelease,
     imputation: Imputation,
     *,
     interweave: bool = False,
-    num_chains: int = 4_000,
-    num_sweeps: int = 5,
     parameter_kernel: Callable | None = None,
-    plan_kernel: Callable = build_kernel,
+    num_chains: int = 4_000,
+    num_sweeps: int = 4,
 ) -> Replicates:
-    """The state of perfectly started chains after some sweeps."""
+    """The state of perfectly started chains after some sweeps; of the template's value only the shape matters."""
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
-    template = Release(np.zeros(jax.eval_shape(statistic_of_one(model, statistic)).shape), mechanism, statistic, n)
+    plan = Plan(imputation, interweave, parameter_kernel)
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, records_key, noise_key, run_key = jax.random.split(chain_key, 4)
         parameters = model.sample_prior(start_key)
-        records = model.sample_records(records_key, parameters, n)
+        records = model.sample_records(records_key, parameters, template.n)
         release = template.sample(noise_key, records)
-        kernel = plan_kernel(model, release, Plan(imputation, interweave, parameter_kernel))
+        kernel = build_kernel(model, release, plan)
         state = init_state(release, Position(parameters, records))
         state, info = jax.lax.scan(lambda s, k: kernel(k, s, tuning), state, jax.random.split(run_key, num_sweeps))
-        return state.parameters, release.value - release.total(state.latent.records), info.imputation.acceptance_rate
+        return state.parameters, implied_noise(release, state.latent.records), info.imputation.acceptance_rate
 
     parameters, noise, acceptance_rate = jax.jit(jax.vmap(chain))(jax.random.split(chains_key, num_chains))
     return Replicates({k: np.asarray(v) for k, v in parameters.items()}, np.asarray(noise), np.asarray(acceptance_rate))
 
 
-def statistic_of_one(model: Model, statistic: Callable) -> Callable:
-    """A function of nothing whose shape is that of the statistic of one record."""
-
-    def one() -> jax.Array:
-        key = jax.random.key(0)
-        records = model.sample_records(key, model.sample_prior(key), 1)
-        return statistic(jax.tree.map(lambda field: field[0], records))
-
-    return one
+def implied_noise(release: Release | LocalRelease, records: dict[str, Any]) -> jax.Array:
+    """What the release must have added to these records [d]; of a local release, to each record [n]."""
+    if isinstance(release, LocalRelease):
+        return release.values - records[release.field].astype(release.values.dtype)
+    return release.value - release.total(records)
 
 
 def noise_p_value(noise: np.ndarray, law: Any) -> float:
     """The smallest p-value over coordinates, corrected for their number, that the implied noise follows its law."""
-    p_values = [stats.kstest(column, law.cdf).pvalue for column in noise.T]
-    return min(1.0, min(p_values) * len(p_values))
+    return corrected([stats.kstest(column, law.cdf).pvalue for column in noise.T])
+
+
+def parameter_p_value(replicates: Replicates, laws: dict[str, Callable[[np.ndarray], tuple[np.ndarray, Any]]]) -> float:
+    """The smallest corrected p-value that functions of the parameters follow the laws that the prior gives them."""
+    p_values = []
+    for name, function in laws.items():
+        values, law = function(replicates.parameters[name])
+        p_values.append(stats.kstest(values, law.cdf).pvalue)
+    return corrected(p_values)
 
 
 def lattice_p_value(noise: np.ndarray, probability: Callable[[np.ndarray], np.ndarray], reach: int) -> float:
-    """As `noise_p_value` for integer noise, by χ² on the values −reach, ..., reach and the two tails."""
+    """As `noise_p_value` for integer noise, by χ² on the values −reach, ..., reach and what lies beyond."""
     values = np.arange(-reach, reach + 1)
-    expected = probability(values)
-    tail = max(1.0 - expected.sum(), 1e-300)
+    inside = probability(values)
+    expected = np.append(inside, 1.0 - inside.sum())
     p_values = []
     for column in np.rint(noise).astype(int).T:
         observed = [np.sum(column == value) for value in values] + [np.sum(np.abs(column) > reach)]
-        scaled = np.append(expected, tail) * len(column)
-        p_values.append(stats.chisquare(observed, scaled / scaled.sum() * len(column)).pvalue)
+        p_values.append(stats.chisquare(observed, expected * len(column)).pvalue)
+    return corrected(p_values)
+
+
+def corrected(p_values: list[float]) -> float:
+    """Bonferroni's correction of the smallest p-value."""
     return min(1.0, min(p_values) * len(p_values))

@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from dpjax.base import Array, Key
 from dpjax.models.arguments import check_definite, check_finite, hold_arrays
 from dpjax.models.gamma import draw_log_gamma
-from dpjax.models.linear_algebra import factorize, log_two_pi, product, solve_lower, solve_upper
+from dpjax.models.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower, solve_upper
 from dpjax.models.priors import InverseGammaPrior, as_float
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_positive
@@ -67,7 +67,7 @@ class NormalInverseGammaPrior:
         mean, precision = self.expand(coef.size)
         factor = factorize(precision)
         scaled = product(factor.T, coef - mean)
-        log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(factor))) - coef.size * (log_two_pi + jnp.log(variance))
+        log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(factor))) - coef.size * (LOG_TWO_PI + jnp.log(variance))
         return self.variance.log_density(variance) + (log_det - jnp.sum(scaled**2) / variance) / 2
 
     def sample(self, key: Key, dim: int) -> tuple[Array, Array]:
@@ -139,7 +139,7 @@ class NormalInverseWishartPrior:
         log_root, log_root_scale = (jnp.sum(jnp.log(jnp.diagonal(part))) for part in (factor, factor_scale))
         trace = jnp.sum(solve_lower(factor, factor_scale) ** 2)
         distance = kappa * jnp.sum(solve_lower(factor, (mean - as_float(self.mean))[:, None]) ** 2)
-        log_mean = (dim * (jnp.log(kappa) - log_two_pi) - distance) / 2 - log_root
+        log_mean = (dim * (jnp.log(kappa) - LOG_TWO_PI) - distance) / 2 - log_root
         log_constant = degrees * (log_root_scale - dim * log(2) / 2) - multigammaln(degrees / 2, dim)
         return log_mean + log_constant - (degrees + dim + 1) * log_root - trace / 2
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 
-__all__ = ["draw_normal", "factorize", "log_two_pi", "product", "solve_lower", "solve_upper"]
+__all__ = ["LOG_TWO_PI", "draw_normal", "factorize", "product", "solve_lower", "solve_upper"]
 
-log_two_pi = 1.8378770664093453
+LOG_TWO_PI = 1.8378770664093453
 
 # On some devices products of float32 matrices are rounded further unless asked otherwise.
 product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)

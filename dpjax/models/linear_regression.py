@@ -11,7 +11,7 @@ from dpjax.models.bijections import scales
 from dpjax.models.coefficients import Coefficients, conjugate_coefficients, independent_coefficients
 from dpjax.models.covariates import Covariates, given_covariates, learned_covariates
 from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
-from dpjax.models.linear_algebra import log_two_pi, product, solve_lower
+from dpjax.models.linear_algebra import LOG_TWO_PI, product, solve_lower
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
 from dpjax.validation import fail
@@ -101,14 +101,14 @@ def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
 
     def log_density(parameters: Parameters, records: Records) -> Array:
         log_root = jnp.sum(jnp.log(jnp.diagonal(joint(parameters)[1])))
-        return -jnp.sum(whiten(parameters, records) ** 2, axis=0) / 2 - log_root - dim * log_two_pi / 2
+        return -jnp.sum(whiten(parameters, records) ** 2, axis=0) / 2 - log_root - dim * LOG_TWO_PI / 2
 
     def log_likelihood(parameters: Parameters, summary: Records) -> Array:
         mean, factor = joint(parameters)
         shift = solve_lower(factor, (summary["mean"] - mean)[:, None])
         whitened = solve_lower(factor, solve_lower(factor, summary["scatter"]).T)
         squares = jnp.trace(whitened) + summary["count"] * jnp.sum(shift**2)
-        return -squares / 2 - summary["count"] * (jnp.sum(jnp.log(jnp.diagonal(factor))) + dim * log_two_pi / 2)
+        return -squares / 2 - summary["count"] * (jnp.sum(jnp.log(jnp.diagonal(factor))) + dim * LOG_TWO_PI / 2)
 
     def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
         key_covariates, key_coef = jax.random.split(key)

@@ -8,7 +8,7 @@ from jax.typing import ArrayLike
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import scales
-from dpjax.models.linear_algebra import log_two_pi
+from dpjax.models.linear_algebra import LOG_TWO_PI
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
 from dpjax.validation import fail
@@ -66,7 +66,7 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
     def log_likelihood(parameters: Parameters, summary: Records) -> Array:
         variance = spread.value(parameters)
         squares = summary["squares"] + summary["count"] * (summary["mean"] - parameters["mean"]) ** 2
-        return -(summary["count"] * (log_two_pi + jnp.log(variance)) + squares / variance) / 2
+        return -(summary["count"] * (LOG_TWO_PI + jnp.log(variance)) + squares / variance) / 2
 
     return Model(
         sample_prior=sample_prior,

@@ -86,6 +86,8 @@ def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
 
     The covariance is shrunk a little towards its diagonal, so that few or constant draws still give a factor.
     """
+    if not parameters:
+        return Tuning(jnp.zeros(0), jnp.zeros((0, 0)))
     vectors = jax.vmap(lambda draw: to_vector(model, draw)[0])(parameters)
     count, size = vectors.shape
     centred = vectors - jnp.mean(vectors, axis=0, keepdims=True)

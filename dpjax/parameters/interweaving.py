@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from blackjax.mcmc.slice import SliceInfo
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
@@ -53,11 +54,11 @@ def build_interweaving_step(
             return release.log_likelihood(records_of(moved, noise))
 
         log_density = build_log_density(model, tuning, unravel, log_likelihood)
-        whitened, info = jax.lax.scan(
-            lambda position, key: elliptical_step(key, position, log_density),
-            tuning.whiten(vector),
-            jax.random.split(move_key, NUM_MOVES),
-        )
+
+        def move(position: Array, index: Array) -> tuple[Array, SliceInfo]:
+            return elliptical_step(jax.random.fold_in(move_key, index), position, log_density)
+
+        whitened, info = jax.lax.scan(move, tuning.whiten(vector), jnp.arange(NUM_MOVES))
         moved = constrain(model, unravel(tuning.colour(whitened)))
         report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted))
         return moved, records_of(moved, noise), report

@@ -86,9 +86,9 @@ class Checkpoint:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays = dict(archive)
         except (OSError, ValueError, EOFError, BadZipFile) as error:
-            self.fail(f"{str(self.path)!r}, which cannot be read ({error})")
+            self.refuse(f"{str(self.path)!r}, which cannot be read ({error})")
         if not {"fingerprint", "progress"} <= set(arrays):
-            self.fail(f"{str(self.path)!r}, which is no checkpoint")
+            self.refuse(f"{str(self.path)!r}, which is no checkpoint")
         return arrays
 
     def check_fingerprint(self, saved: dict[str, Plain]) -> None:
@@ -101,9 +101,9 @@ class Checkpoint:
             if saved.get(name, missing) != ours.get(name, missing)
         ]
         if differences:
-            self.fail(f"{str(self.path)!r}, of a run that differs in " + "; ".join(differences))
+            self.refuse(f"{str(self.path)!r}, of a run that differs in " + "; ".join(differences))
 
-    def fail(self, given: str) -> None:
+    def refuse(self, given: str) -> None:
         """Raise the error of a file that cannot be continued."""
         fail("checkpoint", given, "a checkpoint of this run", "Pass another path, or remove the file to start afresh.")
 

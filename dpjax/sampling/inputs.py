@@ -48,7 +48,7 @@ def check_initial(model: Model, initial: Any, num_chains: int) -> Parameters | N
     """
     if initial is None:
         return None
-    expected = jax.eval_shape(model.sample_prior, jax.random.key(0))
+    expected = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
     remedy = "Pass a dict with one array [chain, ...] for each parameter, on its natural scale."
     if not isinstance(initial, dict):
         fail("initial", type(initial).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
@@ -88,7 +88,7 @@ def check_names(model: Model) -> None:
     """Raise if a derived quantity has the name of a parameter."""
     if model.derived is None:
         return
-    parameters = jax.eval_shape(model.sample_prior, jax.random.key(0))
+    parameters = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
     both = sorted(set(parameters) & set(jax.eval_shape(model.derived, parameters)))
     if both:
         fail("model.derived", f"names {both}, which are parameters", "names of their own", "Rename them.")
