@@ -130,8 +130,8 @@ def build_kernel(
         interweaving_info = None
         if interweaving is not None:
             parameters, records, interweaving_info = interweaving(interweaving_key, parameters, latent.records, tuning)
-            # The imputation sums the moved records itself; the other two entries are its to fill.
-            latent = latent._replace(records=records)
+            # An imputation that sums the records itself leaves this unused, and the compiler leaves it out.
+            latent = init_latent(release, records)
         latent, imputation_info = impute(imputation_key, latent, parameters)
         return GibbsState(parameters, latent), GibbsInfo(imputation_info, centred_info, interweaving_info)
 

@@ -153,7 +153,10 @@ def fit_pareto_shape(excess: np.ndarray) -> float:
     def shape(theta: np.ndarray) -> np.ndarray:
         return np.mean(np.log1p(-theta[:, None] * excess), axis=1)
 
-    log_profile = size * (np.log(-grid / shape(grid)) - shape(grid) - 1)
+    shapes = shape(grid)
+    # As θ nears 0 the ratio -θ / k(θ), which is 1 / σ, nears 1 / mean: tied weights can put a grid point there.
+    inverse_scale = np.divide(-grid, shapes, out=np.full_like(grid, 1 / np.mean(excess)), where=shapes != 0)
+    log_profile = size * (np.log(inverse_scale) - shapes - 1)
     weights = np.exp(log_profile - logsumexp(log_profile))
     estimate = shape(np.sum(grid * weights, keepdims=True))[0]
     return float((size * estimate + 10 * 0.5) / (size + 10))

@@ -3,16 +3,19 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+import jax
+
 from dpjax.demo import admissions, diabetes, titanic
 
 __all__ = ["main"]
 
+SEED = 1
 OPENING = """\
-Three data sets are privatized, and each release is then analysed three ways, under the same model and prior:
-  non-private   from the confidential data themselves
-  naive         from the release, its noise ignored
+Three data sets are privatized, and each is then analysed three ways, under one model and prior:
+  non-private   from the confidential data
+  naive         from the release, as if it had no noise
   dpjax         from the release, its noise accounted for
-Seeds are fixed, so that everyone sees the same numbers. A true release draws its noise in secret.
+The seed is fixed, so that everyone sees the same numbers; a true release draws its noise in secret.
 """
 
 
@@ -28,13 +31,14 @@ def main(output: Path) -> None:
     from dpjax.demo.figure import draw
 
     print(OPENING)
+    keys = jax.random.split(jax.random.key(SEED), 3)
     comparisons = []
-    for compare in (admissions.compare, titanic.compare, diabetes.compare):
-        comparisons.append(compare())
-        print(comparisons[-1], end="\n\n")
+    for compare, key in zip((admissions.compare, titanic.compare, diabetes.compare), keys, strict=True):
+        comparisons.append(compare(key))
+        print(comparisons[-1], end="\n\n", flush=True)
     path = output / "demo.png"
     output.mkdir(parents=True, exist_ok=True)
-    draw(comparisons).savefig(path, dpi=150)
+    draw(*comparisons).savefig(path, dpi=150)
     print(f"The figure is in {path}.")
 
 
@@ -42,5 +46,5 @@ def check_extras() -> None:
     """Raise before anything is computed if a library of the extras is missing."""
     for module, extra in (("matplotlib", "plots"), ("sklearn", "data")):
         if find_spec(module) is None:
-            text = f"{module}: not installed; expected for the demo, in the extra `{extra}`."
+            text = f"{module}: not installed; expected for the demo, as part of the extra `{extra}`."
             raise ImportError(f'{text} Run pip install "dpjax[plots,data]".')

@@ -1,4 +1,4 @@
-"""One release analysed three ways, as text."""
+"""One data set analysed three ways, as text."""
 
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ Answer = dict[str, np.ndarray]
 """Draws by quantity: [draw], or [chain, draw] from Markov chains."""
 
 WAYS = ("non-private", "naive", "dpjax")
+WIDTH = 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,22 +19,20 @@ class Comparison:
 
     Parameters
     ----------
-    title
-        Of the data set.
+    title, promise
+        The data set and its mechanism, for the figure.
     measure
         What the quantities are, with their unit.
     non_private, naive, dpjax
         The answers, with the same quantities in the same order.
-    reference
-        A value of the quantities that means no difference, if there is one.
     """
 
     title: str
+    promise: str
     measure: str
     non_private: Answer
     naive: Answer
     dpjax: Answer
-    reference: float | None = None
 
     @property
     def answers(self) -> dict[str, Answer]:
@@ -41,19 +40,22 @@ class Comparison:
         return dict(zip(WAYS, (self.non_private, self.naive, self.dpjax), strict=True))
 
     def __str__(self) -> str:
-        names = max(map(len, self.dpjax))
-        lines = [f"  {'':{names}}" + "".join(f"{way:>26}" for way in WAYS)]
-        for name in self.dpjax:
-            cells = [f"{describe_draws(answer[name]):>26}" for answer in self.answers.values()]
-            lines.append(f"  {name:{names}}" + "".join(cells))
-        return "\n".join([f"  {self.measure}: mean and 95 % interval", *lines, f"  {self.convergence()}"])
+        title = f"  {self.measure}: mean and 95 % interval"
+        widest = max(map(len, self.dpjax))
+        header = f"  {'':{widest}}" + "".join(f"{way:>{WIDTH}}" for way in WAYS)
+        rows = [f"  {name:{widest}}" + self.row(name) for name in self.dpjax]
+        return "\n".join([title, header, *rows, self.convergence()])
+
+    def row(self, name: str) -> str:
+        """The three answers for one quantity."""
+        return "".join(f"{describe_draws(answer[name]):>{WIDTH}}" for answer in self.answers.values())
 
     def convergence(self) -> str:
         """The worst diagnostics of the chains."""
         chains = list(self.dpjax.values())
         r_hat = max(float(diagnostics.split_r_hat(draws)) for draws in chains)
         ess = min(min(float(diagnostics.ess_bulk(draws)), float(diagnostics.ess_tail(draws))) for draws in chains)
-        return f"R-hat is at most {r_hat:.3f}, the effective sample size at least {ess:,.0f}."
+        return f"  R-hat is at most {r_hat:.3f}, the effective sample size at least {ess:,.0f}."
 
 
 def describe_draws(draws: np.ndarray) -> str:
@@ -70,6 +72,5 @@ def interval(draws: np.ndarray) -> tuple[float, float]:
 
 def announce(title: str, **facts: str) -> None:
     """Print what is about to be analysed, before the wait."""
-    print(title)
-    for name, fact in facts.items():
-        print(f"  {name:<11}{fact}")
+    lines = [title, *(f"  {name:<11}{fact}" for name, fact in facts.items())]
+    print("\n".join(lines), flush=True)

@@ -1,55 +1,81 @@
-"""The demo's figure: for every quantity three densities, and their means and 95 % intervals below."""
-
-from collections.abc import Sequence
+"""The demo's figure: densities and intervals of the tables, and lines with bands of the regression."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
-from dpjax.demo.comparison import WAYS, Comparison, interval
+from dpjax.demo.comparison import WAYS, Answer, Comparison, interval
+from dpjax.demo.diabetes import TYPICAL_BMI, load
 
-COLOURS = dict(zip(WAYS, ("#3d3d3d", "#d95f02", "#1f6fb4"), strict=True))
-LABELS = dict(
-    zip(WAYS, ("confidential data", "release, noise ignored", "release, noise accounted for (dpjax)"), strict=True)
-)
-TALLEST, FIRST_BAR, BAR_STEP = 0.52, -0.08, 0.11
+COLOURS = dict(zip(WAYS, ("#404040", "#d95f02", "#1f6fb4"), strict=True))
+LABELS = dict(zip(WAYS, ("confidential data", "release, noise ignored", "release, with dpjax"), strict=True))
+SHADE = 0.16
 MAX_KDE_DRAWS = 5_000
 
 
-def draw(comparisons: Sequence[Comparison]) -> Figure:
+def draw(admissions: Comparison, titanic: Comparison, diabetes: Comparison) -> Figure:
     """One panel for each comparison."""
-    figure = Figure(figsize=(12.5, 5.2), layout="constrained")
-    for axes, comparison in zip(figure.subplots(1, len(comparisons)), comparisons, strict=True):
-        draw_panel(axes, comparison)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(WAYS), frameon=False, fontsize=11)
+    figure = Figure(figsize=(12.5, 5), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    draw_quantities(left, admissions)
+    left.axvline(0, color="0.8", linewidth=1, zorder=0)
+    left.set_xlim(-3, 2)
+    draw_quantities(middle, titanic)
+    draw_lines(right, diabetes)
+    for axes, comparison in zip((left, middle, right), (admissions, titanic, diabetes), strict=True):
+        axes.set_title(comparison.title, fontsize=12, fontweight="bold", pad=20)
+        axes.text(0.5, 1.02, comparison.promise, transform=axes.transAxes, ha="center", color="0.35")
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=11)
     return figure
 
 
-def draw_panel(axes: Axes, comparison: Comparison) -> None:
-    """One row for each quantity, the first on top."""
-    names = list(comparison.dpjax)
-    for row, name in enumerate(reversed(names)):
-        for place, (way, answer) in enumerate(comparison.answers.items()):
-            label = LABELS[way] if row == 0 else None
-            draw_answer(axes, answer[name].ravel(), row, FIRST_BAR - BAR_STEP * place, COLOURS[way], label)
-    if comparison.reference is not None:
-        axes.axvline(comparison.reference, color="0.75", linewidth=1, linestyle=(0, (4, 3)), zorder=0)
-    axes.set_title(comparison.title, fontsize=12, loc="left")
-    axes.set_xlabel(comparison.measure, fontsize=10.5)
-    axes.set_yticks(range(len(names)), reversed(names), fontsize=10.5)
+def draw_quantities(axes: Axes, comparison: Comparison) -> None:
+    """One row for each quantity, the first on top: densities above its base line, means and intervals below."""
+    names = list(reversed(comparison.dpjax))
+    step = 0.02 * len(names)
+    for row, name in enumerate(names):
+        for place, (way, answer) in enumerate(comparison.answers.items(), 1):
+            draws = answer[name].ravel()
+            draw_density(axes, draws, row, 0.9 - 3.5 * step, COLOURS[way])
+            draw_interval(axes, draws, row - step * place, COLOURS[way])
+    axes.set_yticks(range(len(names)), names, fontsize=11)
     axes.tick_params(axis="y", length=0)
-    axes.spines[["left", "top", "right"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(comparison.measure)
 
 
-def draw_answer(axes: Axes, draws: np.ndarray, row: float, below: float, colour: str, label: str | None) -> None:
-    """The density of draws above the height `row`, its mean and interval below."""
-    low, high = interval(draws)
-    axes.plot([low, high], [row + below] * 2, color=colour, linewidth=2.2, solid_capstyle="butt", label=label)
-    axes.plot(np.mean(draws), row + below, "o", color=colour, markersize=5)
+def draw_density(axes: Axes, draws: np.ndarray, base: float, height: float, colour: str) -> None:
+    """The density of draws above a base line, scaled to a height."""
     grid = np.linspace(*np.quantile(draws, [0.001, 0.999]), 200)
     density = gaussian_kde(draws[:: 1 + len(draws) // MAX_KDE_DRAWS])(grid)
-    height = row + TALLEST * density / np.max(density)
-    axes.fill_between(grid, row, height, color=colour, alpha=0.16, linewidth=0)
-    axes.plot(grid, height, color=colour, linewidth=1.2)
+    outline = base + height * density / np.max(density)
+    axes.fill_between(grid, base, outline, color=colour, alpha=SHADE, linewidth=0)
+    axes.plot(grid, outline, color=colour, linewidth=1.2)
+
+
+def draw_interval(axes: Axes, draws: np.ndarray, place: float, colour: str) -> None:
+    """The mean and the 95 % interval of draws."""
+    axes.plot(interval(draws), (place, place), color=colour, linewidth=2, solid_capstyle="butt")
+    axes.plot(np.mean(draws), place, "o", color=colour, markersize=4.5)
+
+
+def draw_lines(axes: Axes, comparison: Comparison) -> None:
+    """The regression line of each answer with its 95 % band, over the confidential data."""
+    bmi, score = load()
+    axes.plot(bmi, score, ".", color="0.78", markersize=3.5, zorder=0)
+    grid = np.linspace(np.min(bmi), np.max(bmi), 50)
+    for way, answer in comparison.answers.items():
+        low, middle, high = np.quantile(lines(answer, grid), [0.025, 0.5, 0.975], axis=0)
+        axes.fill_between(grid, low, high, color=COLOURS[way], alpha=SHADE, linewidth=0)
+        axes.plot(grid, middle, color=COLOURS[way], linewidth=1.8, label=LABELS[way])
+        for edge in (low, high):
+            axes.plot(grid, edge, color=COLOURS[way], linewidth=0.6)
+    axes.set(xlabel="body mass index, kg/m²", ylabel=comparison.measure, ylim=(0, 360))
+
+
+def lines(answer: Answer, grid: np.ndarray) -> np.ndarray:
+    """The regression lines of all draws at a grid of body mass indices [draw, grid]."""
+    level, slope, _ = (draws.ravel()[:, None] for draws in answer.values())
+    return level + slope * (grid - TYPICAL_BMI)

@@ -7,19 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
+from dpjax.base import Key
 from dpjax.demo.comparison import Answer, Comparison, announce
 from dpjax.demo.tables import draw_tables
-
-TITLE = "Survival on the Titanic, 1912"
 
 # Men who died and survived, women who died and survived: Titanic of R's `datasets`, summed over class and age, from
 # Dawson (1995), The "unusual episode" data revisited, Journal of Statistics Education 3(3).
 COUNTS = (1364, 367, 126, 344)
 TRUTHFUL = 0.5
-SEED = 2
 
 
-def compare() -> Comparison:
+def compare(key: Key) -> Comparison:
     """Randomize sex and fate of each person together, and infer how likely women and men were to survive."""
     counts = jnp.asarray(COUNTS)
     keep = TRUTHFUL + (1 - TRUTHFUL) / len(COUNTS)
@@ -27,12 +25,12 @@ def compare() -> Comparison:
     epsilon = log(keep / (1 - keep) * (len(COUNTS) - 1))
     n = sum(COUNTS)
     announce(
-        TITLE,
+        "Survival on the Titanic, 1912",
         released=f"one answer from each of {n:,} persons: sex and fate, as one of four cells",
         mechanism=f"randomized response: the truth with probability {TRUTHFUL}, else a cell at random",
         promise=f"{epsilon:.3g}-local differential privacy of each person",
     )
-    noise_key, chain_key, exact_key, naive_key = jax.random.split(jax.random.key(SEED), 4)
+    noise_key, chain_key, exact_key, naive_key = jax.random.split(key, 4)
     cells = jnp.repeat(jnp.arange(len(COUNTS)), counts, total_repeat_length=n)
     answers = jax.vmap(channel.sample)(jax.random.split(noise_key, n), cells)
     release = dpjax.LocalRelease(answers, channel)
@@ -40,7 +38,8 @@ def compare() -> Comparison:
     posterior = dpjax.sample(chain_key, model, release, num_samples=5_000, interweave=False)
     answered = jnp.bincount(answers, length=len(COUNTS))
     return Comparison(
-        title=TITLE,
+        title="Survival on the Titanic, 2,201 answers",
+        promise=f"randomized response, {epsilon:.2g}-local DP",
         measure="probability of survival",
         non_private=survival(draw_tables(exact_key, counts.astype(float))),
         naive=survival(draw_tables(naive_key, answered.astype(float))),

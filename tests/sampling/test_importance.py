@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax.importance import importance_sample, pareto_khat
+from dpjax.importance import fit_pareto_shape, importance_sample, pareto_khat
 from dpjax.mechanisms import Gaussian, RandomizedResponse
 from dpjax.models import NormalPrior, categorical, normal
 from dpjax.release import LocalRelease, Release
@@ -147,3 +147,9 @@ def test_bad_input(model, release, key, num_draws, error, message):
 def test_model_and_release_exchanged(model, release):
     with pytest.raises(TypeError, match=r"release: given Model.*Pass \(model, release\)"):
         importance_sample(jax.random.key(0), release, model, 10)
+
+
+def test_tied_weights_have_a_shape():
+    """A discrete statistic repeats its weights, and the fit must not divide zero by zero."""
+    for size in range(5, 400):
+        assert np.isfinite(fit_pareto_shape(np.full(size, 0.3)))
