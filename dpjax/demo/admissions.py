@@ -37,7 +37,7 @@ def compare(key: Key) -> Comparison:
     # Counts this noisy say little about single records: the plain sampler mixes well, and its sweeps are cheap.
     posterior = dpjax.sample(chain_key, model, release, num_warmup=200, num_samples=1_000, interweave=False)
     return Comparison(
-        title="Admissions at Berkeley, 24 counts",
+        title="Berkeley admissions, 24 counts",
         promise=f"discrete Gaussian noise, {RHO}-zCDP",
         measure="log odds ratio of admission, men against women",
         non_private=by_department(log_odds_ratios(draw_tables(exact_key, table.ravel()))),

@@ -36,7 +36,7 @@ def compare(key: Key) -> Comparison:
     release = dpjax.Release(mechanism.sample(noise_key, moments), mechanism, statistic, n)
     posterior = dpjax.sample(chain_key, build_model(), release, num_warmup=500, num_samples=2_000)
     return Comparison(
-        title="Progression of diabetes, 5 moments",
+        title="Diabetes, 5 moments",
         promise=f"Laplace noise, {EPSILON:g}-DP",
         measure="progression score, 0 to 360",
         non_private=to_units(*draw_given_moments(exact_key, moments, n)),

@@ -38,7 +38,7 @@ def compare(key: Key) -> Comparison:
     posterior = dpjax.sample(chain_key, model, release, num_samples=5_000, interweave=False)
     answered = jnp.bincount(answers, length=len(COUNTS))
     return Comparison(
-        title="Survival on the Titanic, 2,201 answers",
+        title="Titanic, 2,201 answers",
         promise=f"randomized response, {epsilon:.2g}-local DP",
         measure="probability of survival",
         non_private=survival(draw_tables(exact_key, counts.astype(float))),

@@ -1,0 +1,75 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # A first private posterior
+#
+# An agency counts 400 people by sex and admission and publishes the four counts with discrete Gaussian noise. We hold
+# the noisy counts, and want the odds ratio of admission.
+
+# %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+
+# %% [markdown]
+# ## The release
+#
+# The cells are (men, women) by (admitted, rejected). The agency states the scale of its noise and the total.
+
+# %%
+published = [131, 119, 47, 122]
+statistic = dpjax.statistics.cells("cell", 4)
+release = dpjax.Release(published, dpjax.DiscreteGaussian(6.25), statistic, n=400)
+
+# %% [markdown]
+# ## The model
+#
+# Every person falls into a cell with unknown probabilities, all equally likely beforehand. For a 2 by 2 table the model
+# reports the odds ratio too.
+
+# %%
+model = dpjax.models.categorical(concentration=np.ones(4), shape=(2, 2))
+
+# %% [markdown]
+# ## The posterior
+#
+# The summary shows the means, the errors of the simulation and whether the chains agree.
+
+# %%
+posterior = dpjax.sample(jax.random.key(7), model, release, num_samples=2_000)
+print(posterior.summary())
+
+# %% [markdown]
+# ## Beside the naive answer
+#
+# Who takes the noisy counts at their word draws the probabilities from a Dirichlet law with these counts.
+
+# %%
+naive = np.random.default_rng(7).dirichlet(1 + np.asarray(published), size=8_000)
+naive_ratio = np.log(naive[:, 0] * naive[:, 3] / (naive[:, 1] * naive[:, 2]))
+exact_ratio = posterior.draws["log_odds_ratio"].ravel()
+
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+for draws, label in ((naive_ratio, "noise ignored"), (exact_ratio, "noise accounted for")):
+    axes.hist(draws, bins=60, density=True, histtype="step", label=label)
+axes.set_xlabel("log odds ratio of admission, men against women")
+axes.set_yticks([])
+axes.legend(frameon=False)
+plt.show()
+
+# %% [markdown]
+# ## Does the model fit the release?
+#
+# New releases drawn from the posterior should look like the one that was made.
+
+# %%
+prediction = posterior.predict(jax.random.key(8), num_draws=1_000)
+shares = np.mean(prediction.values < prediction.released, axis=0)
+print("share of predicted counts below the published ones:", shares.round(2))
