@@ -52,7 +52,11 @@ def run(
         release = template.sample(noise_key, records)
         kernel = build_kernel(model, release, plan)
         state = init_state(release, Position(parameters, records))
-        state, info = jax.lax.scan(lambda s, k: kernel(k, s, tuning), state, jax.random.split(run_key, num_sweeps))
+
+        def sweep(state: Any, index: jax.Array) -> tuple:
+            return kernel(jax.random.fold_in(run_key, index), state, tuning)
+
+        state, info = jax.lax.scan(sweep, state, jax.numpy.arange(num_sweeps))
         return state.parameters, implied_noise(release, state.latent.records), info.imputation.acceptance_rate
 
     parameters, noise, acceptance_rate = jax.jit(jax.vmap(chain))(jax.random.split(chains_key, num_chains))

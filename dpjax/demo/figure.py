@@ -48,7 +48,8 @@ def draw_quantities(axes: Axes, comparison: Comparison) -> None:
 
 def draw_density(axes: Axes, draws: np.ndarray, base: float, height: float, colour: str) -> None:
     """The density of draws above a base line, scaled to a height."""
-    grid = np.linspace(*np.quantile(draws, [0.001, 0.999]), 200)
+    low, high = np.quantile(draws, [0.001, 0.999])
+    grid = np.linspace(low, high, 200)
     density = gaussian_kde(draws[:: 1 + len(draws) // MAX_KDE_DRAWS])(grid)
     outline = base + height * density / np.max(density)
     axes.fill_between(grid, base, outline, color=colour, alpha=SHADE, linewidth=0)

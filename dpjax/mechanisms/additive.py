@@ -33,7 +33,7 @@ class Laplace(Additive):
         If a scale is not finite and positive.
     """
 
-    scale: Array
+    scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class Gaussian(Additive):
         If a scale is not finite and positive.
     """
 
-    scale: Array
+    scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class DiscreteLaplace(Additive):
         If a scale is not finite and positive.
     """
 
-    scale: Array
+    scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class DiscreteGaussian(Additive):
     The sampler accepts integers of a discrete Laplace law, as in Canonne, Kamath and Steinke (2020, Algorithm 3).
     """
 
-    scale: Array
+    scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -126,7 +126,7 @@ def _log_cdf_from_tail(noise: Array, log_upper_tail: Any) -> Array:
     return jnp.where(whole < 0, tail, jnp.log1p(-jnp.exp(tail)))
 
 
-def _geometric_difference(key: Key, scale: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+def _geometric_difference(key: Key, scale: Array | float, shape: tuple[int, ...], dtype: Any) -> Array:
     """The difference of two geometric draws of ratio exp(-1 / scale), each the whole part of an exponential."""
     up, down = jax.random.exponential(key, (2, *shape), dtype)
     return jnp.floor(scale * up) - jnp.floor(scale * down)

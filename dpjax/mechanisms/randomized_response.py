@@ -39,7 +39,7 @@ class RandomizedResponse:
         If not exactly one of `keep` and `matrix` is given, or one is not made of probabilities.
     """
 
-    keep: Array | None = None
+    keep: Array | float | None = None
     num_categories: int | None = field(default=None, metadata={"static": True})
     matrix: Array | None = None
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)

@@ -12,7 +12,7 @@ NODES = (np.arange(29) + 0.5) * STEP
 WEIGHTS = 2 * STEP * np.exp(-(NODES**2) / 2) / sqrt(2 * pi)
 
 
-def log_theta(scale: Array) -> Array:
+def log_theta(scale: Array | float) -> Array:
     """log Σ_k exp(-k² / (2 σ²)) over all integers k, elementwise in σ.
 
     Jacobi's identity θ(s) = s θ(1 / s), s = σ √(2π), turns the slow series into the quick one, whose first
@@ -23,7 +23,7 @@ def log_theta(scale: Array) -> Array:
     return jnp.maximum(jnp.log(width), 0) + jnp.log1p(2 * (nome + nome**4 + nome**9))
 
 
-def log_upper_theta(least: Array, scale: Array) -> Array:
+def log_upper_theta(least: Array, scale: Array | float) -> Array:
     """log Σ_{k >= m} exp(-k² / (2 σ²)), elementwise in m and σ.
 
     Parameters
@@ -43,7 +43,7 @@ def log_upper_theta(least: Array, scale: Array) -> Array:
     return -jnp.square(least / scale) / 2 + jnp.log(_tail_ratio(least[..., None], scale[..., None])[..., 0])
 
 
-def _tail_ratio(least: Array, scale: Array) -> Array:
+def _tail_ratio(least: Array, scale: Array | float) -> Array:
     """The sum divided by its first term; the last axis of the arguments has length 1."""
     distance = least / scale
     row = (1,) * (distance.ndim - 1) + (-1,)
