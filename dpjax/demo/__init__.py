@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import jax
+import numpy as np
 
 from dpjax.demo import admissions, diabetes, titanic
 
@@ -31,10 +32,10 @@ def main(output: Path) -> None:
     from dpjax.demo.figure import draw
 
     print(OPENING)
-    keys = jax.random.split(jax.random.key(SEED), 3)
+    keys, random = jax.random.split(jax.random.key(SEED), 3), np.random.default_rng(SEED)
     comparisons = []
     for compare, key in zip((admissions.compare, titanic.compare, diabetes.compare), keys, strict=True):
-        comparisons.append(compare(key))
+        comparisons.append(compare(key, random))
         print(comparisons[-1], end="\n\n", flush=True)
     path = output / "demo.png"
     output.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.random import Generator
 
 import dpjax
 from dpjax.base import Array, Key, Records
@@ -17,7 +18,7 @@ NUM_DRAWS = 20_000
 PRIOR_PRECISION, PRIOR_SHAPE, PRIOR_SCALE = 0.1, 2.0, 0.1
 
 
-def compare(key: Key) -> Comparison:
+def compare(key: Key, random: Generator) -> Comparison:
     """Publish the moments and infer how the score after a year depends on body mass index."""
     bmi, score = load()
     records = {"x": rescale(bmi, BMI_BOUNDS)[:, None], "y": rescale(score, SCORE_BOUNDS)}
@@ -31,7 +32,7 @@ def compare(key: Key) -> Comparison:
         mechanism=f"Laplace noise, b = {mechanism.scale:.3g}",
         promise=f"{EPSILON:g}-differential privacy for replacing one patient (L1 sensitivity {sensitivity:.3g})",
     )
-    noise_key, chain_key, exact_key, naive_key = jax.random.split(key, 4)
+    noise_key, chain_key = jax.random.split(key)
     moments = sum_up(statistic, records)
     release = dpjax.Release(mechanism.sample(noise_key, moments), mechanism, statistic, n)
     posterior = dpjax.sample(chain_key, build_model(), release, num_warmup=500, num_samples=2_000)
@@ -39,8 +40,8 @@ def compare(key: Key) -> Comparison:
         title="Diabetes, 5 moments",
         promise=f"Laplace noise, {EPSILON:g}-DP",
         measure="progression score, 0 to 360",
-        non_private=to_units(*draw_given_moments(exact_key, moments, n)),
-        naive=to_units(*draw_given_moments(naive_key, release.value, n)),
+        non_private=to_units(*draw_given_moments(random, moments, n)),
+        naive=to_units(*draw_given_moments(random, release.value, n)),
         dpjax=to_units(posterior.draws["coef"], posterior.draws["variance"]),
     )
 
@@ -75,16 +76,15 @@ def build_model() -> dpjax.Model:
     )
 
 
-def draw_given_moments(key: Key, moments: Array, n: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_given_moments(random: Generator, moments: Array, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients [draw, 2] and variances [draw] under the model's prior, given moments taken at their word."""
-    normal_key, gamma_key = jax.random.split(key)
-    y, xy, yy, x, xx = moments
-    precision = jnp.array([[float(n), x], [x, xx]]) + PRIOR_PRECISION * jnp.eye(2)
-    mean = jnp.linalg.solve(precision, jnp.array([y, xy]))
-    scale = PRIOR_SCALE + (yy - mean @ jnp.array([y, xy])) / 2
-    variance = scale / jax.random.gamma(gamma_key, PRIOR_SHAPE + n / 2, (NUM_DRAWS,))
-    normal = jax.random.multivariate_normal(normal_key, jnp.zeros(2), jnp.linalg.inv(precision), (NUM_DRAWS,))
-    return np.asarray(mean[None] + jnp.sqrt(variance)[:, None] * normal), np.asarray(variance)
+    y, xy, yy, x, xx = np.asarray(moments, float)
+    precision = np.array([[n, x], [x, xx]]) + PRIOR_PRECISION * np.eye(2)
+    mean = np.linalg.solve(precision, [y, xy])
+    scale = PRIOR_SCALE + (yy - mean @ [y, xy]) / 2
+    variance = scale / random.gamma(PRIOR_SHAPE + n / 2, size=NUM_DRAWS)
+    normal = random.multivariate_normal(np.zeros(2), np.linalg.inv(precision), NUM_DRAWS)
+    return mean + np.sqrt(variance)[:, None] * normal, variance
 
 
 def to_units(coef: np.ndarray, variance: np.ndarray) -> Answer:

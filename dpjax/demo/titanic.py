@@ -5,6 +5,7 @@ from math import log
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.random import Generator
 
 import dpjax
 from dpjax.base import Key
@@ -17,7 +18,7 @@ COUNTS = (1364, 367, 126, 344)
 TRUTHFUL = 0.5
 
 
-def compare(key: Key) -> Comparison:
+def compare(key: Key, random: Generator) -> Comparison:
     """Randomize sex and fate of each person together, and infer how likely women and men were to survive."""
     counts = jnp.asarray(COUNTS)
     keep = TRUTHFUL + (1 - TRUTHFUL) / len(COUNTS)
@@ -30,7 +31,7 @@ def compare(key: Key) -> Comparison:
         mechanism=f"randomized response: the truth with probability {TRUTHFUL}, else a cell at random",
         promise=f"{epsilon:.3g}-local differential privacy of each person",
     )
-    noise_key, chain_key, exact_key, naive_key = jax.random.split(key, 4)
+    noise_key, chain_key = jax.random.split(key)
     cells = jnp.repeat(jnp.arange(len(COUNTS)), counts, total_repeat_length=n)
     answers = jax.vmap(channel.sample)(jax.random.split(noise_key, n), cells)
     release = dpjax.LocalRelease(answers, channel)
@@ -41,8 +42,8 @@ def compare(key: Key) -> Comparison:
         title="Titanic, 2,201 answers",
         promise=f"randomized response, {epsilon:.2g}-local DP",
         measure="probability of survival",
-        non_private=survival(draw_tables(exact_key, counts.astype(float))),
-        naive=survival(draw_tables(naive_key, answered.astype(float))),
+        non_private=survival(draw_tables(random, counts)),
+        naive=survival(draw_tables(random, answered)),
         dpjax=survival(posterior.draws["probabilities"]),
     )
 

@@ -1,0 +1,1 @@
+"""Benchmarks of speed and memory, run on request: ``python -m benchmarks --help``."""

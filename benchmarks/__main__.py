@@ -1,0 +1,49 @@
+"""The command line: ``python -m benchmarks [NAME ...] [--quick] [--json FILE]``."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import machine
+
+BENCHMARKS = ("cost", "scaling", "effective", "memory")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmarks that are named, print a table of each, and write all results as one JSON object."""
+    options = parse(arguments)
+    machine.use_one_core()
+    from benchmarks.rows import format_table, write_json
+
+    environment = machine.describe()
+    print("\n".join(f"{name}: {fact}" for name, fact in environment.items()))
+    rows = []
+    for name in options.names:
+        measured = []
+        for row in importlib.import_module(f"benchmarks.{name}").measure(options.quick):
+            measured.append(row)
+            print(f"{name}: {row.case}, n = {row.n:,}, {row.chains} chains", file=sys.stderr, flush=True)
+        print(f"\n## {name}\n\n{format_table(measured)}", flush=True)
+        rows += measured
+        if options.json is not None:
+            write_json(options.json, environment, rows)
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options; every benchmark where none is named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory of dpjax on one core.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="less of everything: minutes, and rougher figures")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the results go as one JSON object")
+    options = parser.parse_args(arguments)
+    unknown = sorted(set(options.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    options.names = options.names or list(BENCHMARKS)
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""CPU time of an update as n grows: a sweep should be linear in n, an attempt of SOMA at m records independent of n."""
+
+from collections.abc import Iterator
+
+import dpjax
+from benchmarks.regression import make_model, simulated_release
+from benchmarks.rows import Row
+from benchmarks.sweeps import time_imputation
+
+KERNELS = {
+    "IMwG, systematic scan": dpjax.imwg(),
+    "IMwG, random scan": dpjax.imwg("random"),
+    "SOMA, m = 16": dpjax.soma(16),
+}
+SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
+CHAINS = (1, 4, 16)
+MOST_UPDATES = 4_000_000
+"""Largest n times chains."""
+UPDATES = 1_000_000
+"""At least so many are timed at once."""
+MOST_SECONDS = 5.0
+"""A kernel whose run took longer is not tried at the next size."""
+REPEATS = 3
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """Rows for every kernel, number of chains and n."""
+    model = make_model()
+    for name, imputation in KERNELS.items():
+        for chains in CHAINS:
+            yield from measure_sizes(name, model, imputation, chains, quick)
+
+
+def measure_sizes(
+    name: str, model: dpjax.Model, imputation: dpjax.Imputation, chains: int, quick: bool
+) -> Iterator[Row]:
+    """Rows for n from small to large; the ratio is to the first n."""
+    first, updates = None, UPDATES // 10 if quick else UPDATES
+    for n in SIZES[:3] if quick else SIZES:
+        if n * chains > MOST_UPDATES:
+            return
+        release, sweeps = simulated_release(model, n), max(1, updates // (n * chains))
+        timing, acceptance = time_imputation(model, release, imputation, chains, sweeps, REPEATS)
+        cost = timing.best_seconds / (sweeps * chains * n) * 1e6
+        first = first or cost
+        figures = {"µs per update": cost, "ratio to n = 100": cost / first, "acceptance": acceptance}
+        yield Row("scaling", name, n, release.value.size, chains, timing, figures)
+        if timing.best_seconds > MOST_SECONDS:
+            return

@@ -1,0 +1,52 @@
+"""The guides run from top to bottom, say what is true, and the reference names everything that is public."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import dpjax
+from dpjax import diagnostics
+
+DOCS = Path(__file__).parents[1] / "docs"
+MAX_DEVIATION = 5.0  # standard errors
+
+
+def run(name: str) -> dict[str, Any]:
+    """What a guide's code defines."""
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", (DOCS / name).read_text(), re.M | re.S))
+    names: dict[str, Any] = {"__name__": name}
+    exec(compile(code, name, "exec"), names)
+    return names
+
+
+def test_getting_started_gives_the_same_posterior_twice():
+    names = run("getting-started.md")
+    row = names["weighted"].summary()["log_odds_ratio"]
+    error = np.hypot(diagnostics.mcse_mean(names["log_odds_ratio"]), row["se_mean"])
+    assert abs(np.mean(names["log_odds_ratio"]) - row["mean"]) < MAX_DEVIATION * error
+    np.testing.assert_array_equal(names["the_same"].draws["log_odds_ratio"], names["posterior"].draws["log_odds_ratio"])
+    assert np.all((names["share_above"] > 0.05) & (names["share_above"] < 0.95))
+
+
+def test_blackjax_runs_the_sampler_unchanged():
+    names = run("blackjax.md")
+    assert names["means"].shape == (4, 2_000)
+    assert names["more"]["mean"].shape == (1_000,)
+    exact = dpjax.importance_sample(jax.random.key(4), names["model"], names["release"], 50_000).summary()["mean"]
+    settled = np.asarray(names["means"])[:, 200:]
+    for draws in (settled, np.asarray(names["history"]["mean"])[None, 200:]):
+        error = np.hypot(diagnostics.mcse_mean(draws), exact["se_mean"])
+        assert abs(np.mean(draws) - exact["mean"]) < MAX_DEVIATION * error
+
+
+@pytest.mark.parametrize("module", [dpjax, dpjax.models, dpjax.statistics])
+def test_reference_names_everything_public(module):
+    entries = re.findall(r"^::: (\S+)", "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md")), re.M)
+    documented = {entry.rpartition(".")[2] for entry in entries}
+    own_contract = {"Array", "Key", "SamplingAlgorithm", "models", "statistics", "check_model"}
+    kept_for_types = {name for name in dpjax.statistics.__all__ if name[0].isupper()}
+    assert set(module.__all__) - own_contract - kept_for_types <= documented
