@@ -1,7 +1,18 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
 from dpjax import models, statistics
-from dpjax.base import Array, Imputation, ImputationInfo, Key, Latent, Mechanism, Model, NonCentred, SamplingAlgorithm
+from dpjax.base import (
+    Array,
+    Imputation,
+    ImputationInfo,
+    Key,
+    Latent,
+    Mechanism,
+    Model,
+    NonCentred,
+    NormalScores,
+    SamplingAlgorithm,
+)
 from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, soma
@@ -45,6 +56,7 @@ __all__ = [
     "Mechanism",
     "Model",
     "NonCentred",
+    "NormalScores",
     "Position",
     "Posterior",
     "PrecisionWarning",

@@ -20,6 +20,7 @@ __all__ = [
     "Mechanism",
     "Model",
     "NonCentred",
+    "NormalScores",
     "Parameters",
     "Records",
     "SamplingAlgorithm",
@@ -33,18 +34,46 @@ Parameters = dict[str, Any]
 Statistic = Callable[[Records], Array]
 
 
+class NormalScores(NamedTuple):
+    """Noise as standard Normal numbers: independent of each other and of the parameters.
+
+    scores
+        ``noise -> normals``, of the same structure and shapes.
+    noise
+        ``normals -> noise``, its inverse.
+    """
+
+    scores: Callable[[Any], Any]
+    noise: Callable[[Any], Any]
+
+
 class NonCentred(NamedTuple):
-    """Records written as ``x = records(parameters, noise)``, where the noise is free of the parameters.
+    """Records written as ``x = records(parameters, noise)``, where the noise is free of the parameters, or nearly so.
 
     noise
-        ``(key, parameters, records) -> noise``: the noise that gives these records; a draw from its
-        conditional law where several do (discrete fields), else the key is ignored.
+        ``(key, parameters, records) -> noise``: the noise that gives these records, leaves of last axis [n]; a draw
+        from its conditional law where several do (discrete fields), else the key is ignored.
     records
         ``(parameters, noise) -> records``.
+    log_density
+        ``(parameters, noise) -> [n]``: the log-density of each record's noise given the parameters, up to what does
+        not depend on them. None where the noise is free of them.
+    scores
+        The noise as standard Normal numbers, where it can be so written.
+    forms
+        Pairs of a field and the form of its noise, in words.
     """
 
     noise: Callable[[Key, Parameters, Records], Any]
     records: Callable[[Parameters, Any], Records]
+    log_density: Callable[[Parameters, Any], Array] | None = None
+    scores: NormalScores | None = None
+    forms: tuple[tuple[str, str], ...] = ()
+
+
+def show_shapes(fields: dict[str, Any]) -> str:
+    """Names, types and shapes of arrays in words."""
+    return ", ".join(f"{name} {leaf.dtype}{list(leaf.shape)}" for name, leaf in fields.items()) or "none"
 
 
 class Model(NamedTuple):
@@ -78,6 +107,12 @@ class Model(NamedTuple):
         ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
     derived
         ``parameters -> dict``: further quantities reported beside the draws, such as odds ratios.
+    num_records
+        The only number of records that the model describes, such as that of its known covariates; None for any.
+        ``sample_records`` then returns the first n of them for a smaller n.
+    exchangeable
+        Whether all records have one law. Without it record i has its own, of its place i in ``sample_records``
+        and ``log_density``.
     """
 
     sample_prior: Callable[[Key], Parameters]
@@ -94,6 +129,26 @@ class Model(NamedTuple):
     support: Callable[[], Records] | None = None
     normal_field: Callable[[Parameters], tuple[Array, Array]] | None = None
     derived: Callable[[Parameters], Parameters] | None = None
+    num_records: int | None = None
+    exchangeable: bool = True
+
+    def describe(self) -> str:
+        """What the model is made of: parameters, record fields, how the parameters move, and the form of each field."""
+        key = jax.eval_shape(jax.random.key, 0)
+        parameters = jax.eval_shape(self.sample_prior, key)
+        n = self.num_records or 1
+        records = jax.eval_shape(lambda key, parameters: self.sample_records(key, parameters, n), key, parameters)
+        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records)
+        forms = dict(self.noncentred.forms) if self.noncentred else {}
+        lines = [
+            f"parameters: {show_shapes(parameters)}",
+            f"records: {show_shapes(one)}; {'any number' if self.num_records is None else self.num_records}, "
+            + ("of one law" if self.exchangeable else "each of its own law"),
+            "parameters given records: " + ("an exact draw" if self.update else "a BlackJAX kernel"),
+            "interweaving: " + ("on by default" if self.noncentred else "not possible"),
+            *(f"  {field}: {form}" for field, form in forms.items()),
+        ]
+        return "\n".join(lines)
 
 
 @runtime_checkable

@@ -76,6 +76,14 @@ def make_plan(
     release.check_records(
         jax.eval_shape(lambda key, parameters: model.sample_records(key, parameters, 1), key, parameters)
     )
+    if model.num_records not in (None, release.n):
+        given = f"a release of n = {release.n} records"
+        fail(
+            "release",
+            given,
+            f"n = {model.num_records}, as the model has",
+            "Give the model the covariates of all records.",
+        )
     if interweave and model.noncentred is None:
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
     default = model.noncentred is not None and bool(parameters)

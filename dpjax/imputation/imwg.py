@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation import local
-from dpjax.imputation.offers import finish, keep_or_take, take_sources
+from dpjax.imputation.offers import check_exchangeable, finish, keep_or_take, take_sources
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
 
@@ -28,11 +28,10 @@ class IMwG:
         """A kernel that leaves p(records | parameters, release) invariant."""
         if isinstance(release, LocalRelease):
             return local.build_kernel(model, release)
-        return (
-            build_systematic_kernel(model, release)
-            if self.scan == "systematic"
-            else build_random_kernel(model, release)
-        )
+        if self.scan == "systematic":
+            return build_systematic_kernel(model, release)
+        check_exchangeable(model, 'imwg(scan="random")')
+        return build_random_kernel(model, release)
 
 
 def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:

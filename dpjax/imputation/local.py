@@ -9,7 +9,7 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent, keep_or_take
 from dpjax.release import LocalRelease
 
@@ -34,13 +34,27 @@ def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel
     log_channel = release.log_density_of_support(support)
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        log_probability = model.log_density(parameters, support)[None, :] + log_channel
+        log_probability = log_density_of_support(model, parameters, latent.records, support) + log_channel
         ends = jnp.cumsum(jax.nn.softmax(log_probability, axis=1), axis=1)
         targets = jax.random.uniform(rng_key, (release.n, 1)) * ends[:, -1:]
         cells = jnp.minimum(jnp.sum(ends <= targets, axis=1), ends.shape[1] - 1)
-        return exact(release, jax.tree.map(lambda field: field[cells], support))
+        return exact(release, latent.records | jax.tree.map(lambda field: field[cells], support))
 
     return step
+
+
+def log_density_of_support(model: Model, parameters: Parameters, records: Records, support: Records) -> Array:
+    """log f(c | θ) of each possible record for each record: [1, c] where all have one law, else [n, c]."""
+    if model.exchangeable:
+        return model.log_density(parameters, support)[None, :]
+
+    def everywhere(candidate: Records) -> Array:
+        return model.log_density(
+            parameters,
+            records | {name: jnp.broadcast_to(field, records[name].shape) for name, field in candidate.items()},
+        )
+
+    return jax.vmap(everywhere, out_axes=1)(support)
 
 
 def build_normal_kernel(model: Model, release: LocalRelease) -> ImputationKernel:

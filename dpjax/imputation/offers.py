@@ -3,8 +3,20 @@
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, ImputationInfo, Latent, Records
+from dpjax.base import Array, ImputationInfo, Latent, Model, Records
 from dpjax.release import LocalRelease, Release
+from dpjax.validation import fail
+
+
+def check_exchangeable(model: Model, imputation: str) -> None:
+    """Raise if an offer drawn for one record could not be made to another."""
+    if not model.exchangeable:
+        fail(
+            "imputation",
+            f"{imputation} with a model whose records have laws of their own",
+            "exchangeable records, because offers are made to any place",
+            "Use dpjax.imwg(), which offers each record a draw from its own law.",
+        )
 
 
 def init_latent(release: Release | LocalRelease, records: Records) -> Latent:

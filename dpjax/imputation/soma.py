@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.imputation.offers import finish, take_sources
+from dpjax.imputation.offers import check_exchangeable, finish, take_sources
 from dpjax.numerics import never_nan, select_index
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, fail
@@ -35,6 +35,7 @@ class SOMA:
                 "Records with their own released values are not exchangeable: use dpjax.imwg().",
                 error=TypeError,
             )
+        check_exchangeable(model, "soma(...)")
         if self.attempts == "auto":
             fail(
                 "attempts", "'auto'", "a number once the kernel is built", "dpjax.sample tunes it; else pass a number."

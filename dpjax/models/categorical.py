@@ -12,6 +12,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, uniforms_within
+from dpjax.models.scores import UNIFORM_SCORES
 from dpjax.models.simplex import dirichlet_log_density, draw_dirichlet
 from dpjax.validation import check_count, check_positive, fail
 
@@ -57,7 +58,9 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.uniform(key, (n,), float)),
         log_density=lambda parameters, records: jnp.log(parameters["probabilities"])[records["cell"]],
         update=update,
-        noncentred=NonCentred(noise_of, records_at),
+        noncentred=NonCentred(
+            noise_of, records_at, scores=UNIFORM_SCORES, forms=(("cell", "a uniform within its cell"),)
+        ),
         **scales({"probabilities": SIMPLEX}),
         summarize=summarize,
         log_likelihood=lambda parameters, counts: jnp.sum(xlogy(counts, parameters["probabilities"])),

@@ -36,7 +36,7 @@ def check_model(model: Model) -> None:
     parameters = trace(model, "sample_prior", key)
     check_dict("sample_prior", parameters, "parameters")
     check_scalar("log_prior", trace(model, "log_prior", parameters))
-    for n in SIZES:
+    for n in SIZES if model.num_records is None else (model.num_records,):
         check_records(model, key, parameters, n)
     check_scales(model, parameters)
     check_field(model, parameters)
@@ -70,7 +70,9 @@ def check_support(support: Any, records: Records) -> None:
     sizes = {shape_of(leaf)[:1] for leaf in jax.tree.leaves(support)}
     if len(sizes) != 1 or () in sizes:
         mismatch("support", show(support), "fields with one leading axis [c]", "List every possible record once.")
-    check_same("support", jax.tree.map(one_record, support), jax.tree.map(one_record, records), "one record")
+    # Known covariates are no choice: the support lists the other fields.
+    drawn = {name: field for name, field in records.items() if name in support}
+    check_same("support", jax.tree.map(one_record, support), jax.tree.map(one_record, drawn), "one record")
 
 
 def check_scales(model: Model, parameters: Any) -> None:

@@ -8,6 +8,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.bijections import scales
 from dpjax.models.positive import positive
 from dpjax.models.priors import GammaPrior
+from dpjax.models.scores import EXPONENTIAL_SCORES
 
 __all__ = ["exponential"]
 
@@ -52,7 +53,7 @@ def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.exponential(key, (n,), float)),
         log_density=log_density,
         update=lambda key, parameters, records: rate.update(key, records["y"]),
-        noncentred=NonCentred(noise_of, records_at),
+        noncentred=NonCentred(noise_of, records_at, scores=EXPONENTIAL_SCORES, forms=(("y", "times its rate"),)),
         **scales(rate.bijections),
         summarize=lambda records: {"count": jnp.asarray(records["y"].size, float), "sum": jnp.sum(records["y"])},
         log_likelihood=log_likelihood,

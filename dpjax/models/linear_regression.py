@@ -14,6 +14,7 @@ from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWish
 from dpjax.models.linear_algebra import LOG_TWO_PI, product, solve_lower
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
+from dpjax.models.scores import NORMAL_SCORES
 from dpjax.validation import fail
 
 __all__ = ["linear_regression"]
@@ -123,7 +124,12 @@ def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.normal(key, (dim, n), float)),
         log_density=log_density,
         update=update,
-        noncentred=NonCentred(lambda key, parameters, records: whiten(parameters, records), records_at),
+        noncentred=NonCentred(
+            lambda key, parameters, records: whiten(parameters, records),
+            records_at,
+            scores=NORMAL_SCORES,
+            forms=(("x", "standardised"), ("y", "standardised given x")),
+        ),
         **scales(coefficients.bijections | covariates.bijections),
         summarize=summarize,
         log_likelihood=log_likelihood,

@@ -14,11 +14,13 @@ from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, uniforms_within
 from dpjax.models.gamma import draw_log_gamma
+from dpjax.models.scores import UNIFORM_SCORES
 from dpjax.models.simplex import dirichlet_log_density
 from dpjax.validation import check_positive, fail
 
 __all__ = ["naive_bayes"]
 
+FORMS = (("class", "a uniform within its cell"), ("features", "uniforms within their cells, given the class"))
 LARGEST_SUPPORT = 4096  # beyond this many possible records, listing them is no help
 
 
@@ -71,7 +73,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         sample_records=sample_records,
         log_density=log_density,
         update=update,
-        noncentred=NonCentred(noise_of, records_at),
+        noncentred=NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
         **scales({"class_probabilities": SIMPLEX, "feature_probabilities": SIMPLEX}),
         summarize=summarize,
         log_likelihood=log_likelihood,

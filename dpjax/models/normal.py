@@ -11,6 +11,7 @@ from dpjax.models.bijections import scales
 from dpjax.models.linear_algebra import LOG_TWO_PI
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
+from dpjax.models.scores import NORMAL_SCORES
 from dpjax.validation import fail
 
 __all__ = ["normal"]
@@ -74,7 +75,7 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.normal(key, (n,), float)),
         log_density=lambda parameters, records: norm.logpdf(records["y"], *field(parameters)),
         update=update,
-        noncentred=NonCentred(noise_of, records_at),
+        noncentred=NonCentred(noise_of, records_at, scores=NORMAL_SCORES, forms=(("y", "standardised"),)),
         **scales(spread.bijections),
         summarize=summarize,
         log_likelihood=log_likelihood,

@@ -1,7 +1,8 @@
 """The non-centred step that interweaving adds to the centred one (Yu and Meng 2011).
 
-Write x = T(θ, u) with noise u free of θ. Holding u fixed, θ has density ∝ p(θ) η(s | T(θ, u)); moving θ carries the
-records along. Where the centred step creeps because the records pin θ down, this one does not see the records at all.
+Write x = T(θ, u) with noise u of density g(u | θ), free of θ if it can be. Holding u fixed, θ has density
+∝ p(θ) g(u | θ) η(s | T(θ, u)); moving θ carries the records along. Where the centred step creeps because the records
+pin θ down, this one does not see the records at all.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def build_interweaving_step(
     It leaves p(parameters, records | release) invariant and moves both.
     """
     assert model.noncentred is not None
-    noise_of, records_of = model.noncentred
+    noise_of, records_of, noise_log_density = model.noncentred[:3]
 
     def step(
         rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
@@ -51,7 +52,12 @@ def build_interweaving_step(
         vector, unravel = to_vector(model, parameters)
 
         def log_likelihood(moved: Parameters) -> Array:
-            return release.log_likelihood(records_of(moved, noise))
+            log_likelihood = release.log_likelihood(records_of(moved, noise))
+            return (
+                log_likelihood
+                if noise_log_density is None
+                else log_likelihood + jnp.sum(noise_log_density(moved, noise))
+            )
 
         log_density = build_log_density(model, tuning, unravel, log_likelihood)
 
