@@ -1,6 +1,7 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
 from dpjax import models, statistics
+from dpjax.adapters.numpyro import from_numpyro
 from dpjax.base import (
     Array,
     Imputation,
@@ -66,6 +67,7 @@ __all__ = [
     "SamplingAlgorithm",
     "Tuning",
     "from_json",
+    "from_numpyro",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",
