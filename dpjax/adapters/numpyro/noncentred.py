@@ -34,10 +34,21 @@ def derive_noncentred(layout: Layout) -> NonCentred | None:
 
 
 def find_forms(layout: Layout) -> dict[str, Form]:
-    """The form of each record site."""
-    statements = watch(lambda key: layout.run(layout.size, draw(key)))
-    laws = {one["name"]: one["fn"] for one in statements if one["type"] == "sample"}
-    return {name: form_of(laws[name]) for name in layout.fields}
+    """The form of each record site; of use are only the parts that hold for all parameters."""
+    forms: dict[str, Form] = {}
+
+    def statements(key: Key) -> list[dict[str, Any]]:
+        draws = draw(key)
+
+        def choose(name: str, law: Any) -> Array:
+            if name in layout.fields:
+                forms[name] = form_of(law)
+            return draws(name, law)
+
+        return layout.run(layout.size, choose)
+
+    watch(statements)
+    return forms
 
 
 def noise_of(layout: Layout, key: Key, parameters: Parameters, records: Records) -> dict[str, Array]:

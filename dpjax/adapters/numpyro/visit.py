@@ -25,8 +25,9 @@ class Visitor(Messenger):
     def process_message(self, msg: dict[str, Any]) -> None:
         """Answer one statement of the model."""
         self.statements.append(msg)
-        if msg["type"] == "plate" and msg["name"] in self.sizes:
-            msg["value"] = jnp.arange(self.sizes[msg["name"]])
+        if msg["type"] == "plate":
+            size, subsample_size = msg["args"]
+            msg["value"] = jnp.arange(self.sizes.get(msg["name"], subsample_size or size))
         elif msg["type"] == "sample":
             msg["value"] = self.choose(msg["name"], msg["fn"])
 
