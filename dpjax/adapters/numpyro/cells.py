@@ -24,6 +24,7 @@ def cells(edges: Callable[[Array], tuple[Array, Array]], value: Callable[[Array]
         lambda key, values: uniforms_within(key, *edges(values)),
         lambda noise: value(noise).astype(kind),
         scores=UNIFORM_SCORES,
+        draw=jax.random.uniform,
     )
 
 

@@ -21,6 +21,8 @@ class Form(NamedTuple):
         ``noise -> [n]`` where the noise is not free of the distribution's parameters.
     scores
         The noise as standard Normal numbers.
+    draw
+        ``(key, shape, dtype) -> noise``, where its law is one that JAX draws from at once.
     """
 
     words: str
@@ -28,6 +30,7 @@ class Form(NamedTuple):
     value: Callable[[Array], Array]
     log_density: Callable[[Array], Array] | None = None
     scores: NormalScores | None = None
+    draw: Callable[..., Array] | None = None
 
 
 def along(parameter: Any, value: Array) -> Array:

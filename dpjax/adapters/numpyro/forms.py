@@ -40,6 +40,14 @@ def form_of(law: Any) -> Form:
     return quantile_form(inner) if has_inverse(inner) else centred_form(law)
 
 
+def draw_value(key: Key, law: Any) -> Array:
+    """A draw from a distribution: through its noise where that is faster than NumPyro's own sampler."""
+    form = form_of(law)
+    if form.draw is None:
+        return law.sample(key)
+    return form.value(form.draw(key, law.batch_shape + law.event_shape, float))
+
+
 def centred_form(law: Any) -> Form:
     """The values themselves, with their density."""
     return Form(CENTRED, lambda key, value: value, lambda noise: noise, law.log_prob)
@@ -188,7 +196,7 @@ def multivariate_form(inner: Any) -> Form:
         spread = product(noise, factor.T) if factor.ndim == 2 else product(factor, noise[..., None])[..., 0]
         return along(inner.loc, noise) + spread
 
-    return Form("standardised by its Cholesky factor", noise, value, scores=NORMAL_SCORES)
+    return Form("standardised by its Cholesky factor", noise, value, scores=NORMAL_SCORES, draw=jax.random.normal)
 
 
 def transformed_form(law: Any, inner: Any) -> Form:

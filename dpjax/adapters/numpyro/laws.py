@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import biject_to, constraints
 
+from dpjax.adapters.numpyro.forms import draw_value
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.validation import fail
@@ -45,13 +46,12 @@ class Laws(NamedTuple):
         if layout.fixed and n > layout.size:
             fail("n", n, f"at most {layout.size}, the records of the model", "Give the model the covariates of all.")
         records: Records = {}
-        draws = draw(key)
 
         def choose(name: str, law: Any) -> Array:
-            value = parameters[name] if name in layout.parameters else draws(name, law)
-            if name in layout.fields:
-                records[name] = value
-            return value
+            if name in layout.parameters:
+                return parameters[name]
+            records[name] = draw_value(jax.random.fold_in(key, len(records)), law)
+            return records[name]
 
         layout.run(layout.size if layout.fixed else n, choose)
         known = {name: jnp.asarray(layout.arguments[name]) for name in layout.known}

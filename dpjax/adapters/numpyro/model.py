@@ -11,7 +11,7 @@ from numpyro.distributions import Normal
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.laws import Laws, deterministic
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
-from dpjax.adapters.numpyro.support import derive_support
+from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.checks import check_model
@@ -53,7 +53,8 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     """
     layout, exchangeable = inspect(fn, records, n, arguments)
     laws = Laws(layout)
-    quantities = find_quantities(laws)
+    quantities, support = find_quantities(laws), find_support(layout)
+    counted = support is not None and support.size <= LARGEST_SUMMARY and exchangeable and not layout.fixed
     free = laws.is_unconstrained()
     model = Model(
         sample_prior=laws.sample_prior,
@@ -64,7 +65,9 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         unconstrain=None if free else laws.unconstrain,
         constrain=None if free else laws.constrain,
         log_jacobian=None if free else laws.log_jacobian,
-        support=derive_support(layout),
+        summarize=support.tally if support is not None and counted else None,
+        log_likelihood=partial(log_likelihood_of_counts, laws, support) if support is not None and counted else None,
+        support=None if support is None else support.list,
         normal_field=derive_normal_field(layout) if exchangeable else None,
         derived=partial(laws.derived, quantities) if quantities else None,
         num_records=layout.size if layout.fixed else None,
@@ -72,6 +75,12 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     )
     check_model(model)
     return model
+
+
+def log_likelihood_of_counts(laws: Laws, support: Support, parameters: Parameters, counts: Array) -> Array:
+    """The log-density [] of all records from how often each possible one occurs [c]."""
+    density = laws.log_density(parameters, support.list())
+    return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
 
 
 def find_quantities(laws: Laws) -> tuple[str, ...]:

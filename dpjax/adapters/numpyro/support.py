@@ -1,8 +1,7 @@
 """Every possible record, where the fields of a NumPyro model have finitely many values."""
 
-from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,19 +9,45 @@ import numpy as np
 
 from dpjax.adapters.numpyro.visit import Layout, draw, unwrap, watch
 from dpjax.base import Array, Key, Records
+from dpjax.models.cells import count_cells
 
 LARGEST_SUPPORT = 4096
 """Beyond this many possible records, listing them is no help."""
 
+LARGEST_SUMMARY = 64
+"""Up to this many possible records, counts stand for the records in the likelihood of the parameters."""
 
-def derive_support(layout: Layout) -> Callable[[], Records] | None:
-    """A function that lists every possible record, leading axis [c]; None where there are too many to list."""
+
+class Support(NamedTuple):
+    """The possible values of each field, and all records made of them, leading axis [c], the last field fastest."""
+
+    levels: dict[str, np.ndarray]
+    records: dict[str, np.ndarray]
+
+    @property
+    def size(self) -> int:
+        """The number c of possible records."""
+        return prod(len(values) for values in self.levels.values())
+
+    def list(self) -> Records:
+        """Every possible record."""
+        return {name: jnp.asarray(values) for name, values in self.records.items()}
+
+    def tally(self, records: Records) -> Array:
+        """How often each possible record occurs [c]."""
+        place = jnp.zeros((), int)
+        for name, values in self.levels.items():
+            place = place * len(values) + (records[name] - values[0]).astype(int)
+        return count_cells(place, self.size)
+
+
+def find_support(layout: Layout) -> Support | None:
+    """The possible records; None where there are too many to list."""
     levels = find_levels(layout)
     if levels is None or prod(len(values) for values in levels.values()) > LARGEST_SUPPORT:
         return None
     grids = np.meshgrid(*levels.values(), indexing="ij")
-    fields = {name: grid.ravel() for name, grid in zip(levels, grids, strict=True)}
-    return lambda: {name: jnp.asarray(values) for name, values in fields.items()}
+    return Support(levels, {name: grid.ravel() for name, grid in zip(levels, grids, strict=True)})
 
 
 def find_levels(layout: Layout) -> dict[str, np.ndarray] | None:
