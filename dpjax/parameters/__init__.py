@@ -1,9 +1,10 @@
 """Kernels for the parameters given the records, and the non-centred step that interweaving adds."""
 
 from dpjax.parameters.centred import build_centred_step
+from dpjax.parameters.choice import choose_kernel
 from dpjax.parameters.coordinates import Tuning, fit_tuning, initial_tuning, unit_tuning
 from dpjax.parameters.interweaving import build_interweaving_step
-from dpjax.parameters.kernels import KernelBuilder, ParameterKernel, choose_kernel, parameter_kernel
+from dpjax.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
 from dpjax.parameters.step_size import fit_step_size
 
 __all__ = [

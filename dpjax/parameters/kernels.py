@@ -8,10 +8,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import blackjax
+import jax
 import jax.numpy as jnp
+from blackjax.mcmc.hmc import HMCInfo, HMCState
 from blackjax.mcmc.slice import stepping_out
 
-from dpjax.base import Array, Model, SamplingAlgorithm
+from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.parameters.ellipse import elliptical_slice
 from dpjax.validation import check_array, check_count, check_positive, fail
 
@@ -79,13 +81,28 @@ class NUTS(SteppedKernel):
 
 @dataclass(frozen=True, kw_only=True)
 class HMC(SteppedKernel):
-    """Hamiltonian Monte Carlo with trajectories of `num_leapfrogs` gradients."""
+    """Hamiltonian Monte Carlo with trajectories of `num_leapfrogs` gradients.
+
+    Each trajectory takes a step between half and the whole step size: trajectories of one length come back to where
+    they began, or nearly so, on some targets (Neal 2011, section 5.4.2.2).
+    """
 
     num_leapfrogs: int = 4
 
     def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
         """See `ParameterKernel`."""
-        return blackjax.hmc(log_density, step_size, jnp.ones(size), self.num_leapfrogs)
+        kernel = blackjax.hmc.build_kernel()
+
+        def init(position: Array, rng_key: Key | None = None) -> HMCState:
+            del rng_key
+            return blackjax.hmc.init(position, log_density)
+
+        def step(rng_key: Key, state: HMCState) -> tuple[HMCState, HMCInfo]:
+            share_key, move_key = jax.random.split(rng_key)
+            part = step_size * jax.random.uniform(share_key, dtype=step_size.dtype, minval=0.5, maxval=1.0)
+            return kernel(move_key, state, log_density, part, jnp.ones(size), self.num_leapfrogs)
+
+        return SamplingAlgorithm(init, step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,21 +225,3 @@ def check_names(kernel: str, options: dict[str, Any], known: set[str]) -> None:
     if unknown := sorted(set(options) - known):
         expected = f"options of {kernel}: {sorted(known - {'num_steps'}) or 'none'}"
         fail("parameter_kernel", f"options {unknown}", expected, "Leave them out.", error=TypeError)
-
-
-def choose_kernel(model: Model, choice: str | KernelBuilder | ParameterKernel | None) -> ParameterKernel | None:
-    """The kernel that a choice stands for; None stands for the model's exact update, else for the default.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `parameter_kernel`.
-    """
-    if choice is None:
-        return default_kernel(model) if model.update is None else None
-    return choice if isinstance(choice, ParameterKernel) else parameter_kernel(choice)
-
-
-def default_kernel(model: Model) -> ParameterKernel:
-    """The kernel of models without an exact update."""
-    return CoordinateSlice()

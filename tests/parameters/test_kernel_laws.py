@@ -1,0 +1,122 @@
+"""Every named kernel leaves the joint law as it is and finds its step size; planted faults are found."""
+
+from collections.abc import Callable
+
+import blackjax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpjax
+from dpjax import diagnostics, models, statistics
+from dpjax.gibbs import make_plan, prior_tuning
+from dpjax.parameters import build_centred_step, fit_step_size, initial_tuning, parameter_kernel
+from tests.perfect_start import REJECT, noise_p_value, parameter_p_value, run
+
+N = 5
+NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 3.0))
+LAWS = {
+    "mean": lambda mean: (mean, stats.norm()),
+    "variance": lambda variance: (variance, stats.invgamma(4.0, scale=3.0)),
+}
+RELEASE = dpjax.Release(jnp.zeros(1), dpjax.Laplace(1.0), statistics.total("y", -2.0, 2.0), N)
+
+STEP_SIZES = {"hmc": 0.3, "mala": 0.1, "normal_random_walk": 0.7, "nuts": 0.3}
+NAMES = ("coordinate_slice", "elliptical_slice", "slice_sampling", *STEP_SIZES)
+# The key reuse checker takes BlackJAX's own scan over slice directions for a reuse.
+CHECKED = [pytest.param(name, marks=pytest.mark.keys if name in ("mala", "nuts") else ()) for name in NAMES]
+
+
+def end(kernel: str | Callable, model: dpjax.Model = NORMAL, step_size: float = 1.0) -> tuple[float, float]:
+    """The p-values of the implied noise and of the parameters after a few sweeps."""
+    options = {"parameter_kernel": kernel, "step_size": step_size, "num_chains": 3_000, "num_sweeps": 3}
+    replicates = run(jax.random.key(21), model, RELEASE, dpjax.imwg(), **options)
+    return noise_p_value(replicates.noise, stats.laplace(scale=1.0)), parameter_p_value(replicates, LAWS)
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_joint_law_is_invariant(name: str) -> None:
+    noise, parameters = end(parameter_kernel(name, 2), step_size=STEP_SIZES.get(name, 1.0))
+    assert noise > REJECT
+    assert parameters > REJECT
+
+
+def stale(log_density: Callable) -> dpjax.SamplingAlgorithm:
+    """A planted fault: the density in the state is that of another time."""
+    algorithm = blackjax.normal_random_walk(log_density, jnp.full(2, 0.7))
+
+    def init(position: jax.Array, rng_key: jax.Array | None = None) -> object:
+        return algorithm.init(position)._replace(logdensity=log_density(jnp.zeros_like(position)))
+
+    return dpjax.SamplingAlgorithm(init, algorithm.step)
+
+
+def test_a_stale_density_is_rejected() -> None:
+    assert end(stale)[1] < REJECT
+
+
+def test_a_forgotten_jacobian_is_rejected() -> None:
+    broken = NORMAL._replace(log_jacobian=lambda unconstrained: jnp.zeros(()))
+    assert end("mala", broken, step_size=0.1)[1] < REJECT
+
+
+CHAINS, COUNT = 8, 10_000
+KNOWN = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
+
+
+@pytest.mark.parametrize("name", STEP_SIZES)
+def test_the_step_size_meets_its_target_though_it_starts_a_hundred_times_too_wide(name: str) -> None:
+    """The parameters given 10,000 records are Normal, with a hundredth of the prior's standard deviation."""
+    kernel, keys = parameter_kernel(name), jax.random.split(jax.random.key(5), 4)
+    parameters = jax.vmap(KNOWN.sample_prior)(jax.random.split(keys[0], CHAINS))
+    record_keys = jax.random.split(keys[1], CHAINS)
+    records = jax.vmap(lambda key, p: KNOWN.sample_records(key, p, COUNT))(record_keys, parameters)
+    first = initial_tuning(keys[2], KNOWN)
+    tuning = fit_step_size(keys[3], KNOWN, kernel, first, parameters, records)
+    step = jax.vmap(build_centred_step(KNOWN, kernel), in_axes=(0, 0, 0, None))
+
+    @jax.jit
+    def rate(tuning: dpjax.Tuning) -> jax.Array:
+        def body(parameters: dict, index: jax.Array) -> tuple:
+            step_keys = jax.vmap(lambda key: jax.random.fold_in(key, index))(record_keys)
+            parameters, info = step(step_keys, parameters, records, tuning)
+            return parameters, jnp.mean(info.acceptance_rate)
+
+        return jnp.mean(jax.lax.scan(body, parameters, jnp.arange(200))[1])
+
+    assert abs(float(rate(tuning)) - kernel.target_acceptance) < 0.1
+    assert float(tuning.step_size) < 0.1
+    assert abs(float(rate(first)) - kernel.target_acceptance) > 0.15  # the width that it started from
+
+
+def test_a_kernel_without_a_step_size_leaves_the_tuning() -> None:
+    tuning = initial_tuning(jax.random.key(1), KNOWN)
+    for kernel in (None, parameter_kernel("coordinate_slice"), parameter_kernel(stale)):
+        assert fit_step_size(jax.random.key(2), KNOWN, kernel, tuning, {}, {}) is tuning
+
+
+def test_an_algorithm_without_a_tuning_fits_its_step_size_to_the_model() -> None:
+    release = dpjax.Release([1.0], dpjax.Laplace(1.0), RELEASE.statistic, COUNT)
+    tuning = prior_tuning(KNOWN, release, make_plan(KNOWN, release, parameter_kernel="mala"))
+    assert 1e-6 < float(tuning.step_size) < 1e-3
+
+
+def draw(samples: int, **options: object) -> dpjax.Posterior:
+    release = dpjax.Release([3.0], dpjax.Laplace(2.0), RELEASE.statistic, 20)
+    settings = {"num_warmup": 160, "interweave": False, "progress": False}
+    return dpjax.sample(jax.random.key(8), NORMAL, release, num_samples=samples, **settings, **options)
+
+
+def test_nuts_agrees_with_the_exact_update_and_its_step_size_is_frozen() -> None:
+    exact, nuts, shorter = draw(2_000), draw(2_000, parameter_kernel="nuts"), draw(30, parameter_kernel="nuts")
+    for name in LAWS:
+        one, other = np.log(exact.draws["variance"]) if name == "variance" else exact.draws[name], nuts.draws[name]
+        other = np.log(other) if name == "variance" else other
+        error = np.hypot(diagnostics.mcse_mean(one), diagnostics.mcse_mean(other))
+        assert abs(one.mean() - other.mean()) < 4 * error
+        np.testing.assert_array_equal(shorter.draws[name], nuts.draws[name][:, :30])
+    assert "centred_acceptance_rate" in nuts.info
+    assert abs(nuts.info["centred_acceptance_rate"].mean() - 0.8) < 0.12
+    np.testing.assert_array_equal(shorter.tuning.step_size, nuts.tuning.step_size)
