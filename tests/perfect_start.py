@@ -37,13 +37,12 @@ def run(
     *,
     interweave: bool = False,
     parameter_kernel: Callable | str | None = None,
-    step_size: float = 1.0,
     num_chains: int = 4_000,
     num_sweeps: int = 4,
 ) -> Replicates:
     """The state of perfectly started chains after some sweeps; of the template's value only the shape matters."""
     tuning_key, chains_key = jax.random.split(key)
-    tuning = initial_tuning(tuning_key, model)._replace(step_size=jax.numpy.asarray(step_size))
+    tuning = initial_tuning(tuning_key, model)
     plan = Plan(imputation, interweave, choose_kernel(model, parameter_kernel))
 
     def chain(chain_key: jax.Array) -> tuple:
