@@ -36,7 +36,7 @@ def default_kernel(model: Model) -> ParameterKernel:
 
     Notes
     -----
-    The evidence is one run each at n = 100 on a busy core; see the table in the guide. Effective draws per CPU second of
+    The evidence is one run each at n = 100 on a busy core; see the guide. Effective draws per CPU second of
     HMC, NUTS and coordinate slices: 4,800, 2,000 and 1,100 for a Dirichlet law with three parameters; 3,000, 2,700 and
     590 for a logistic regression with fifteen; 24,000, 21,000 and 20,000 for a regression with three, interweaved. That
     slices fall behind as parameters are added is clear; that HMC beats NUTS is not, beyond its shorter compilation.
