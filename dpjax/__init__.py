@@ -32,7 +32,7 @@ from dpjax.mechanisms import (
     zcdp_rho,
     zcdp_scale,
 )
-from dpjax.parameters import Tuning, initial_tuning
+from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_kernel
 from dpjax.posterior import Posterior
 from dpjax.pytree import frozen_pytree
 from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
@@ -58,6 +58,7 @@ __all__ = [
     "Model",
     "NonCentred",
     "NormalScores",
+    "ParameterKernel",
     "Position",
     "Posterior",
     "PrecisionWarning",
@@ -78,6 +79,7 @@ __all__ = [
     "laplace_scale",
     "mechanism_from",
     "models",
+    "parameter_kernel",
     "sample",
     "soma",
     "statistics",
