@@ -16,6 +16,7 @@ from dpjax.base import (
 from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, soma
+from dpjax.impute import impute
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -33,9 +34,11 @@ from dpjax.mechanisms import (
 )
 from dpjax.parameters import Tuning, initial_tuning
 from dpjax.posterior import Posterior
+from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
 from dpjax.sampling import sample
+from dpjax.tempered import tempered
 
 __version__ = "0.1.0"
 
@@ -71,14 +74,17 @@ __all__ = [
     "gaussian_scale",
     "gibbs",
     "importance_sample",
+    "impute",
     "imwg",
     "initial_tuning",
     "laplace_scale",
     "mechanism_from",
     "models",
+    "prior_predict",
     "sample",
     "soma",
     "statistics",
+    "tempered",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",
