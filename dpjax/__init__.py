@@ -13,6 +13,7 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.calibration import calibrate
 from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, soma
@@ -68,6 +69,7 @@ __all__ = [
     "Release",
     "SamplingAlgorithm",
     "Tuning",
+    "calibrate",
     "from_json",
     "frozen_pytree",
     "gaussian_delta",

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.gibbs import make_plan
@@ -60,7 +61,7 @@ def check_parameters(model: Model, parameters: Parameters) -> Parameters:
     if set(parameters) != set(expected):
         fail("parameters", f"a dict of {sorted(parameters)}", f"a dict of {sorted(expected)}", remedy)
     for name, leaf in expected.items():
-        if jnp.shape(parameters[name]) != leaf.shape:
-            given = f"shape {list(jnp.shape(parameters[name]))}"
+        if np.shape(parameters[name]) != leaf.shape:
+            given = f"shape {list(np.shape(parameters[name]))}"
             fail(f"parameters[{name!r}]", given, f"shape {list(leaf.shape)}", remedy)
     return {name: jnp.asarray(parameters[name], leaf.dtype) for name, leaf in expected.items()}
