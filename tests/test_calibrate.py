@@ -9,7 +9,9 @@ from scipy import stats
 import dpjax
 from dpjax import models
 from dpjax.calibration import Calibration
-from dpjax.calibration.replicate import autocorrelation, rank
+from dpjax.calibration.replicate import Design, Replicate, autocorrelation, rank
+from dpjax.calibration.run import run_batches
+from dpjax.gibbs import make_plan
 
 N = 10
 ACCEPT = 1e-3
@@ -72,17 +74,30 @@ def keep_records(model: dpjax.Model, release: dpjax.Release) -> object:
     return step
 
 
-def test_a_local_release_of_one_batch_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws do not depend on the batch but for rounding, and the surplus of the last one is left out."""
+@pytest.mark.slow
+def test_a_local_release_passes() -> None:
     design = dpjax.LocalRelease(np.zeros(N, int), dpjax.RandomizedResponse(0.8, 2))
-    settings = {"num_replicates": 25, "num_draws": 9, "thin": 2, "num_warmup": 1}
-    monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 10 * N * 8)
     model = models.categorical(np.ones(2))
-    result = dpjax.calibrate(jax.random.key(2), model, design, interweave=False, **settings)
-    assert result.ranks["probabilities"].shape == (25, 2)
+    result = dpjax.calibrate(jax.random.key(2), model, design)
     assert smallest(result) > ACCEPT
-    # The two probabilities are mirror images, and so are their ranks where no draws are equal.
-    np.testing.assert_array_equal(result.ranks["probabilities"].sum(axis=1), 9)
+    # The two probabilities are mirror images, and so are their ranks.
+    np.testing.assert_array_equal(result.ranks["probabilities"].sum(axis=1), 99)
+
+
+def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def report(*arguments: object) -> Replicate:
+        numbers = np.asarray(arguments[-1])
+        asked.append(len(numbers))
+        return Replicate({"x": numbers}, {"x": numbers}, numbers >= 0)
+
+    monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
+    monkeypatch.setattr("dpjax.calibration.run.run_batch", report)
+    design = Design(MODEL, MODEL, make_plan(MODEL, DESIGN), None, 9)
+    reports = run_batches(design, 25, jax.random.key(2), DESIGN, jnp.ones(5, int))
+    np.testing.assert_array_equal(reports.ranks["x"], np.arange(25))
+    assert asked == [9, 9, 9]
 
 
 def of_ranks(ranks: np.ndarray, num_draws: int) -> Calibration:
@@ -127,7 +142,7 @@ def test_histograms_have_a_panel_for_each_number(right: Calibration) -> None:
     pytest.importorskip("matplotlib")
     figure = right.plot()
     figure.draw_without_rendering()
-    assert [axes.get_title() for axes in figure.axes] == ["mean", "residual[0]", "log_density"]
+    assert [axes.get_title() for axes in figure.axes] == ["log_density", "mean", "residual[0]"]
 
 
 def twice(parameters: dict, records: dict, release: dpjax.Release) -> dict:

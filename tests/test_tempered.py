@@ -3,7 +3,6 @@
 from itertools import product
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -11,8 +10,9 @@ from scipy import special, stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.tempered import TemperedSample, island
+from dpjax.tempered.island import Trace
 from dpjax.tempered.result import summarize
-from dpjax.tempered.run import run
+from dpjax.tempered.run import combine, run
 
 SMALL = {"num_particles": 100, "num_islands": 16, "num_sweeps": 2}
 MAX_ERRORS = 5.0
@@ -141,9 +141,9 @@ def test_two_modes_by_quadrature() -> None:
     likelihood = np.trapezoid(chi_square * stats.norm.pdf(100.0, truth, 10.0), truth, axis=1)
     density = stats.norm.pdf(grid, 0.5, 2.0) * likelihood
     right = np.trapezoid(density * (grid > 0), grid) / np.trapezoid(density, grid)
-    # 100 candidates between the modes would be too few for either, if there were no modes to find.
     assert density[len(grid) // 2] < 1e-3 * density.max()
-    result = dpjax.tempered(jax.random.key(4), model, release, **SMALL)
+    # Without interweaving no sweep crosses between the modes.
+    result = dpjax.tempered(jax.random.key(4), model, release, interweave=False, **SMALL)
     share = summarize(result.draws["mean"] > 0, np.exp(result.log_weights))
     assert share["se_mean"] < 0.05
     assert errors_off(share["mean"], right, share["se_mean"]) < MAX_ERRORS
@@ -152,6 +152,7 @@ def test_two_modes_by_quadrature() -> None:
     assert errors_off(result.log_marginal_likelihood, exact, result.log_marginal_likelihood_error) < MAX_ERRORS
 
 
+@pytest.mark.slow
 def test_a_local_release_of_two_records() -> None:
     """With a uniform prior on (p, 1 - p) and values 0, 0 kept with 0.8: p has density ∝ (0.2 + 0.6 p)², mean 0.6226."""
     release = dpjax.LocalRelease(np.array([0, 0]), dpjax.RandomizedResponse(0.8, 2))
@@ -186,19 +187,39 @@ def test_bad_input(choices: dict, error: type, message: str) -> None:
         dpjax.tempered(**arguments)
 
 
-class Never:
-    """A mechanism that cannot have released the value."""
+def traces(temperatures: list[list[float]], log_increments: list[list[float]]) -> Trace:
+    """Traces of islands with these figures."""
+    figures = np.array(temperatures), np.array(log_increments)
+    return Trace(figures[0], np.full_like(figures[0], 50.0), figures[1], np.full_like(figures[0], 0.5))
 
-    def log_density(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
-        return jnp.where(jnp.sum(jnp.abs(value - statistic)) < 1e-30, 0.0, -jnp.inf)
 
-    def sample(self, key: jax.Array, statistic: jax.Array) -> jax.Array:
-        return statistic
+DRAWS = {"mean": np.arange(12.0).reshape(3, 4)}
+NAN, INF = np.nan, np.inf
 
 
 def test_impossible_releases_are_an_error() -> None:
-    release = dpjax.Release([1e4], Never(), total, N)
-    with pytest.raises(ValueError, match="release: given a value of zero density at all of 4 particles"):
-        dpjax.tempered(
-            jax.random.key(0), NORMAL, release, num_particles=4, num_islands=2, num_sweeps=1, interweave=False
-        )
+    never = traces([[NAN, NAN]] * 3, [[-INF, NAN]] * 3)
+    with pytest.raises(ValueError, match="release: given a value of zero density at every particle of all 3 islands"):
+        combine(DRAWS, never)
+
+
+def test_too_many_steps_are_an_error() -> None:
+    short = traces([[0.1, 0.2]] * 3, [[-1.0, -1.0]] * 3)
+    with pytest.raises(
+        ValueError, match=r"target_ess: given steps so short that 200 of them end at 0\.2; expected steps"
+    ):
+        combine(DRAWS, short)
+
+
+def test_an_island_without_possible_particles_weighs_nothing() -> None:
+    result = combine(DRAWS, traces([[0.5, 1.0], [1.0, NAN], [NAN, NAN]], [[-1.0, -2.0], [-3.0, NAN], [-INF, NAN]]))
+    np.testing.assert_allclose(np.exp(result.log_weights), [0.5, 0.5, 0.0])
+    assert result.log_marginal_likelihood == pytest.approx(-3.0 + np.log(2 / 3))
+    # The likelihoods found are (1, 1, 0) times e⁻³: their mean is 2/3 of it, its error 1/3.
+    assert result.log_marginal_likelihood_error == pytest.approx(0.5)
+    assert result.summary()["mean"]["mean"] == pytest.approx(np.arange(8.0).mean())
+
+
+def test_islands_that_disagree_are_reported() -> None:
+    with pytest.warns(UserWarning, match=r"The islands disagree: 3 of them are worth 1\.0\. Pass more particles"):
+        combine(DRAWS, traces([[1.0]] * 3, [[0.0], [-9.0], [-9.0]]))

@@ -38,7 +38,7 @@ def plot_ranks(calibration: "Calibration") -> Any:
 
 def panels_of(calibration: "Calibration") -> dict[str, np.ndarray]:
     """The counts [bin] of each scalar quantity."""
-    panels = {}
+    panels: dict[str, np.ndarray] = {}
     for name, counts in calibration.counts().items():
         flat = counts.reshape(len(counts), -1)
         panels |= dict(zip(entry_names(name, {"counts": counts[0]}), flat.T, strict=True))

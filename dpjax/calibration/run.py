@@ -65,7 +65,8 @@ def calibrate(
         The model whose posterior is sampled, by default the same; another one, of the same parameters, shows what
         would be noticed if it were wrong.
     num_replicates
-        How many truths are drawn. With 200 the test notices errors of about a third of the posterior sd.
+        How many truths are drawn. With 200, p-values fall below 1e-3 in nine of ten runs where all draws are off by
+        half a posterior sd, or where their sd is a third too small.
     num_draws
         Draws of each chain. Ranks have one value more, so 99 falls into equal bins.
     thin
@@ -121,10 +122,11 @@ def check_same_parameters(model: Model, fit: Model) -> None:
         fail("fit", f"a model with parameters {fitted}", f"{true}", remedy)
 
 
-def check_quantities(model: Model, release_design: Release | LocalRelease, quantities: Any) -> None:
+def check_quantities(model: Model, release_design: Release | LocalRelease, quantities: Quantities | None) -> None:
     """Raise unless the quantities are a function of (parameters, records, release) that names its arrays apart."""
     remedy = "Pass a function defined once: (parameters, records, release) -> dict of arrays."
-    if quantities is not None and not (callable(quantities) and isinstance(quantities, Hashable)):
+    choice: Any = quantities
+    if choice is not None and not (callable(choice) and isinstance(choice, Hashable)):
         fail("quantities", repr(quantities), "a hashable function or None", remedy, error=TypeError)
 
     def draw(key: Key) -> tuple[Any, Any]:
@@ -180,9 +182,10 @@ def collect(design: Design, reports: Replicate) -> Calibration:
     if missing:
         given = f"a design for which {missing} of {len(reports.found)} chains found no start of positive density"
         fail("release_design", given, "a start for every chain", "Check that `fit` can give what `model` gives.")
-    correlations = jax.tree.map(lambda leaf: np.mean(leaf, axis=0), reports.autocorrelation)
+    correlations = {name: np.mean(leaf, axis=0) for name, leaf in reports.autocorrelation.items()}
     high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))
     if high:
         found = f"Neighbouring draws of {', '.join(high[:6])} correlate by more than {MAX_AUTOCORRELATION}"
         warnings.warn(f"{found}, so that their ranks need not be uniform. Pass a larger `thin`.", stacklevel=3)
-    return Calibration(reports.ranks, design.num_draws, correlations)
+    ranks = {name: np.asarray(leaf) for name, leaf in reports.ranks.items()}
+    return Calibration(ranks, design.num_draws, correlations)

@@ -1,9 +1,8 @@
 """One population of particles on its way from the prior to the posterior.
 
 Particles (θ, x) are drawn from p(θ) f(x | θ) and led through p(θ) Π f(x_i | θ) η(s | x)^λ, 0 = λ_0 < ... < λ_T = 1
-(Del Moral, Doucet and Jasra 2006, sections 2.3.2 and 3.3.2.3). Before each λ they are weighted by η to the power of the
-step; then they are resampled, and moved by Gibbs sweeps that leave that law invariant. The product of the mean weights
-estimates p(s).
+(Del Moral, Doucet and Jasra 2006). Before each λ they are weighted by η to the power of the step; then they are
+resampled, and moved by Gibbs sweeps that leave that law invariant. The product of the mean weights estimates p(s).
 
 The parts are BlackJAX's: its step, resampling, effective sample size and root solver. Its tempered algorithms are not
 used whole: they hand the move nothing but a log-density of particles, whereas a sweep imputes records one by one and

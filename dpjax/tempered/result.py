@@ -51,7 +51,7 @@ class TemperedSample:
         check_count("num_draws", num_draws)
         island_key, particle_key = jax.random.split(key)
         islands = jax.random.categorical(island_key, self.log_weights, shape=(num_draws,))
-        num_particles = next(iter(self.draws.values())).shape[1]
+        num_particles = next((draws.shape[1] for draws in self.draws.values()), 1)
         chosen = np.asarray(islands), np.asarray(jax.random.randint(particle_key, (num_draws,), 0, num_particles))
         return {name: draws[chosen] for name, draws in self.draws.items()}
 

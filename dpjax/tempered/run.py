@@ -121,7 +121,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace) -> TemperedSample:
     num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
     last = np.nanmax(trace.temperature, axis=1, initial=0)
     if np.all(num_steps == 0):
-        given = f"a value of zero density at all of {next(iter(draws.values())).shape[1]} particles"
+        given = f"a value of zero density at every particle of all {len(num_steps)} islands"
         remedy = "Check the units of the value, mechanism and statistic; or pass more particles."
         fail("release", given, "positive density at some", remedy)
     if np.any((num_steps > 0) & (last < 1)):
@@ -138,7 +138,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace) -> TemperedSample:
         log_likelihoods - log_total,
         float(log_total - np.log(len(weights))),
         relative_error(weights),
-        *trace,
+        *(np.asarray(figure) for figure in trace),
     )
 
 
