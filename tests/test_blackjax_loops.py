@@ -64,7 +64,6 @@ ALGORITHMS = [(gibbs, exact_mean(1.0, 0.0)), (imwg, exact_mean(0.0, MEAN)), (som
 NUM_CHAINS, NUM_STEPS, THIN = 400, 20, 3
 
 
-@pytest.mark.keys
 @pytest.mark.parametrize(("make", "exact"), ALGORITHMS, ids=["gibbs", "imwg", "soma"])
 def test_averages_of_thinned_states(make: Callable, exact: tuple[float, float]) -> None:
     """Chains that start in their law stay in it: their averages are around the exact mean of the sum, and no other."""
@@ -88,6 +87,7 @@ def test_averages_of_thinned_states(make: Callable, exact: tuple[float, float]) 
     assert abs(averages.mean() - exact[0] - 0.3 * exact[1]) > 5 * error
 
 
+@pytest.mark.keys
 def test_a_local_release_is_imputed_exactly() -> None:
     """Each record has P(1) ∝ 0.7 · 0.2 against 0.3 · 0.8 given a released 0."""
     release = dpjax.LocalRelease(np.zeros(2_000, int), dpjax.RandomizedResponse(0.8, 2))

@@ -130,8 +130,9 @@ def check_quantities(model: Model, release_design: Release | LocalRelease, quant
         fail("quantities", repr(quantities), "a hashable function or None", remedy, error=TypeError)
 
     def draw(key: Key) -> tuple[Any, Any]:
-        parameters = model.sample_prior(key)
-        position = Position(parameters, model.sample_records(key, parameters, release_design.n))
+        prior_key, record_key = jax.random.split(key)
+        parameters = model.sample_prior(prior_key)
+        position = Position(parameters, model.sample_records(record_key, parameters, release_design.n))
         more = {} if quantities is None else quantities(*position, release_design)
         if not isinstance(more, dict):
             fail("quantities", f"a function that returns {type(more).__name__}", "a dict", remedy, error=TypeError)
