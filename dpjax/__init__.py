@@ -14,9 +14,11 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.calibration import calibrate
 from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, soma
+from dpjax.impute import impute
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -34,9 +36,11 @@ from dpjax.mechanisms import (
 )
 from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_kernel
 from dpjax.posterior import Posterior
+from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
 from dpjax.sampling import sample
+from dpjax.tempered import tempered
 
 __version__ = "0.1.0"
 
@@ -67,6 +71,7 @@ __all__ = [
     "Release",
     "SamplingAlgorithm",
     "Tuning",
+    "calibrate",
     "from_json",
     "from_numpyro",
     "frozen_pytree",
@@ -74,15 +79,18 @@ __all__ = [
     "gaussian_scale",
     "gibbs",
     "importance_sample",
+    "impute",
     "imwg",
     "initial_tuning",
     "laplace_scale",
     "mechanism_from",
     "models",
     "parameter_kernel",
+    "prior_predict",
     "sample",
     "soma",
     "statistics",
+    "tempered",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",

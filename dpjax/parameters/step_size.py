@@ -14,7 +14,7 @@ from dpjax.parameters.coordinates import Tuning
 from dpjax.parameters.kernels import ParameterKernel, SteppedKernel
 
 NUM_STEPS = 100
-"""Steps of the chains for one fit: the rate is then within 0.05 of its target from starts 1,000 times too wide."""
+"""Steps of the chains for one fit: enough to come near the target rate from a step size a hundred times too wide."""
 
 
 def fit_step_size(
