@@ -21,7 +21,7 @@ from dpjax.calibration.replicate import LOG_DENSITY, Design, Quantities, Replica
 from dpjax.calibration.result import Calibration
 from dpjax.gibbs import Position, make_plan
 from dpjax.parameters import initial_tuning
-from dpjax.parameters.centred import ParameterKernel
+from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, check_key, fail
@@ -46,7 +46,7 @@ def calibrate(
     quantities: Quantities | None = None,
     imputation: Imputation | None = None,
     interweave: bool | None = None,
-    parameter_kernel: ParameterKernel | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
 ) -> Calibration:
     """Rank true parameters, drawn from the prior, among draws from the posteriors of releases simulated from them.
 

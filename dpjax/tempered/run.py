@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.gibbs import Plan, make_plan
-from dpjax.parameters.centred import ParameterKernel
+from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.release import LocalRelease, Release
 from dpjax.tempered.island import MAX_TEMPERATURES, Trace, run_island
 from dpjax.tempered.result import TemperedSample, relative_error
@@ -29,7 +29,7 @@ def tempered(
     target_ess: float = 0.7,
     imputation: Imputation | None = None,
     interweave: bool | None = None,
-    parameter_kernel: ParameterKernel | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
 ) -> TemperedSample:
     """Draw from p(parameters | release) by sequential Monte Carlo from the prior, and estimate log p(release value).
 
