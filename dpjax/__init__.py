@@ -15,7 +15,7 @@ from dpjax.base import (
 )
 from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
 from dpjax.importance import importance_sample
-from dpjax.imputation import imwg, soma
+from dpjax.imputation import imwg, pcn, soma
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -76,6 +76,7 @@ __all__ = [
     "laplace_scale",
     "mechanism_from",
     "models",
+    "pcn",
     "sample",
     "soma",
     "statistics",

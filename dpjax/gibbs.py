@@ -7,10 +7,9 @@ from typing import Any, NamedTuple, TypeGuard
 import jax
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
-from dpjax.imputation import imwg
-from dpjax.imputation.attempts import choose_attempts
+from dpjax.imputation.imwg import imwg
 from dpjax.imputation.offers import init_latent
-from dpjax.imputation.soma import SOMA
+from dpjax.imputation.tunable import Tunable
 from dpjax.models.checks import check_model
 from dpjax.parameters import Tuning, build_centred_step, build_interweaving_step, initial_tuning
 from dpjax.parameters.centred import ParameterKernel
@@ -102,21 +101,20 @@ def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> Non
     for name, choice in (("imputation", plan.imputation), ("parameter_kernel", plan.parameter_kernel)):
         if choice is not None and not (callable(choice) and isinstance(choice, Hashable)):
             fail(name, repr(choice), "a hashable function, such as dpjax.imwg()", remedy, error=TypeError)
-    trial = replace(plan.imputation, attempts=None) if is_open(plan.imputation) else plan.imputation
+    trial = plan.imputation.closed() if is_open(plan.imputation) else plan.imputation
     trial(model, release)
 
 
-def is_open(imputation: Imputation) -> TypeGuard[SOMA]:
+def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     """Whether the imputation leaves a choice to the warm-up."""
-    return isinstance(imputation, SOMA) and imputation.attempts == "auto"
+    return isinstance(imputation, Tunable) and imputation.is_open
 
 
 def adapt_plan(model: Model, release: Release | LocalRelease, plan: Plan, state: GibbsState, key: Key) -> Plan:
-    """The plan with what depends on the posterior chosen where the chains are, state [chain, ...]: SOMA's attempts."""
+    """The plan with what the imputation leaves open chosen where the chains are, state [chain, ...]."""
     if not is_open(plan.imputation) or isinstance(release, LocalRelease):
         return plan
-    attempts = choose_attempts(key, model, release, state.latent, state.parameters)
-    return replace(plan, imputation=replace(plan.imputation, attempts=attempts))
+    return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))
 
 
 def build_kernel(
