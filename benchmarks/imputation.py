@@ -16,10 +16,10 @@ from dpjax.diagnostics import ess_bulk
 from dpjax.gibbs import adapt_plan, make_plan
 
 CHAINS = 4
-WARMUP = 250
+WARMUP = 200
 EPSILONS = (0.3, 1, 3, 10, 30)
 SIZES = (20, 100, 1_000, 10_000)
-UPDATES = 1_000_000
+UPDATES = 500_000
 """Updates of records of each chain, from which the number of draws follows."""
 
 IMPUTATIONS = {"IMwG": dpjax.imwg(), "SOMA, auto": dpjax.soma("auto"), "pCN, auto": dpjax.pcn()}

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import jax
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.imputation.imwg import imwg
 from dpjax.imputation.offers import init_latent
+from dpjax.imputation.pcn import pcn
 from dpjax.imputation.tunable import Tunable
 from dpjax.models.checks import check_model
 from dpjax.parameters import Tuning, build_centred_step, build_interweaving_step, initial_tuning
@@ -55,7 +56,7 @@ class Plan:
 def make_plan(
     model: Model,
     release: Release | LocalRelease,
-    imputation: Imputation | None = None,
+    imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: ParameterKernel | None = None,
 ) -> Plan:
@@ -87,12 +88,19 @@ def make_plan(
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
     default = model.noncentred is not None and bool(parameters)
     plan = Plan(
-        imputation=imwg() if imputation is None else imputation,
+        imputation=choose_imputation(release, imputation),
         interweave=default if interweave is None else bool(interweave),
         parameter_kernel=parameter_kernel,
     )
     check_plan(model, release, plan)
     return plan
+
+
+def choose_imputation(release: Release | LocalRelease, imputation: Imputation | Literal["auto"] | None) -> Imputation:
+    """The imputation meant: by default IMwG; for ``"auto"`` pCN tuned in warm-up, of which IMwG is one case."""
+    if imputation is None or (imputation == "auto" and isinstance(release, LocalRelease)):
+        return imwg()
+    return pcn() if imputation == "auto" else imputation
 
 
 def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> None:
@@ -166,7 +174,7 @@ def gibbs(
     release
         What was released; one `Release` or `LocalRelease`.
     imputation
-        ``imwg(...)``, ``soma(...)`` or an `Imputation` of your own; IMwG by default.
+        ``imwg(...)``, ``soma(...)``, ``pcn(...)`` or an `Imputation` of your own; IMwG by default.
     interweave
         Whether to add the non-centred step; by default wherever the model has a non-centred form.
     parameter_kernel
@@ -186,6 +194,9 @@ def gibbs(
     TypeError, ValueError
         If the parts do not fit; see `make_plan`.
     """
+    if imputation == "auto":
+        remedy = "dpjax.sample has one; here pass dpjax.imwg() or dpjax.pcn(block, correlation)."
+        fail("imputation", "'auto'", "an imputation of fixed numbers, because there is no warm-up", remedy)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
     kernel = build_kernel(model, release, plan)
     whitening = initial_tuning(jax.random.key(0), model) if tuning is None else tuning

@@ -22,9 +22,17 @@ FIXED_COST = 1.5
 """What a sweep costs for each record beside its scan, in steps of the scan; see docs/choosing.md."""
 
 
+MAX_BLOCK = 64
+"""Beyond, the scan costs nothing beside the rest, so that larger blocks save nothing."""
+
+ENOUGH_RECORDS = 2_048
+"""So many offers of each chain are looked at, or all n if they are more."""
+
+
 def candidate_blocks(n: int) -> tuple[int, ...]:
-    """The powers of two below n, and n."""
-    return (*(2**power for power in range(n.bit_length()) if 2**power < n), n)
+    """The powers of two below n, and n, all at most `MAX_BLOCK`."""
+    largest = min(n, MAX_BLOCK)
+    return (*(2**power for power in range(largest.bit_length()) if 2**power < largest), largest)
 
 
 def candidate_correlations(model: Model) -> tuple[float, ...]:
@@ -78,16 +86,26 @@ def mean_jumps(
         current = release.contributions(latent.records)
         fresh = release.contributions(model.sample_records(unit_key, parameters, release.n)) - current
         unit = jnp.sum(fresh**2, axis=1)
-        weights = jnp.where(unit > 0, 1 / jnp.where(unit > 0, unit, 1.0), 0.0) / jnp.maximum(jnp.sum(unit > 0), 1)
+        weights = jnp.where(unit > 0, 1 / jnp.where(unit > 0, unit, 1.0), 0.0)
 
-        def jumps(correlation: Array) -> Array:
+        def jumps(correlation: Array, index: Array) -> Array:
             # One key for all correlations: they are compared on the same innovations.
-            changes = release.contributions(offer(offer_key, parameters, latent.records, correlation)) - current
+            offers = offer(jax.random.fold_in(offer_key, index), parameters, latent.records, correlation)
+            changes = release.contributions(offers) - current
             return jnp.stack([expected_jump(release, latent, sum_blocks(changes, block), weights) for block in blocks])
 
-        return jax.lax.map(jumps, jnp.asarray(correlations, float))
+        def mean_jump(correlation: Array) -> Array:
+            repeats = jnp.arange(num_repeats(release.n))
+            return jnp.mean(jax.lax.map(lambda index: jumps(correlation, index), repeats), axis=0)
+
+        return jax.lax.map(mean_jump, jnp.asarray(correlations, float))
 
     return jnp.mean(jax.vmap(chain)(keys, latent, parameters), axis=0)
+
+
+def num_repeats(n: int) -> int:
+    """How many sweeps' offers are averaged: few records make few blocks."""
+    return max(1, ENOUGH_RECORDS // n)
 
 
 def expected_jump(release: Release, latent: Latent, changes: Array, weights: Array) -> Array:
@@ -95,4 +113,4 @@ def expected_jump(release: Release, latent: Latent, changes: Array, weights: Arr
     residual = release.value - latent.statistic
     log_densities = never_nan(release.log_densities_at(residual[:, None] - changes))
     acceptance = jnp.exp(jnp.minimum(log_densities - latent.log_density, 0.0))
-    return jnp.sum(acceptance * jnp.sum(weights[:, None] * changes**2, axis=0))
+    return jnp.sum(acceptance * (weights @ changes**2))
