@@ -194,10 +194,10 @@ def gibbs(
     TypeError, ValueError
         If the parts do not fit; see `make_plan`.
     """
-    if imputation == "auto":
-        remedy = "dpjax.sample has one; here pass dpjax.imwg() or dpjax.pcn(block, correlation)."
-        fail("imputation", "'auto'", "an imputation of fixed numbers, because there is no warm-up", remedy)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
+    if is_open(plan.imputation):
+        remedy = "dpjax.sample has one; here pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
+        fail("imputation", repr(imputation), "fixed numbers, because there is no warm-up", remedy)
     kernel = build_kernel(model, release, plan)
     whitening = initial_tuning(jax.random.key(0), model) if tuning is None else tuning
 

@@ -13,9 +13,7 @@ from dpjax import models
 from dpjax.imputation.imwg import systematic_sweep
 from dpjax.imputation.noise_offers import build_offer, draw_like, mix, scores_of
 from tests.imputation.test_perfect_start import (
-    BAYES,
     BOUNDED,
-    CLASSES,
     COUNTS,
     NORMAL,
     PARAMETER_LAWS,
@@ -97,9 +95,7 @@ def test_the_noise_forgets_all_or_nothing_at_the_limits(model: dpjax.Model) -> N
 
 CASES = {
     "blocks": (NORMAL, BOUNDED, dpjax.pcn(2, 0.6), True),
-    "independent blocks": (NORMAL, BOUNDED, dpjax.pcn(5, 0.0), False),
     "table": (TABLE, COUNTS, dpjax.pcn(2, 0.6), True),
-    "naive bayes": (BAYES, CLASSES, dpjax.pcn(3, 0.8), False),
     "laws of their own": (UNEQUAL, BOUNDED, dpjax.pcn(2, 0.7), True),
 }
 

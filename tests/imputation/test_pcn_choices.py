@@ -101,9 +101,9 @@ def test_candidate_blocks(n: int, blocks: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("model", "release", "imputation", "error", "message"), [
-    (MODEL, make_release(1.0), "auto", ValueError, "imputation: given 'auto'; expected .* no warm-up. dpjax.sample"),
-    (MODEL, make_release(1.0), dpjax.pcn(), ValueError, "block: given 'auto'; expected a number .* dpjax.sample tunes"),
-    (MODEL, make_release(1.0), dpjax.pcn(2), ValueError, "correlation: given 'auto'; expected a number"),
+    (MODEL, make_release(1.0), "auto", ValueError, "imputation: given 'auto'; .* no warm-up. dpjax.sample"),
+    (MODEL, make_release(1.0), dpjax.pcn(), ValueError, r"imputation: given PCN\(.*; expected fixed numbers"),
+    (MODEL, make_release(1.0), dpjax.soma("auto"), ValueError, r"imputation: given SOMA\(.*; expected fixed numbers"),
     (MODEL, make_release(1.0), dpjax.pcn(65, 0.0), ValueError, r"block: given 65; expected a whole number in 1\.\.64"),
     (MODEL, LOCAL, dpjax.pcn(2, 0.0), TypeError, r"imputation: given pcn.* LocalRelease; .* use dpjax.imwg\(\)"),
     (PLAIN, make_release(1.0), dpjax.pcn(2, 0.5), ValueError, "correlation: given 0.5; expected 0, .* `scores`"),
@@ -113,6 +113,12 @@ def test_candidate_blocks(n: int, blocks: tuple[int, ...]) -> None:
 def test_misfits_are_refused(model: object, release: object, imputation: object, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         dpjax.gibbs(model, release, imputation=imputation)
+
+
+@pytest.mark.parametrize("name", ["block", "correlation"])
+def test_an_open_choice_makes_no_kernel(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: given 'auto'; expected a number .* dpjax.sample tunes it"):
+        dpjax.pcn(**({"block": 2, "correlation": 0.5} | {name: "auto"}))(MODEL, make_release(1.0))
 
 
 @pytest.mark.parametrize(("choices", "message"), [
