@@ -17,7 +17,7 @@ from dpjax.base import (
 from dpjax.calibration import calibrate
 from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
 from dpjax.importance import importance_sample
-from dpjax.imputation import imwg, soma
+from dpjax.imputation import imwg, pcn, soma
 from dpjax.impute import impute
 from dpjax.mechanisms import (
     Censored,
@@ -86,6 +86,7 @@ __all__ = [
     "mechanism_from",
     "models",
     "parameter_kernel",
+    "pcn",
     "prior_predict",
     "sample",
     "soma",

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import jax
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
-from dpjax.imputation import imwg
-from dpjax.imputation.attempts import choose_attempts
+from dpjax.imputation.imwg import imwg
 from dpjax.imputation.offers import init_latent
-from dpjax.imputation.soma import SOMA
+from dpjax.imputation.pcn import pcn
+from dpjax.imputation.tunable import Tunable
 from dpjax.models.checks import check_model
 from dpjax.parameters import (
     KernelBuilder,
@@ -71,7 +71,7 @@ class Plan:
 def make_plan(
     model: Model,
     release: Release | LocalRelease,
-    imputation: Imputation | None = None,
+    imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
 ) -> Plan:
@@ -103,12 +103,19 @@ def make_plan(
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
     default = model.noncentred is not None and bool(parameters)
     plan = Plan(
-        imputation=imwg() if imputation is None else imputation,
+        imputation=choose_imputation(release, imputation),
         interweave=default if interweave is None else bool(interweave),
         parameter_kernel=choose_kernel(model, parameter_kernel),
     )
     check_plan(model, release, plan)
     return plan
+
+
+def choose_imputation(release: Release | LocalRelease, imputation: Imputation | Literal["auto"] | None) -> Imputation:
+    """The imputation meant: by default IMwG; for ``"auto"`` pCN tuned in warm-up, of which IMwG is one case."""
+    if imputation is None or (imputation == "auto" and isinstance(release, LocalRelease)):
+        return imwg()
+    return pcn() if imputation == "auto" else imputation
 
 
 def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> None:
@@ -117,21 +124,20 @@ def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> Non
         remedy = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
         given = repr(plan.imputation)
         fail("imputation", given, "a hashable function, such as dpjax.imwg()", remedy, error=TypeError)
-    trial = replace(plan.imputation, attempts=None) if is_open(plan.imputation) else plan.imputation
+    trial = plan.imputation.closed() if is_open(plan.imputation) else plan.imputation
     trial(model, release)
 
 
-def is_open(imputation: Imputation) -> TypeGuard[SOMA]:
+def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     """Whether the imputation leaves a choice to the warm-up."""
-    return isinstance(imputation, SOMA) and imputation.attempts == "auto"
+    return isinstance(imputation, Tunable) and imputation.is_open
 
 
 def adapt_plan(model: Model, release: Release | LocalRelease, plan: Plan, state: GibbsState, key: Key) -> Plan:
-    """The plan with what depends on the posterior chosen where the chains are, state [chain, ...]: SOMA's attempts."""
+    """The plan with what the imputation leaves open chosen where the chains are, state [chain, ...]."""
     if not is_open(plan.imputation) or isinstance(release, LocalRelease):
         return plan
-    attempts = choose_attempts(key, model, release, state.latent, state.parameters)
-    return replace(plan, imputation=replace(plan.imputation, attempts=attempts))
+    return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))
 
 
 def build_kernel(
@@ -195,7 +201,7 @@ def gibbs(
     release
         What was released; one `Release` or `LocalRelease`.
     imputation
-        ``imwg(...)``, ``soma(...)`` or an `Imputation` of your own; IMwG by default.
+        ``imwg(...)``, ``soma(...)``, ``pcn(...)`` or an `Imputation` of your own; IMwG by default.
     interweave
         Whether to add the non-centred step; by default wherever the model has a non-centred form.
     parameter_kernel
@@ -219,6 +225,9 @@ def gibbs(
         If the parts do not fit; see `make_plan`.
     """
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
+    if is_open(plan.imputation):
+        remedy = "dpjax.sample has one; here pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
+        fail("imputation", repr(imputation), "fixed numbers, because there is no warm-up", remedy)
     kernel = build_kernel(model, release, plan)
     fixed = prior_tuning(model, release, plan) if tuning is None else tuning
 

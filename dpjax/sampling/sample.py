@@ -3,7 +3,7 @@
 import os
 import warnings
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ def sample(
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
     thin: int = 1,
-    imputation: Imputation | None = None,
+    imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     collect: Collect | None = None,
@@ -76,7 +76,8 @@ def sample(
     num_samples, thin
         Draws kept of each chain, `thin` steps apart.
     imputation, interweave, parameter_kernel
-        The kernel; see `dpjax.gibbs`. Here ``soma(attempts="auto")`` is possible too.
+        The kernel; see `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and
+        ``"auto"`` for the imputation that docs/choosing.md recommends for the release.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
