@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import machine
 
-BENCHMARKS = ("cost", "scaling", "effective", "imputation", "memory")
+BENCHMARKS = ("cost", "scaling", "effective", "twins", "imputation", "memory")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -78,3 +78,22 @@ def logistic_on_known(covariate: Any, y: Any = None) -> None:
     coef = numpyro.sample("coef", dist.Normal(0.0, 1.5).expand([2]).to_event(1))
     with numpyro.plate("records", len(covariate)):
         numpyro.sample("y", dist.Bernoulli(logits=coef[0] + coef[1] * covariate), obs=y)
+
+
+def dirichlet(dim: int) -> None:
+    shape = numpyro.sample("shape", dist.Gamma(3.0, 1.0).expand([dim]).to_event(1))
+    with numpyro.plate("records", 3):
+        numpyro.sample("share", dist.Dirichlet(shape))
+
+
+def exponential() -> None:
+    rate = numpyro.sample("rate", dist.Gamma(2.0, 1.0))
+    with numpyro.plate("records", 3):
+        numpyro.sample("y", dist.Exponential(rate))
+
+
+def beta() -> None:
+    a = numpyro.sample("a", dist.Gamma(3.0, 1.0))
+    b = numpyro.sample("b", dist.Gamma(3.0, 1.0))
+    with numpyro.plate("records", 3):
+        numpyro.sample("y", dist.Beta(a, b))
