@@ -9,7 +9,8 @@
 # # Choosing a sampler
 #
 # Three choices decide how fast a posterior comes: whether to interweave, how to impute the records, and which kernel
-# moves the parameters. Here they are compared on one private regression, in effective draws per sweep and per CPU second.
+# moves the parameters. Here they are compared on one private regression, in effective draws per sweep and per second of
+# the processor.
 
 # %%
 import time
