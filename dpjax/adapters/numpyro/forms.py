@@ -20,6 +20,7 @@ from dpjax.adapters.numpyro.visit import unwrap
 from dpjax.base import Array, Key, NormalScores
 from dpjax.models.linear_algebra import product, solve_lower
 from dpjax.models.scores import EXPONENTIAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
+from dpjax.models.simplex import draw_dirichlet
 
 STANDARDISED = "standardised"
 QUANTILE = "a uniform, by the distribution function"
@@ -41,8 +42,10 @@ def form_of(law: Any) -> Form:
 
 
 def draw_value(key: Key, law: Any) -> Array:
-    """A draw from a distribution: through its noise where that is faster than NumPyro's own sampler."""
-    form = form_of(law)
+    """A draw from a distribution: through its noise, or dpjax's own sampler, where that is faster than NumPyro's."""
+    inner, form = unwrap(law), form_of(law)
+    if type(inner) is dist.Dirichlet:
+        return draw_dirichlet(key, jnp.broadcast_to(inner.concentration, law.batch_shape + law.event_shape))
     if form.draw is None:
         return law.sample(key)
     return form.value(form.draw(key, law.batch_shape + law.event_shape, float))
