@@ -136,3 +136,32 @@ def test_a_local_release_of_known_covariates_is_imputed_exactly() -> None:
     exact = one * likelihood / (one * likelihood + (1 - one) * (1 - likelihood))
     error = np.sqrt(exact * (1 - exact) / len(draws))
     assert np.all(np.abs(draws.mean(axis=0) - exact) < 5 * error)
+
+
+def test_gaussian_noise_on_each_normal_record_is_taken_out_exactly() -> None:
+    """The records and their noise add up, so that the posterior of the mean is known."""
+
+    def model(n: int) -> None:
+        mean = numpyro.sample("mean", dist.Normal(0.0, 2.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(mean, 1.0))
+
+    built = dpjax.from_numpyro(model, records=["y"])
+    values = jnp.array([0.3, 1.9, -0.4, 2.2])
+    release = dpjax.LocalRelease(values, dpjax.Gaussian(1.5), field="y")
+    posterior = dpjax.sample(jax.random.key(4), built, release, num_warmup=200, num_samples=1_000, progress=False)
+    assert posterior.info["acceptance_rate"].min() == 1.0
+    precision = 1 / 4 + 4 / (1 + 1.5**2)
+    draws = posterior.draws["mean"]
+    error = dpjax.diagnostics.mcse_mean(draws[..., None])[0]
+    assert abs(draws.mean() - values.sum() / (1 + 1.5**2) / precision) < 5 * error
+
+
+def test_a_table_under_randomized_response_is_imputed_exactly_and_counted() -> None:
+    built = dpjax.from_numpyro(programs.categorical, records=["cell"], concentration=np.ones(3))
+    release = dpjax.LocalRelease(jnp.array([0, 0, 1, 2, 0]), dpjax.RandomizedResponse(keep=0.7, num_categories=3))
+    sampler = dpjax.gibbs(built, release)
+    state = sampler.init({"probabilities": jnp.array([0.5, 0.3, 0.2])}, jax.random.key(5))
+    _, info = jax.jit(sampler.step)(jax.random.key(6), state)
+    assert info.imputation.acceptance_rate == 1.0
+    np.testing.assert_array_equal(built.summarize({"cell": jnp.array([0, 2, 2])}), [1, 0, 2])
