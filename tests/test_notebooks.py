@@ -3,6 +3,7 @@
 import runpy
 from pathlib import Path
 
+import jax
 import matplotlib
 import pytest
 
@@ -13,5 +14,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path) -> None:
     matplotlib.use("Agg")
-    names = runpy.run_path(str(path))
+    # NumPyro's own code promotes ranks and types.
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = runpy.run_path(str(path))
     assert names["posterior"].draws

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import jax
+
 import dpjax
 
 ROOT = Path(__file__).parents[1]
@@ -11,7 +13,9 @@ TEXT = (ROOT / "README.md").read_text()
 
 def test_the_code_runs(capsys):
     names: dict = {}
-    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.S)), "README.md", "exec"), names)
+    # NumPyro's own code promotes ranks and types.
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        exec(compile("\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.S)), "README.md", "exec"), names)
     assert names["posterior"].draws["coef"].shape == (4, 2_000, 3)
     assert isinstance(names["algorithm"], dpjax.SamplingAlgorithm)
     assert "r_hat" in capsys.readouterr().out
