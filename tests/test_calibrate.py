@@ -59,6 +59,7 @@ def test_a_wrong_prior_is_rejected() -> None:
     assert np.min(wrong.p_values()["mean"]) < 1e-6
 
 
+@pytest.mark.slow
 def test_chains_that_keep_their_records_are_rejected() -> None:
     """A kernel that never moves the records is no sampler of the posterior, wherever its chains start."""
     with pytest.warns(UserWarning, match="Neighbouring draws of .* correlate by more than 0.3"):

@@ -116,6 +116,7 @@ def test_contingency_table_by_enumeration() -> None:
         assert errors_off(row["mean"], mean, row["se_mean"]) < MAX_ERRORS
 
 
+@pytest.mark.slow
 def test_sweeps_at_the_wrong_power_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps of the posterior at every step make the particles fit too early, and the likelihood too large."""
     _, log_joint = enumerate_tables()

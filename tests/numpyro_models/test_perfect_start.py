@@ -25,7 +25,7 @@ def coefficients(scale: float) -> dict:
     return {"coef": lambda coef: (coef[:, 0], stats.norm(scale=scale))}
 
 
-CASES = {
+CASES: dict[str, Any] = {
     "logistic": (programs.logistic, coefficients(1.5)),
     "poisson": (programs.poisson, coefficients(0.7)),
     "beta": (programs.beta_regression, {"size": lambda size: (size, stats.gamma(4.0, scale=2.0))}),
@@ -40,7 +40,9 @@ def replicates(program: Any, model: dpjax.Model | None = None, num_sweeps: int =
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["beta", *(pytest.param(name, marks=pytest.mark.slow) for name in ("logistic", "poisson"))]
+)
 def test_a_perfect_start_stays_perfect(name: str) -> None:
     program, laws = CASES[name]
     after = replicates(program)

@@ -22,7 +22,9 @@ STATISTIC = statistics.total("y", -2.0, 2.0)
 STEP_SIZES = {"hmc": 0.4, "mala": 0.1, "normal_random_walk": 0.7, "nuts": 0.3}
 NAMES = ("coordinate_slice", "elliptical_slice", "slice_sampling", *STEP_SIZES)
 # The key reuse checker takes BlackJAX's own scan over slice directions, and its trees of NUTS, for a reuse.
-CHECKED = [pytest.param(name, marks=pytest.mark.keys if name == "mala" else ()) for name in NAMES]
+MARKS = {"hmc": (), "coordinate_slice": (), "mala": pytest.mark.keys}
+CHECKED = [pytest.param(name, marks=MARKS.get(name, pytest.mark.slow)) for name in NAMES]
+"""The defaults, and one under the key reuse checker; the other kernels are slow tests."""
 
 
 def p_value(kernel: str | Callable, model: dpjax.Model = NORMAL) -> float:
@@ -83,7 +85,9 @@ CHAINS, COUNT = 8, 10_000
 KNOWN = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
 
 
-@pytest.mark.parametrize("name", ["hmc", "mala", "normal_random_walk"])
+@pytest.mark.parametrize(
+    "name", ["hmc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mala", "normal_random_walk"))]
+)
 def test_the_step_size_meets_its_target_though_it_starts_a_hundred_times_too_wide(name: str) -> None:
     """The parameters given 10,000 records are Normal, with a hundredth of the prior's standard deviation."""
     kernel, keys = parameter_kernel(name), jax.random.split(jax.random.key(5), 4)
@@ -126,6 +130,7 @@ def draw(samples: int, **options: object) -> dpjax.Posterior:
     return dpjax.sample(jax.random.key(8), NORMAL, release, num_samples=samples, **settings, **options)
 
 
+@pytest.mark.slow
 def test_nuts_agrees_with_the_exact_update_and_its_step_size_is_frozen() -> None:
     exact, nuts, shorter = draw(1_000), draw(1_000, parameter_kernel="nuts"), draw(30, parameter_kernel="nuts")
     for name in ("mean", "variance"):
