@@ -1,0 +1,1 @@
+"""Coupled chains: pairs that meet, and what their meetings say about convergence."""
