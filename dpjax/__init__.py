@@ -1,6 +1,6 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import models, statistics
+from dpjax import coupling, exchangeable, models, statistics
 from dpjax.base import (
     Array,
     Imputation,
@@ -65,6 +65,8 @@ __all__ = [
     "Release",
     "SamplingAlgorithm",
     "Tuning",
+    "coupling",
+    "exchangeable",
     "from_json",
     "frozen_pytree",
     "gaussian_delta",

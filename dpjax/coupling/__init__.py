@@ -1,1 +1,34 @@
 """Coupled chains: pairs that meet, and what their meetings say about convergence."""
+
+from dpjax.coupling.gibbs import CoupledKernel, GibbsPair, coupled_gibbs
+from dpjax.coupling.indices import categorical
+from dpjax.coupling.meetings import (
+    Meetings,
+    Rate,
+    convergence_rate,
+    meeting_times,
+    suggest_k_m,
+    total_variation_bounds,
+)
+from dpjax.coupling.rejection import maximal
+from dpjax.coupling.simple import common_uniform, reflection_maximal
+from dpjax.coupling.unbiased import Estimate, UnbiasedEstimates, unbiased_estimates
+
+__all__ = [
+    "CoupledKernel",
+    "Estimate",
+    "GibbsPair",
+    "Meetings",
+    "Rate",
+    "UnbiasedEstimates",
+    "categorical",
+    "common_uniform",
+    "convergence_rate",
+    "coupled_gibbs",
+    "maximal",
+    "meeting_times",
+    "reflection_maximal",
+    "suggest_k_m",
+    "total_variation_bounds",
+    "unbiased_estimates",
+]

@@ -92,7 +92,9 @@ def reads_parameters(model: Model) -> bool:
     """Whether the update looks at the parameters that it is given."""
     key = jax.eval_shape(jax.random.key, 0)
     parameters = jax.eval_shape(model.sample_prior, key)
-    records = jax.eval_shape(lambda key, values: model.sample_records(key, values, model.num_records or 2), key, parameters)
+    records = jax.eval_shape(
+        lambda key, values: model.sample_records(key, values, model.num_records or 2), key, parameters
+    )
     update: Any = model.update
     program = jax.make_jaxpr(lambda values, key, records: update(key, values, records))(parameters, key, records).jaxpr
     inputs = program.invars[: len(jax.tree.leaves(parameters))]
@@ -100,11 +102,12 @@ def reads_parameters(model: Model) -> bool:
     return any(given is variable for given in inputs for variable in used)
 
 
-def couple_offers(
-    key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int
-) -> Offers:
+def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int) -> Offers:
     """Offers from f(·|θ) and f(·|θ̃), coupled maximally record by record; common where the parameters are the same."""
-    drawn, other, common = maximal_records(
+    if not first:  # a model without parameters has one law of the records
+        common = model.sample_records(key, first, num)
+        return Offers(common, common, jnp.ones(num, bool))
+    drawn, other, same_offers = maximal_records(
         key,
         lambda key, num: model.sample_records(key, first, num),
         lambda records: model.log_density(first, records),
@@ -115,4 +118,4 @@ def couple_offers(
         equal=same,
         exchangeable=model.exchangeable,
     )
-    return Offers(drawn, other, common)
+    return Offers(drawn, other, same_offers)

@@ -95,24 +95,20 @@ def maximal_records(
     log_eta = jnp.log1p(-1 / jnp.asarray(max_trials, float))
     first_key, uniform_key, rest_key = jax.random.split(key, 3)
     x = sample_p(first_key, num)
-    same = jnp.logical_or(is_common(log_uniforms(uniform_key, num), log_p(x), log_q(x), log_eta), equal)
+    common = log_uniforms(uniform_key, num) < log_eta + log_q(x) - log_p(x)
+    same = jnp.logical_or(common, equal)
 
     def one_round(carry: Any) -> Any:
         trial, y, done = carry
         trial_key, uniform_key = jax.random.split(jax.random.fold_in(rest_key, trial))
         tried = sample_q(trial_key, num)
-        passed = ~is_common(log_uniforms(uniform_key, num), log_q(tried), log_p(tried) - log_eta, log_eta)
+        passed = log_uniforms(uniform_key, num) >= jnp.minimum(log_eta, log_p(tried) - log_q(tried))
         source, filled = assign(passed, ~done) if exchangeable else (jnp.arange(num), passed & ~done)
         taken = jax.tree.map(lambda leaf: leaf[source], tried)
         return trial + 1, where_first_axis(filled, taken, y), done | filled
 
     _, y, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[2]), one_round, (0, x, same))
     return x, y, same
-
-
-def is_common(log_uniform: Array, log_p: Array, log_q: Array, log_eta: Array) -> Array:
-    """Whether draws from p serve q as well: with probability min(1, η q / p) [num]."""
-    return log_uniform < log_eta + log_q - log_p
 
 
 def log_uniforms(key: Key, num: int) -> Array:

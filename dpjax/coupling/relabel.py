@@ -83,57 +83,6 @@ def align(sides: Sides, same_offers: Array) -> Sides:
     shared = (first.source >= n) & same_offers[jnp.maximum(first.source - n, 0)]
     held = shared[:, None] & (first.source[:, None] == second.source[None, :])  # [place, place of the second chain]
     held = held | jnp.diag(same)
-    here, there = is_place(side.source, place), is_place(side.source, other)
-
-    def swap(values: Array) -> Array:
-        at_place, at_other = values[..., place], values[..., other]
-        return jnp.where(here, at_other[..., None], jnp.where(there, at_place[..., None], values))
-
-    return side._replace(columns=swap(side.columns), source=swap(side.source))
-
-
-def exchange_closer(sides: Sides, place: Array) -> Sides:
-    """The second chain with the exchange of an unmatched place [] that shortens the summed distance most, if any."""
-    first, second, same = sides
-    own = distance(first.columns, second.columns)
-    gain = own[place] + own
-    gain = gain - distance(first.columns[:, place][:, None], second.columns)
-    gain = gain - distance(first.columns, second.columns[:, place][:, None])
-    gain = jnp.where(same | same[place], 0.0, gain)
-    best = jnp.argmax(gain)
-    return Sides(first, exchange(second, place, jnp.where(gain[best] > 0, best, place)), same)
-
-
-def distance(columns: Array, others: Array) -> Array:
-    """The L1 distances [n] between columns [d, n]."""
-    return jnp.sum(jnp.abs(columns - others), axis=0)
-
-
-def between_sweeps(key: Key, sides: Sides, same_offers: Array) -> Sides:
-    """The pair after a sweep: same records at the same places, the rest by closeness, in a common uniform order.
-
-    Parameters
-    ----------
-    same_offers : [m] bool
-        Which offers of the sweep were the same for both chains.
-    """
-    n = sides.same.shape[0]
-    sides = align(sides, same_offers)
-    sides, _ = jax.lax.scan(lambda sides, place: (exchange_closer(sides, place), None), sides, jnp.arange(n))
-    order = jax.random.permutation(key, n)
-
-    def reorder(side: Side) -> Side:
-        return side._replace(columns=side.columns[:, order], source=side.source[order])
-
-    return Sides(reorder(sides.first), reorder(sides.second), sides.same[order])
-
-
-def align(sides: Sides, same_offers: Array) -> Sides:
-    """The second chain with every offer that both chains hold moved to the first chain's place of it."""
-    first, second, same = sides
-    n = same.shape[0]
-    shared = (first.source >= n) & same_offers[jnp.maximum(first.source - n, 0)]
-    held = shared[:, None] & (first.source[:, None] == second.source[None, :])  # [place, place of the second chain]
     here, there = jnp.any(held, axis=1), jnp.any(held, axis=0)
     # The rest of the second chain fills the rest of the places, in order.
     spare = jnp.argsort(there, stable=True)[jnp.maximum(jnp.cumsum(~here) - 1, 0)]

@@ -59,6 +59,7 @@ def make_scheme(imputation: Any, n: int, relabel: bool | Relabel, offers: int | 
         If ``"within"`` is asked of a systematic scan or of windows, whose kernel does not commute with permutations;
         or another number of offers than n of one of these, whose sweep is one pass over all records.
     """
+    kind: Literal["soma", "systematic", "random"]
     if isinstance(imputation, IMwG):
         kind, attempts = imputation.scan, 1
     elif isinstance(imputation, SOMA):

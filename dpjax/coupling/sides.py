@@ -65,14 +65,16 @@ class Choice(NamedTuple):
 
 def start(target: Target, pair: Pair) -> Sides:
     """Both chains at the start of a sweep, their sums taken afresh."""
-
-    def one(columns: Array) -> Side:
-        summary = target.summarize(columns)
-        return Side(summary, target.log_weight(summary, columns), columns, jnp.arange(target.n))
-
     columns = target.columns(pair.first)
-    first, second = one(columns), one(jnp.where(pair.same, columns, target.columns(pair.second)))
+    first = begin(target, columns)
+    second = begin(target, jnp.where(pair.same, columns, target.columns(pair.second)))
     return agree(Sides(first, second, pair.same))
+
+
+def begin(target: Target, columns: Array) -> Side:
+    """One chain at the start of a sweep."""
+    summary = target.summarize(columns)
+    return Side(summary, target.log_weight(summary, columns), columns, jnp.arange(target.n))
 
 
 def agree(sides: Sides) -> Sides:
@@ -112,14 +114,15 @@ def update_flags(sides: Sides, one: Choice, other: Choice, same_offer: Array) ->
 
 
 def finish(sides: Sides, pair: Pair, offers: Offers) -> Pair:
-    """The records after a sweep, collected from those at its start and the offers."""
-
-    def collect(side: Side, records: Records, offered: Records) -> Records:
-        return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[side.source], records, offered)
-
+    """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
     first = collect(sides.first, pair.first, offers.first)
     second = collect(sides.second, pair.second, offers.second)
     return Pair(first, where_first_axis(sides.same, first, second), sides.same)
+
+
+def collect(side: Side, records: Records, offers: Records) -> Records:
+    """The records of one chain after a sweep, from those at its start and the offers."""
+    return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[side.source], records, offers)
 
 
 def first_where(met: Array, first: Any, second: Any) -> Any:

@@ -27,9 +27,7 @@ def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) ->
     return reflect(normal, jax.random.uniform(uniform_key, (), mean_p.dtype), mean_p, mean_q, factor)
 
 
-def reflect(
-    normal: Array, uniform: Array, mean_p: Array, mean_q: Array, factor: Array
-) -> tuple[Array, Array, Array]:
+def reflect(normal: Array, uniform: Array, mean_p: Array, mean_q: Array, factor: Array) -> tuple[Array, Array, Array]:
     """The pair as a function of a standard Normal vector [k] and a uniform []."""
     shift = solve_lower(factor, (mean_p - mean_q)[:, None])[:, 0]
     length = jnp.sum(shift**2)

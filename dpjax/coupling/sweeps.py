@@ -13,7 +13,7 @@ from dpjax.coupling.sides import Offers, Pair, Sides, agree, finish, start, take
 from dpjax.coupling.target import Target
 from dpjax.imputation.soma import window_starts
 
-__all__ = ["SweepInfo", "sweep", "sweep_records"]
+__all__ = ["SweepInfo", "draw_innovations", "sweep", "sweep_records"]
 
 
 class SweepInfo(NamedTuple):
@@ -31,16 +31,18 @@ class SweepInfo(NamedTuple):
 
 def sweep_records(key: Key, target: Target, pair: Pair, offers: Offers, scheme: Scheme) -> tuple[Pair, SweepInfo]:
     """A coupled sweep of these offers: each chain alone makes the scheme's sweep with the offers to it."""
-    accept_key, select_key, order_key = jax.random.split(key, 3)
-    accept = jax.random.uniform(accept_key, (scheme.offers,), float)
-    places: Array | None
-    if scheme.kind == "random":
-        places = jax.random.randint(select_key, (scheme.offers,), 0, scheme.n)
-        select = jnp.zeros(scheme.offers)
-    else:
-        places = fixed_places(scheme)
-        select = jax.random.uniform(select_key, (scheme.offers,), float)
+    innovation_key, order_key = jax.random.split(key)
+    places, select, accept = draw_innovations(innovation_key, scheme)
     return sweep(target, pair, offers, scheme, places, select, accept, order_key)
+
+
+def draw_innovations(key: Key, scheme: Scheme) -> tuple[Array | None, Array, Array]:
+    """The places of a sweep's offers, and the uniforms [offers] that choose among them and decide."""
+    accept_key, select_key = jax.random.split(key)
+    accept = jax.random.uniform(accept_key, (scheme.offers,), float)
+    if scheme.kind == "random":
+        return jax.random.randint(select_key, (scheme.offers,), 0, scheme.n), accept, accept
+    return fixed_places(scheme), jax.random.uniform(select_key, (scheme.offers,), float), accept
 
 
 def fixed_places(scheme: Scheme) -> Array | None:
