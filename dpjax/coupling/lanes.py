@@ -9,6 +9,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key
 from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.sides import first_where
 
 __all__ = ["Course", "Lane", "is_done", "one_step", "start_lane"]
 
@@ -37,6 +38,8 @@ class Lane(NamedTuple):
         τ, the first t ≥ L with X_t = Y_{t−L} []; -1 before.
     average, correction
         Sums [q] of h(X_t) over k..m, and of the weighted differences h(X_t) − h(Y_{t−L}).
+    second
+        Where the second chain starts.
     pair
         The pair itself.
     """
@@ -46,41 +49,35 @@ class Lane(NamedTuple):
     meeting: Array
     average: Array
     correction: Array
+    second: Any
     pair: Any
 
 
 def start_lane(course: Course, key: Key, number: Array) -> Lane:
-    """Pair `number` at t = L: the first chain has made L steps, the second none; their starts are independent."""
+    """Pair `number` at t = 0; until t = L the first chain runs alone, as a pair that has met."""
     kernel = course.kernel
-    first_key, second_key, lag_key, _ = split_key(key, number)
+    first_key, second_key, _ = split_key(key, number)
     position = kernel.sample_start(first_key)
-
-    def alone(carry: Any, time: Array) -> Any:
-        position, average = carry
-        average = average + window(course, time) * value(course, position)
-        # The single kernel is the coupled one of a pair that has met, so that the two cannot differ.
-        pair = kernel.join(position, position, jnp.asarray(True))
-        return (kernel.first(kernel.step(jax.random.fold_in(lag_key, time), pair)[0]), average), None
-
     zeros = jnp.zeros_like(value(course, position))
-    (position, average), _ = jax.lax.scan(alone, (position, zeros), jnp.arange(course.lag))
-    pair = kernel.join(position, kernel.sample_start(second_key), jnp.asarray(False))
-    lane = Lane(number, jnp.asarray(course.lag), jnp.asarray(-1), average, zeros, pair)
+    pair = kernel.join(position, position, jnp.asarray(True))
+    lane = Lane(number, jnp.asarray(0), jnp.asarray(-1), zeros, zeros, kernel.sample_start(second_key), pair)
     return record(course, lane)
 
 
 def one_step(course: Course, key: Key, lane: Lane) -> Lane:
-    """The pair one step on."""
-    run_key = split_key(key, lane.number)[3]
-    pair, _ = course.kernel.step(jax.random.fold_in(run_key, lane.time), lane.pair)
-    return record(course, lane._replace(pair=pair, time=lane.time + 1))
+    """The pair one step on; at t = L the second chain joins at its own start."""
+    kernel, run_key = course.kernel, split_key(key, lane.number)[2]
+    pair, _ = kernel.step(jax.random.fold_in(run_key, lane.time), lane.pair)
+    time = lane.time + 1
+    joined = kernel.join(kernel.first(pair), lane.second, jnp.asarray(False))
+    return record(course, lane._replace(pair=first_where(time == course.lag, joined, pair), time=time))
 
 
 def record(course: Course, lane: Lane) -> Lane:
     """The lane with its meeting noted and what belongs to time t added to its sums."""
     kernel, time = course.kernel, lane.time
     met = kernel.met(lane.pair)
-    meeting = jnp.where(met & (lane.meeting < 0), time, lane.meeting)
+    meeting = jnp.where(met & (lane.meeting < 0) & (time >= course.lag), time, lane.meeting)
     here = value(course, kernel.first(lane.pair))
     gap = here - value(course, kernel.second(lane.pair))
     return lane._replace(
@@ -115,5 +112,5 @@ def is_done(course: Course, lane: Lane) -> Array:
 
 
 def split_key(key: Key, number: Array) -> Key:
-    """The keys [4] of a pair: two starts, the lag, the run. They depend on nothing but the pair's number."""
-    return jax.random.split(jax.random.fold_in(key, number), 4)
+    """The keys [3] of a pair: two starts and the run. They depend on nothing but the pair's number."""
+    return jax.random.split(jax.random.fold_in(key, number), 3)

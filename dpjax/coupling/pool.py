@@ -50,7 +50,7 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int) -> Lane
 
 def harvest(lanes: Lane, ended: np.ndarray, owners: np.ndarray) -> Iterator[tuple[Lane, int]]:
     """The lanes that have ended, as host arrays, and the pairs in them."""
-    host = jax.tree.map(np.asarray, lanes._replace(pair=()))
+    host = jax.tree.map(np.asarray, lanes._replace(second=(), pair=()))
     for place in np.flatnonzero(ended):
         yield jax.tree.map(lambda leaf, place=place: leaf[place], host), int(owners[place])
 

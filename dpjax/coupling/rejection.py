@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
-from dpjax.validation import check_array
+from dpjax.validation import fail
 
 __all__ = ["maximal", "maximal_records"]
 
@@ -91,7 +91,8 @@ def maximal_records(
     same : [num] bool
         Which pairs are one draw.
     """
-    check_array("max_trials", max_trials if max_trials != jnp.inf else 2.0, lambda v: v > 1, "a number above 1", "")
+    if not max_trials > 1:
+        fail("max_trials", max_trials, "a number above 1", "Pass inf for an exactly maximal coupling.")
     log_eta = jnp.log1p(-1 / jnp.asarray(max_trials, float))
     first_key, uniform_key, rest_key = jax.random.split(key, 3)
     x = sample_p(first_key, num)

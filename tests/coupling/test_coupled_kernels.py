@@ -1,7 +1,5 @@
 """Coupled kernels: each chain of a pair keeps its law, whatever the order of its records; pairs that met stay so."""
 
-import sys
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,10 +32,11 @@ LAWS = {
 }
 TOTAL = dpjax.Release(jnp.zeros(1), dpjax.Laplace(0.4), statistics.total("y", -2.0, 2.0), N)
 BINS = dpjax.Release(jnp.zeros(3), dpjax.Laplace(0.4), statistics.histogram("y", (0.0, 0.2, 0.6, 1.0)), N)
+SUM = dpjax.Release(jnp.zeros(1), dpjax.Laplace(0.05), statistics.total("y", 0.0, 1.0), 3)
 
 CASES = {
     "soma": (UNIFORM, BINS, dpjax.soma(), {}),
-    "soma, equal indices": (NORMAL, TOTAL, dpjax.soma(), {"relabel": False}),
+    "soma, equal indices": (UNIFORM, BINS, dpjax.soma(attempts=3), {"relabel": False}),
     "soma, maximal parameters": (NORMAL, TOTAL, dpjax.soma(), {}),
     "soma windows": (UNIFORM, BINS, dpjax.soma(attempts=2), {}),
     "imwg systematic": (KNOWN, TOTAL, dpjax.imwg(), {"parameters": "common"}),
@@ -60,17 +59,25 @@ def test_both_chains_keep_their_law(name: str) -> None:
     assert met.mean() > (0.0 if options.get("relabel") is False else 0.02)
 
 
+def sorted_p_value() -> float:
+    """Of the second chain of systematic scans, where the first begins with its records in increasing order."""
+    options = {"num_pairs": 60_000, "num_steps": 3, "sort_first": True}
+    _, second, _ = run_pairs(jax.random.key(3), UNIFORM, SUM, dpjax.imwg(), **options)
+    return noise_p_value(second.noise, stats.laplace(scale=0.05))
+
+
+def test_the_order_of_the_first_chain_does_not_matter() -> None:
+    assert sorted_p_value() > REJECT
+
+
 def test_relabelling_within_a_systematic_sweep_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["dpjax.coupling.scheme"], "check_relabel", lambda relabel, scheme: "within")
-    _, second, _ = run_pairs(jax.random.key(3), UNIFORM, BINS, dpjax.imwg(), num_pairs=40_000, num_steps=6)
-    assert p_value(UNIFORM, second) < REJECT
+    monkeypatch.setattr("dpjax.coupling.scheme.check_relabel", lambda relabel, scheme: "within")
+    assert sorted_p_value() < REJECT
 
 
-def test_a_common_order_that_is_left_out_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: reordering between sweeps without the uniform permutation of both chains."""
+def test_relabelling_between_sweeps_without_a_common_permutation_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax.random, "permutation", lambda key, n: jnp.arange(n))
-    _, second, _ = run_pairs(jax.random.key(3), UNIFORM, BINS, dpjax.imwg(), num_pairs=40_000, num_steps=6)
-    assert p_value(UNIFORM, second) < REJECT
+    assert sorted_p_value() < REJECT
 
 
 @pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.soma(attempts=2)])
@@ -99,11 +106,9 @@ def test_what_cannot_be_coupled_is_refused() -> None:
         coupled_gibbs(NORMAL, TOTAL, lambda model, release: dpjax.imwg()(model, release))
 
 
-@pytest.mark.parametrize("name", ["soma, maximal parameters", "soma windows"])
-def test_pairs_that_have_met_stay_together(name: str) -> None:
-    """Faithfulness over 2·10^5 steps of 1,000 pairs: flags stay set and all bits equal once they are set."""
-    model, release, imputation, options = CASES[name]
-    kernel = coupled_gibbs(model, release, imputation, **options)
+def test_pairs_that_have_met_stay_together() -> None:
+    """Faithfulness over 10^5 steps: flags stay set, and all bits are equal once they are set."""
+    kernel = coupled_gibbs(NORMAL, TOTAL, dpjax.soma())
 
     def run(key: jax.Array) -> tuple:
         first_key, second_key, run_key = jax.random.split(key, 3)
@@ -115,7 +120,7 @@ def test_pairs_that_have_met_stay_together(name: str) -> None:
 
         return jax.lax.scan(step, pair, jnp.arange(200))[1]
 
-    met, equal = map(np.asarray, jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(4), 1000)))
+    met, equal = map(np.asarray, jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(4), 500)))
     assert met[:, -1].mean() > 0.5
     assert np.all(np.diff(met.astype(int), axis=1) >= 0)
     assert np.all(equal[met])
@@ -139,7 +144,14 @@ def test_each_chain_makes_the_sweep_of_the_single_kernel(scan: str) -> None:
     flags = jnp.zeros(N, bool)
     scheme = make_scheme(dpjax.imwg(scan=scan), N, False, None)
     pair, info = sweep(
-        SummedTarget(release, N), Pair(*records, flags), Offers(*offers, flags), scheme, places, uniforms, uniforms, keys[0]
+        SummedTarget(release, N),
+        Pair(*records, flags),
+        Offers(*offers, flags),
+        scheme,
+        places,
+        uniforms,
+        uniforms,
+        keys[0],
     )
     for side, (start, offered) in enumerate(zip(records, offers, strict=True)):
         extra = (places,) if scan == "random" else ()

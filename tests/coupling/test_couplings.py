@@ -98,7 +98,7 @@ def test_reflection_meets_with_one_minus_the_total_variation() -> None:
 
 @pytest.mark.x64
 def test_a_reflected_pair_is_mirrored_in_the_plane_between_the_means() -> None:
-    normal, means = jnp.array([0.4, -1.3]), (jnp.array([0.0, 2.0]), jnp.array([1.0, 0.0]))
+    normal, means = jnp.array([0.4, 1.3]), (jnp.array([0.0, 2.0]), jnp.array([1.0, 0.0]))
     x, y, same = reflect(normal, jnp.asarray(0.999), *means, jnp.eye(2))
     assert not same
     midpoint, direction = (means[0] + means[1]) / 2, (means[0] - means[1]) / jnp.sqrt(5.0)

@@ -1,0 +1,176 @@
+"""Lagged pairs on a target small enough to enumerate: unbiased means, bounds above the exact distance, honest caps."""
+
+from functools import cache
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dpjax
+from dpjax import exchangeable
+from dpjax.coupling import (
+    Meetings,
+    convergence_rate,
+    meeting_times,
+    suggest_k_m,
+    total_variation_bounds,
+    unbiased_estimates,
+)
+
+N = 3
+LEVELS = np.array([0.0, 2.0, -1.0, 1.5])
+OFFER = 0.3  # the chance that an offer is 1
+BATCH = 100  # fewer lanes than are worth moving at the end
+STATES = np.array(list(product([0, 1], repeat=N)))
+
+
+def log_density(total: jax.Array) -> jax.Array:
+    return jnp.interp(total[0], jnp.arange(4.0), jnp.asarray(LEVELS))
+
+
+def log_proposal(record: jax.Array) -> jax.Array:
+    return jnp.where(record > 0.5, jnp.log(OFFER), jnp.log(1 - OFFER))
+
+
+def propose(key: jax.Array) -> jax.Array:
+    return jax.random.bernoulli(key, OFFER).astype(float)
+
+
+def sample_start(key: jax.Array) -> jax.Array:
+    return jnp.zeros(N)
+
+
+def ones(records: jax.Array) -> dict:
+    return {"ones": jnp.sum(records), "all": jnp.all(records > 0.5)}
+
+
+@cache
+def kernel() -> dpjax.coupling.CoupledKernel:
+    return exchangeable.coupled(
+        log_density,
+        propose,
+        log_proposal,
+        sample_start,
+        imputation=dpjax.soma(),
+        statistic=lambda record: record[None],
+        offers=1,
+    )
+
+
+def meet(key: jax.Array, *, num_pairs: int, lag: int = 1, max_steps: int = 4_000, batch_size: int = BATCH) -> Meetings:
+    """Meeting times; calls of one lag, cap and batch share their programs."""
+    return meeting_times(key, kernel(), lag=lag, num_pairs=num_pairs, max_steps=max_steps, batch_size=batch_size)
+
+
+def weight(state: np.ndarray) -> float:
+    count = state.sum()
+    return np.exp(LEVELS[count]) / (OFFER**count * (1 - OFFER) ** (N - count))
+
+
+@cache
+def soma_matrix() -> np.ndarray:
+    """The law of one attempt from every state, by enumeration."""
+    number = {tuple(state): place for place, state in enumerate(STATES)}
+    matrix = np.zeros((len(STATES), len(STATES)))
+    for here, state in enumerate(STATES):
+        for offer, chance in ((0, 1 - OFFER), (1, OFFER)):
+            tried = [np.where(np.arange(N) == place, offer, state) for place in range(N)]
+            weights = np.array([weight(new) for new in tried])
+            for new, w in zip(tried, weights, strict=True):
+                taken = min(1.0, weights.sum() / (weights.sum() + weight(state) - w))
+                matrix[here, number[tuple(new)]] += chance * w / weights.sum() * taken
+        matrix[here, here] += 1 - matrix[here].sum()
+    return matrix
+
+
+def exact_law() -> np.ndarray:
+    law = np.exp(LEVELS[STATES.sum(axis=1)])
+    return law / law.sum()
+
+
+def test_the_enumeration_is_that_of_a_reversible_chain() -> None:
+    flow = exact_law()[:, None] * soma_matrix()
+    np.testing.assert_allclose(flow, flow.T, atol=1e-12)
+
+
+@pytest.mark.keys
+@pytest.mark.parametrize(("lag", "k", "m"), [(1, 0, 0), (3, 2, 9)])
+def test_estimates_are_unbiased(lag: int, k: int, m: int) -> None:
+    run = unbiased_estimates(
+        jax.random.key(1), kernel(), ones, k=k, m=m, lag=lag, num_pairs=4_000, max_steps=4_000, batch_size=BATCH
+    )
+    estimate, law = run.estimate(), exact_law()
+    for name, expected in (("ones", law @ STATES.sum(axis=1)), ("all", law[-1])):
+        assert abs(estimate.mean[name] - expected) < 5 * estimate.standard_error[name]
+        assert estimate.inefficiency[name] > 0
+    assert estimate.cost == run.cost.sum()
+    # A planted fault: the average without its correction starts too near to the start.
+    plain = run.averages["ones"]
+    assert abs(plain.mean() - law @ STATES.sum(axis=1)) > 5 * plain.std() / np.sqrt(len(plain))
+
+
+def test_bounds_lie_above_the_exact_distance() -> None:
+    times = np.array([0, 1, 2, 4, 8, 16])
+    law, distances = np.eye(len(STATES))[0], []
+    for time in range(times[-1] + 1):
+        counts = [np.bincount(STATES.sum(axis=1), weights) for weights in (law, exact_law())]
+        distances.append(np.abs(counts[0] - counts[1]).sum() / 2)
+        law = law @ soma_matrix()
+        del time
+    tight = []
+    for lag in (1, 8):
+        meetings = meet(jax.random.key(2), num_pairs=2_000, lag=lag)
+        bounds, errors = total_variation_bounds(meetings, times)
+        assert np.all(bounds + 5 * errors >= np.array(distances)[times])
+        assert np.all(np.diff(bounds) <= 0)
+        tight.append(bounds)
+    assert tight[1][0] < tight[0][0]  # a larger lag is sharper
+
+
+def test_draws_do_not_depend_on_the_batch() -> None:
+    runs = [
+        meeting_times(jax.random.key(3), kernel(), num_pairs=300, max_steps=4_000, batch_size=size)
+        for size in (300, 37)
+    ]
+    np.testing.assert_array_equal(runs[0].times, runs[1].times)
+
+
+def test_a_cap_is_reported_and_blocks_what_it_would_bias() -> None:
+    meetings = meet(jax.random.key(3), num_pairs=300, max_steps=5)
+    assert 0 < meetings.num_censored < 300
+    assert np.all(meetings.times[~meetings.met] == 5)
+    with pytest.raises(ValueError, match="max_steps"):
+        total_variation_bounds(meetings, np.arange(3))
+    with pytest.raises(ValueError, match="quantile"):
+        suggest_k_m(meetings, quantile=0.999)
+    run = unbiased_estimates(jax.random.key(3), kernel(), ones, k=0, m=0, num_pairs=100, max_steps=5, batch_size=BATCH)
+    assert run.meetings.num_censored > 0
+    with pytest.raises(ValueError, match="unbiased"):
+        run.estimate()
+
+
+def test_numbers_of_the_run_are_checked() -> None:
+    for wrong in ({"lag": 0}, {"num_pairs": 0}, {"max_steps": 1}, {"batch_size": 0}):
+        options = {"lag": 1, "num_pairs": 2, "max_steps": 10} | wrong
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            meeting_times(jax.random.key(0), kernel(), **options)
+    with pytest.raises(ValueError, match="m: "):
+        unbiased_estimates(jax.random.key(0), kernel(), ones, k=3, m=2, num_pairs=2, max_steps=10)
+
+
+def test_the_rate_of_geometric_meetings_is_found() -> None:
+    rng = np.random.default_rng(0)
+    times = rng.geometric(0.1, 20_000)
+    meetings = Meetings(times, np.ones(len(times), bool), 1, 10_000)
+    rate = convergence_rate(meetings, rng, num_bootstrap=200)
+    assert rate.lower < 0.9 < rate.upper
+    assert rate.upper - rate.lower < 0.01
+    capped = Meetings(np.minimum(times, 15), times <= 15, 1, 15)
+    assert abs(convergence_rate(capped, rng, num_bootstrap=50).rate - 0.9) < 0.01
+
+
+def test_the_suggested_window_begins_where_most_pairs_have_met() -> None:
+    meetings = Meetings(np.arange(1, 101), np.ones(100, bool), 1, 1000)
+    assert suggest_k_m(meetings, quantile=0.9, multiple=5) == (91, 455)
