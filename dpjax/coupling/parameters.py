@@ -63,7 +63,9 @@ def build_common_update(model: Model, forgets: bool) -> CoupledUpdate:
     def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: Pair) -> Any:
         met = jnp.all(pair.same) & jnp.logical_or(same, forgets)
         drawn = update(key, first, pair.first)
-        return drawn, first_where(met, drawn, update(key, second, pair.second)), met
+        # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
+        other = update(jax.random.clone(key), second, pair.second)
+        return drawn, first_where(met, drawn, other), met
 
     return step
 

@@ -12,7 +12,6 @@ from dpjax.coupling.rejection import maximal_records
 from dpjax.coupling.simple import reflect
 
 NUM = 20_000
-KEY = jax.random.key(5)
 
 
 def within(share: float, probability: float, num: int = NUM) -> bool:
@@ -33,7 +32,7 @@ def draw(law: tuple) -> object:
 def test_rejection_keeps_both_marginals_and_meets_as_often_as_it_says(max_trials: float) -> None:
     p, q = (0.0, 1.0), (0.7, 1.5)
     pairs = jax.jit(jax.vmap(lambda key: maximal(key, draw(p), density(p), draw(q), density(q), max_trials)))
-    x, y, same = map(np.asarray, pairs(jax.random.split(KEY, NUM)))
+    x, y, same = map(np.asarray, pairs(jax.random.split(jax.random.key(5), NUM)))
     grid = np.linspace(-14, 14, 200_001)
     eta = 1 - 1 / max_trials
     overlap = np.trapezoid(np.minimum(stats.norm.pdf(grid, *p), eta * stats.norm.pdf(grid, *q)), grid)
@@ -53,7 +52,7 @@ def test_a_residual_that_is_not_thinned_is_rejected() -> None:
         common = jnp.log(jax.random.uniform(uniform_key)) < density(q)(x) - density(p)(x)
         return jnp.where(common, x, draw(q)(y_key))
 
-    y = np.asarray(jax.vmap(pair)(jax.random.split(KEY, NUM)))
+    y = np.asarray(jax.vmap(pair)(jax.random.split(jax.random.key(5), NUM)))
     assert stats.kstest(y, stats.norm(*q).cdf).pvalue < 1e-4
 
 
@@ -67,7 +66,7 @@ def test_records_share_their_trials_and_stay_independent() -> None:
     def pairs(key: jax.Array) -> tuple:
         return maximal_records(key, many(p), density(p), many(q), density(q), 3, np.inf)
 
-    _, y, same = map(np.asarray, jax.jit(jax.vmap(pairs))(jax.random.split(KEY, NUM)))
+    _, y, same = map(np.asarray, jax.jit(jax.vmap(pairs))(jax.random.split(jax.random.key(5), NUM)))
     assert all(stats.kstest(column, stats.norm(*q).cdf).pvalue > 1e-4 for column in y.T)
     assert all(within(column.mean(), 2 * stats.norm.cdf(-0.75)) for column in same.T)
     assert np.all(np.abs(np.corrcoef(y.T) - np.eye(3)) < 5 / np.sqrt(NUM))
@@ -76,7 +75,7 @@ def test_records_share_their_trials_and_stay_independent() -> None:
 def test_equal_laws_give_common_draws() -> None:
     law = (0.0, 1.0)
     many = lambda key, num: jax.random.normal(key, (num,), float)  # noqa: E731
-    x, y, same = maximal_records(KEY, many, density(law), many, density((3.0, 1.0)), 5, 10.0, equal=True)
+    x, y, same = maximal_records(jax.random.key(5), many, density(law), many, density((3.0, 1.0)), 5, 10.0, equal=True)
     assert np.all(same)
     assert np.array_equal(x, y)
 
@@ -86,7 +85,7 @@ def test_reflection_meets_with_one_minus_the_total_variation() -> None:
     factor = np.array([[1.0, 0.0], [0.6, 0.8]])
     means = np.array([0.3, -0.2]), np.array([1.0, 0.5])
     draws = jax.vmap(lambda key: reflection_maximal(key, *map(jnp.asarray, means), jnp.asarray(factor)))
-    x, y, same = map(np.asarray, draws(jax.random.split(KEY, NUM)))
+    x, y, same = map(np.asarray, draws(jax.random.split(jax.random.key(5), NUM)))
     shift = np.linalg.norm(np.linalg.solve(factor, means[0] - means[1]))
     assert within(same.mean(), 2 * stats.norm.cdf(-shift / 2))
     assert np.array_equal(x[same], y[same])
@@ -153,7 +152,9 @@ def test_unmatched_entries_meet_each_other_first() -> None:
 def test_an_independent_residual_meets_as_often_but_pairs_worse() -> None:
     """The residual is shared: a pair outside the common part is one function of one uniform."""
     log_p, log_q = jnp.log(jnp.array([0.5, 0.3, 0.2])), jnp.log(jnp.array([0.2, 0.3, 0.5]))
-    x, y, same = map(np.asarray, jax.vmap(lambda k: categorical(k, log_p, log_q))(jax.random.split(KEY, NUM)))
+    x, y, same = map(
+        np.asarray, jax.vmap(lambda k: categorical(k, log_p, log_q))(jax.random.split(jax.random.key(5), NUM))
+    )
     assert within(same.mean(), 0.7)
     assert {(0, 2)} == {(int(i), int(j)) for i, j in zip(x[~same], y[~same], strict=True)}
 
@@ -175,4 +176,4 @@ def test_two_events_agree_as_often_as_possible() -> None:
 
 def test_max_trials_is_checked() -> None:
     with pytest.raises(ValueError, match="max_trials"):
-        maximal(KEY, draw((0.0, 1.0)), density((0.0, 1.0)), draw((0.0, 1.0)), density((0.0, 1.0)), 1.0)
+        maximal(jax.random.key(5), draw((0.0, 1.0)), density((0.0, 1.0)), draw((0.0, 1.0)), density((0.0, 1.0)), 1.0)

@@ -25,16 +25,12 @@ def histogram() -> tuple[dpjax.Model, dpjax.Release]:
 
 @pytest.mark.slow
 def test_relabelled_soma_meets_within_a_few_hundred_offers() -> None:
-    """Equal indices need thousands of offers, and IMwG at least thirty times as many as they."""
+    """Equal indices need thousands of offers: their mean, restricted at the cap, is a lower bound."""
     model, release = histogram()
-    times = {}
-    for name, imputation, relabel in (("relabelled", dpjax.soma(), True), ("equal", dpjax.soma(), False)):
-        kernel = coupled_gibbs(model, release, imputation, relabel=relabel, offers=1)
-        times[name] = meeting_times(jax.random.key(2), kernel, num_pairs=200, max_steps=200_000, batch_size=200)
-        assert times[name].num_censored == 0
-    assert times["relabelled"].times.mean() < 500
-    assert times["equal"].times.mean() > 10 * times["relabelled"].times.mean()
-    sweeps = coupled_gibbs(model, release, dpjax.imwg(), relabel=False)
-    capped = meeting_times(jax.random.key(2), sweeps, num_pairs=50, max_steps=10_000, batch_size=50)
-    offers = N * capped.times.mean()  # restricted at the cap, so a lower bound of the mean
-    assert times["relabelled"].times.mean() < 0.03 * offers
+    means = {}
+    for relabel in (True, False):
+        kernel = coupled_gibbs(model, release, dpjax.soma(), relabel=relabel, offers=1)
+        meetings = meeting_times(jax.random.key(2), kernel, num_pairs=100, max_steps=20_000, batch_size=100)
+        means[relabel] = meetings.times.mean()
+    assert 100 < means[True] < 500
+    assert means[False] > 7_000
