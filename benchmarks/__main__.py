@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import machine
 
-BENCHMARKS = ("cost", "scaling", "effective", "memory")
+BENCHMARKS = ("cost", "scaling", "effective", "imputation", "memory")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,6 +1,7 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
 from dpjax import coupling, exchangeable, models, statistics
+from dpjax.adapters.numpyro import from_numpyro
 from dpjax.base import (
     Array,
     Imputation,
@@ -13,9 +14,11 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.calibration import calibrate
 from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
 from dpjax.importance import importance_sample
-from dpjax.imputation import imwg, soma
+from dpjax.imputation import imwg, pcn, soma
+from dpjax.impute import impute
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -31,11 +34,13 @@ from dpjax.mechanisms import (
     zcdp_rho,
     zcdp_scale,
 )
-from dpjax.parameters import Tuning, initial_tuning
+from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_kernel
 from dpjax.posterior import Posterior
+from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
 from dpjax.sampling import sample
+from dpjax.tempered import tempered
 
 __version__ = "0.1.0"
 
@@ -57,6 +62,7 @@ __all__ = [
     "Model",
     "NonCentred",
     "NormalScores",
+    "ParameterKernel",
     "Position",
     "Posterior",
     "PrecisionWarning",
@@ -65,22 +71,29 @@ __all__ = [
     "Release",
     "SamplingAlgorithm",
     "Tuning",
+    "calibrate",
     "coupling",
     "exchangeable",
     "from_json",
+    "from_numpyro",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",
     "gibbs",
     "importance_sample",
+    "impute",
     "imwg",
     "initial_tuning",
     "laplace_scale",
     "mechanism_from",
     "models",
+    "parameter_kernel",
+    "pcn",
+    "prior_predict",
     "sample",
     "soma",
     "statistics",
+    "tempered",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",

@@ -2,18 +2,27 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import jax
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
-from dpjax.imputation import imwg
-from dpjax.imputation.attempts import choose_attempts
+from dpjax.imputation.imwg import imwg
 from dpjax.imputation.offers import init_latent
-from dpjax.imputation.soma import SOMA
+from dpjax.imputation.pcn import pcn
+from dpjax.imputation.tunable import Tunable
 from dpjax.models.checks import check_model
-from dpjax.parameters import Tuning, build_centred_step, build_interweaving_step, initial_tuning
-from dpjax.parameters.centred import ParameterKernel
+from dpjax.parameters import (
+    KernelBuilder,
+    ParameterKernel,
+    Tuning,
+    build_centred_step,
+    build_interweaving_step,
+    choose_kernel,
+    fit_step_size,
+    initial_tuning,
+    unit_tuning,
+)
 from dpjax.parameters.interweaving import InterweavingInfo
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
@@ -45,28 +54,34 @@ class GibbsInfo(NamedTuple):
 class Plan:
     """How a sweep is made; hashable, so that compiled programs are found again.
 
-    Built by `make_plan`, which checks that the choices fit the model and the release.
+    Built by `make_plan`, which checks that the choices fit the model and the release. Without a parameter kernel the
+    model's own update moves the parameters.
     """
 
     imputation: Imputation
     interweave: bool
     parameter_kernel: ParameterKernel | None
 
+    @property
+    def uses_tuning(self) -> bool:
+        """Whether a step of the sweep looks at the tuning."""
+        return self.interweave or self.parameter_kernel is not None
+
 
 def make_plan(
     model: Model,
     release: Release | LocalRelease,
-    imputation: Imputation | None = None,
+    imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
-    parameter_kernel: ParameterKernel | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
 ) -> Plan:
     """The plan of a sweep, with the defaults filled in and every misfit refused before compilation.
 
     Raises
     ------
     TypeError, ValueError
-        If the model and release are exchanged or do not fit, or interweaving is asked of a model without a
-        non-centred form.
+        If the model and release are exchanged or do not fit, interweaving is asked of a model without a non-centred
+        form, or there is no such parameter kernel.
     """
     if not isinstance(release, (Release, LocalRelease)):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
@@ -88,35 +103,41 @@ def make_plan(
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
     default = model.noncentred is not None and bool(parameters)
     plan = Plan(
-        imputation=imwg() if imputation is None else imputation,
+        imputation=choose_imputation(release, imputation),
         interweave=default if interweave is None else bool(interweave),
-        parameter_kernel=parameter_kernel,
+        parameter_kernel=choose_kernel(model, parameter_kernel),
     )
     check_plan(model, release, plan)
     return plan
 
 
+def choose_imputation(release: Release | LocalRelease, imputation: Imputation | Literal["auto"] | None) -> Imputation:
+    """The imputation meant: by default IMwG; for ``"auto"`` pCN tuned in warm-up, of which IMwG is one case."""
+    if imputation is None or (imputation == "auto" and isinstance(release, LocalRelease)):
+        return imwg()
+    return pcn() if imputation == "auto" else imputation
+
+
 def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> None:
-    """Raise unless the choices are functions, can be compiled for, and fit the release."""
-    remedy = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
-    for name, choice in (("imputation", plan.imputation), ("parameter_kernel", plan.parameter_kernel)):
-        if choice is not None and not (callable(choice) and isinstance(choice, Hashable)):
-            fail(name, repr(choice), "a hashable function, such as dpjax.imwg()", remedy, error=TypeError)
-    trial = replace(plan.imputation, attempts=None) if is_open(plan.imputation) else plan.imputation
+    """Raise unless the imputation is a function, can be compiled for, and fits the release."""
+    if not (callable(plan.imputation) and isinstance(plan.imputation, Hashable)):
+        remedy = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
+        given = repr(plan.imputation)
+        fail("imputation", given, "a hashable function, such as dpjax.imwg()", remedy, error=TypeError)
+    trial = plan.imputation.closed() if is_open(plan.imputation) else plan.imputation
     trial(model, release)
 
 
-def is_open(imputation: Imputation) -> TypeGuard[SOMA]:
+def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     """Whether the imputation leaves a choice to the warm-up."""
-    return isinstance(imputation, SOMA) and imputation.attempts == "auto"
+    return isinstance(imputation, Tunable) and imputation.is_open
 
 
 def adapt_plan(model: Model, release: Release | LocalRelease, plan: Plan, state: GibbsState, key: Key) -> Plan:
-    """The plan with what depends on the posterior chosen where the chains are, state [chain, ...]: SOMA's attempts."""
+    """The plan with what the imputation leaves open chosen where the chains are, state [chain, ...]."""
     if not is_open(plan.imputation) or isinstance(release, LocalRelease):
         return plan
-    attempts = choose_attempts(key, model, release, state.latent, state.parameters)
-    return replace(plan, imputation=replace(plan.imputation, attempts=attempts))
+    return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))
 
 
 def build_kernel(
@@ -151,12 +172,24 @@ def init_state(release: Release | LocalRelease, position: Position) -> GibbsStat
     return GibbsState(position.parameters, init_latent(release, position.records))
 
 
+def prior_tuning(model: Model, release: Release | LocalRelease, plan: Plan, num_chains: int = 4) -> Tuning:
+    """The tuning fitted to draws of parameters and records from the model, under a fixed key."""
+    if not plan.uses_tuning:
+        return unit_tuning(model)
+    tuning_key, parameter_key, record_key, step_key = jax.random.split(jax.random.key(0), 4)
+    parameters = jax.vmap(model.sample_prior)(jax.random.split(parameter_key, num_chains))
+    record_keys = jax.random.split(record_key, num_chains)
+    records = jax.vmap(model.sample_records, in_axes=(0, 0, None))(record_keys, parameters, release.n)
+    tuning = initial_tuning(tuning_key, model)
+    return fit_step_size(step_key, model, plan.parameter_kernel, tuning, parameters, records)
+
+
 def gibbs(
     model: Model,
     release: Release | LocalRelease,
     imputation: Imputation | None = None,
     interweave: bool | None = None,
-    parameter_kernel: ParameterKernel | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     tuning: Tuning | None = None,
 ) -> SamplingAlgorithm:
     """A BlackJAX sampling algorithm that leaves p(parameters, records | release) invariant.
@@ -168,14 +201,17 @@ def gibbs(
     release
         What was released; one `Release` or `LocalRelease`.
     imputation
-        ``imwg(...)``, ``soma(...)`` or an `Imputation` of your own; IMwG by default.
+        ``imwg(...)``, ``soma(...)``, ``pcn(...)`` or an `Imputation` of your own; IMwG by default.
     interweave
         Whether to add the non-centred step; by default wherever the model has a non-centred form.
     parameter_kernel
-        ``log_density -> SamplingAlgorithm`` on whitened vectors, in place of the model's own update.
+        In place of the model's own update, any BlackJAX kernel: ``"nuts"``, ``"hmc"``, ``"mala"``,
+        ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"``, ``"elliptical_slice"``, a function
+        ``log_density -> SamplingAlgorithm`` on whitened vectors, or one of these with its options and several steps a
+        sweep, by `dpjax.parameter_kernel`. Models without an update have a default; see `default_kernel`.
     tuning
-        The whitening of the parameters, such as `Posterior.tuning` of a short run; by default it is fitted to draws
-        from the prior, under a fixed key: any whitening leaves the posterior invariant.
+        The whitening and step size, such as `Posterior.tuning` of a short run; by default they are fitted to draws
+        from the prior, under a fixed key: any tuning leaves the posterior invariant.
 
     Returns
     -------
@@ -189,8 +225,11 @@ def gibbs(
         If the parts do not fit; see `make_plan`.
     """
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
+    if is_open(plan.imputation):
+        remedy = "dpjax.sample has one; here pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
+        fail("imputation", repr(imputation), "fixed numbers, because there is no warm-up", remedy)
     kernel = build_kernel(model, release, plan)
-    whitening = initial_tuning(jax.random.key(0), model) if tuning is None else tuning
+    fixed = prior_tuning(model, release, plan) if tuning is None else tuning
 
     def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
         if not isinstance(position, Position):
@@ -205,6 +244,6 @@ def gibbs(
         return init_state(release, position)
 
     def step(rng_key: Key, state: GibbsState) -> tuple[GibbsState, GibbsInfo]:
-        return kernel(rng_key, state, whitening)
+        return kernel(rng_key, state, fixed)
 
     return SamplingAlgorithm(init, step)

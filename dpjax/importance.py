@@ -1,6 +1,7 @@
 """Prior-predictive importance sampling: an oracle for Markov chains, and quick where the noise is large."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -183,6 +184,14 @@ def weighted_quantile(draws: np.ndarray, weights: np.ndarray, level: float) -> t
     The error is half the distance between the quantiles at `level` plus and minus the standard error of the weighted
     share of draws below the quantile.
     """
+    at = quantile_function(draws, weights)
+    quantile = at(np.full(draws.shape[1:], level))
+    share_error = np.sqrt(np.tensordot(weights**2, ((draws <= quantile) - level) ** 2, 1))
+    return quantile, (at(level + share_error) - at(level - share_error)) / 2
+
+
+def quantile_function(draws: np.ndarray, weights: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """The map from levels [...] to the quantiles [...] of draws [draw, ...] with weights [draw] that sum to 1."""
     order = np.argsort(draws, axis=0)
     ordered = np.take_along_axis(draws, order, axis=0)
     below = np.cumsum(weights[order], axis=0)
@@ -191,6 +200,4 @@ def weighted_quantile(draws: np.ndarray, weights: np.ndarray, level: float) -> t
         position = np.minimum(np.sum(below < levels, axis=0, keepdims=True), len(draws) - 1)
         return np.take_along_axis(ordered, position, axis=0)[0]
 
-    quantile = at(np.full(draws.shape[1:], level))
-    share_error = np.sqrt(np.tensordot(weights**2, ((draws <= quantile) - level) ** 2, 1))
-    return quantile, (at(level + share_error) - at(level - share_error)) / 2
+    return at

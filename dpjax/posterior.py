@@ -82,8 +82,15 @@ class Posterior:
         """
         table = tabulate({name: summarize(draws) for name, draws in self.draws.items()})
         if table.rows:
-            warn_of_poor_mixing(table)
+            warn_of_poor_mixing(table, self.remedy)
         return table
+
+    @property
+    def remedy(self) -> str:
+        """What may help where chains mix poorly, beyond what is already done."""
+        off = self.model.noncentred is not None and not any(name.startswith("interweaving_") for name in self.info)
+        others = ["interweave=True"] * off + ["another imputation", "parameter_kernel"]
+        return f"Draw more (num_samples, num_warmup), thin more, or try {' or '.join(others)}."
 
     def to_arviz(self) -> Any:
         """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
@@ -145,7 +152,7 @@ def summarize(draws: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def warn_of_poor_mixing(table: Summary) -> None:
+def warn_of_poor_mixing(table: Summary, remedy: str) -> None:
     """Warn of parameters whose chains disagree, or know too little."""
     columns = table.columns
     size = np.fmin(columns["ess_bulk"], columns["ess_tail"])
@@ -158,7 +165,6 @@ def warn_of_poor_mixing(table: Summary) -> None:
     }
     found = [f"{text}: {name_some(table.rows, bad)}" for text, bad in complaints.items() if np.any(bad)]
     if found:
-        remedy = "Draw more (num_samples, num_warmup), thin more, or try interweave=True or another imputation."
         warnings.warn("; ".join(found) + f". {remedy}", stacklevel=3)
 
 

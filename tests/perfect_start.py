@@ -14,7 +14,7 @@ from scipy import stats
 
 from dpjax.base import Imputation, Model
 from dpjax.gibbs import Plan, Position, build_kernel, init_state
-from dpjax.parameters import initial_tuning
+from dpjax.parameters import choose_kernel, initial_tuning
 from dpjax.release import LocalRelease, Release
 
 REJECT = 1e-4
@@ -36,14 +36,14 @@ def run(
     imputation: Imputation,
     *,
     interweave: bool = False,
-    parameter_kernel: Callable | None = None,
+    parameter_kernel: Callable | str | None = None,
     num_chains: int = 4_000,
     num_sweeps: int = 4,
 ) -> Replicates:
     """The state of perfectly started chains after some sweeps; of the template's value only the shape matters."""
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
-    plan = Plan(imputation, interweave, parameter_kernel)
+    plan = Plan(imputation, interweave, choose_kernel(model, parameter_kernel))
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, records_key, noise_key, run_key = jax.random.split(chain_key, 4)

@@ -32,6 +32,16 @@ def test_getting_started_gives_the_same_posterior_twice():
     assert np.all((names["share_above"] > 0.05) & (names["share_above"] < 0.95))
 
 
+def test_numpyro_models_are_sampled_from():
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = run("numpyro.md")
+    assert names["posterior"].draws["odds_ratio"].shape == (4, 1_000)
+    # The published product of x and y is far above what no relation would give.
+    assert np.mean(names["posterior"].draws["coef"][..., 1] > 0) > 0.99
+    assert not names["of_known_age"].exchangeable
+    assert names["answered"].info["acceptance_rate"].min() == 1.0
+
+
 def test_blackjax_runs_the_sampler_unchanged():
     names = run("blackjax.md")
     assert names["means"].shape == (4, 2_000)

@@ -80,7 +80,7 @@ def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
 
 
 def systematic_sweep(
-    release: Release, records: Records, offers: Records, uniforms: Array
+    release: Release, records: Records, offers: Records, uniforms: Array, block: int = 1
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: offer i is made to record i, for i = 0, ..., n - 1.
 
@@ -91,11 +91,13 @@ def systematic_sweep(
     ----------
     records, offers
         Pytrees with leading axis [n].
-    uniforms : [n]
-        Offer i is accepted if ``uniforms[i]`` is below the acceptance ratio.
+    uniforms : [⌈n / block⌉]
+        The offers to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
+    block
+        How many neighbouring records are accepted or rejected together; the last block may be shorter.
     """
     current = release.contributions(records)
-    changes = release.contributions(offers) - current
+    changes = sum_blocks(release.contributions(offers) - current, block)
     # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
     residual = release.value - jnp.sum(current, axis=1)
 
@@ -105,8 +107,17 @@ def systematic_sweep(
 
     start = (residual, release.log_density_at(residual))
     (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, jnp.log(uniforms)))
+    accepted = accepted if block == 1 else jnp.repeat(accepted, block)[: release.n]
     moved = keep_or_take(accepted, offers, records)
     return finish(release, moved, residual, log_density, accepted.astype(int), jnp.sum(broken))
+
+
+def sum_blocks(columns: Array, block: int) -> Array:
+    """The sums [d, ⌈n / block⌉] of columns [d, n] over neighbouring ones; the last block may be shorter."""
+    if block == 1:
+        return columns
+    d, n = columns.shape
+    return jnp.sum(jnp.pad(columns, ((0, 0), (0, -n % block))).reshape(d, -1, block), axis=2)
 
 
 def random_sweep(

@@ -5,7 +5,7 @@ place I ∝ w is taken with probability min(1, W / (W + w_0 − w_I)): Xiong and
 Remark 4 for fewer than n records. An attempt is a pure function of the weights and two uniforms.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import jax
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.imputation.attempts import choose_attempts
 from dpjax.imputation.offers import check_exchangeable, finish, take_sources
 from dpjax.numerics import never_nan, select_index
 from dpjax.release import LocalRelease, Release
@@ -44,6 +45,19 @@ class SOMA:
         if attempts > release.n:
             fail("attempts", attempts, f"a whole number in 1..{release.n}", "Try at most all n records per offer.")
         return build_kernel(model, release, attempts)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the number of attempts is left to the warm-up."""
+        return self.attempts == "auto"
+
+    def closed(self) -> "SOMA":
+        """With all n attempts."""
+        return replace(self, attempts=None)
+
+    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "SOMA":
+        """With as many attempts as are worth while where the chains are."""
+        return replace(self, attempts=choose_attempts(key, model, release, latent, parameters))
 
 
 def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:

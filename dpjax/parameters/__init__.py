@@ -1,7 +1,22 @@
 """Kernels for the parameters given the records, and the non-centred step that interweaving adds."""
 
-from dpjax.parameters.centred import build_centred_step, slice_kernel
-from dpjax.parameters.coordinates import Tuning, fit_tuning, initial_tuning
+from dpjax.parameters.centred import build_centred_step
+from dpjax.parameters.choice import choose_kernel
+from dpjax.parameters.coordinates import Tuning, fit_tuning, initial_tuning, unit_tuning
 from dpjax.parameters.interweaving import build_interweaving_step
+from dpjax.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
+from dpjax.parameters.step_size import fit_step_size
 
-__all__ = ["Tuning", "build_centred_step", "build_interweaving_step", "fit_tuning", "initial_tuning", "slice_kernel"]
+__all__ = [
+    "KernelBuilder",
+    "ParameterKernel",
+    "Tuning",
+    "build_centred_step",
+    "build_interweaving_step",
+    "choose_kernel",
+    "fit_step_size",
+    "fit_tuning",
+    "initial_tuning",
+    "parameter_kernel",
+    "unit_tuning",
+]

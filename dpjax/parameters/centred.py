@@ -3,45 +3,57 @@
 from collections.abc import Callable
 from typing import Any
 
-import blackjax
+import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
-
-ParameterKernel = Callable[[Callable[[Array], Array]], SamplingAlgorithm]
-
-
-def slice_kernel(log_density: Callable[[Array], Array]) -> SamplingAlgorithm:
-    """Coordinate-wise slice sampling of a whitened vector, which needs no step size."""
-    return blackjax.coordinate_slice(log_density, initial_widths=2.0, interval=blackjax.mcmc.slice.stepping_out)
+from dpjax.parameters.kernels import ParameterKernel
 
 
 def build_centred_step(
-    model: Model, parameter_kernel: ParameterKernel | None
+    model: Model, kernel: ParameterKernel | None
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Any]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, info)``, invariant for p(parameters | records).
 
     Parameters
     ----------
-    parameter_kernel
-        ``log_density -> SamplingAlgorithm`` on whitened vectors [k]: any BlackJAX kernel. None takes the model's own
-        update where it has one, else coordinate-wise slice sampling.
+    kernel
+        None takes the model's own update; see `choose_kernel`.
     """
-    if parameter_kernel is None and model.update is not None:
+    if kernel is None:
+        assert model.update is not None
         update = model.update
         return lambda rng_key, parameters, records, tuning: (update(rng_key, parameters, records), None)
-    algorithm_of = slice_kernel if parameter_kernel is None else parameter_kernel
 
     def step(rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning) -> tuple[Parameters, Any]:
         vector, unravel = to_vector(model, parameters)
         log_density = build_log_density(model, tuning, unravel, build_log_likelihood(model, records))
-        # The records have moved since the last sweep, so the kernel's cached density is built afresh.
-        algorithm = algorithm_of(log_density)
-        state, info = algorithm.step(rng_key, algorithm.init(tuning.whiten(vector)))
-        return constrain(model, unravel(tuning.colour(state.position))), info
+        algorithm = kernel.build(log_density, vector.size, tuning.step_size)
+        whitened, info = advance(rng_key, algorithm, tuning.whiten(vector), kernel.num_steps)
+        return constrain(model, unravel(tuning.colour(whitened))), info
 
     return step
+
+
+def advance(rng_key: Key, algorithm: SamplingAlgorithm, position: Array, num_steps: int) -> tuple[Array, Any]:
+    """The position after some steps, and the report: over several steps, rates and flags average and counts add up."""
+    # The records have moved since the last sweep, so what the kernel's state caches is built afresh.
+    state = algorithm.init(position)
+    if num_steps == 1:
+        state, info = algorithm.step(rng_key, state)
+        return state.position, info
+
+    def step(state: Any, index: Array) -> tuple[Any, Any]:
+        return algorithm.step(jax.random.fold_in(rng_key, index), state)
+
+    state, infos = jax.lax.scan(step, state, jnp.arange(num_steps))
+    return state.position, jax.tree.map(pool, infos)
+
+
+def pool(leaf: Array) -> Array:
+    """Reports [step, ...] as one: whole numbers added up, all others averaged."""
+    return jnp.sum(leaf, axis=0) if jnp.issubdtype(leaf.dtype, jnp.integer) else jnp.mean(leaf, axis=0)
 
 
 def build_log_likelihood(model: Model, records: Records) -> Callable[[Parameters], Array]:

@@ -1,10 +1,11 @@
-"""The coordinates in which parameter kernels move: unconstrained, flat and whitened.
+"""The coordinates in which parameter kernels move: unconstrained, flat and whitened, and how far they step there.
 
 A parameter dict is mapped to unconstrained arrays, ravelled to a vector [k], and whitened by a location and a factor
 that warm-up fits to the posterior. Every kernel then sees a target of about unit scale.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -20,16 +21,19 @@ the target: on private regressions (ε = 1 and 10) 1.5 gave the most effective d
 
 
 class Tuning(NamedTuple):
-    """The whitening of the unconstrained vector: ``vector = location + factor @ whitened``.
+    """The whitening of the unconstrained vector, ``vector = location + factor @ whitened``, and a step size.
 
     location
         The centre [k].
     factor
         A lower-triangular factor [k, k] of the covariance.
+    step_size
+        The step size [] of the parameter kernel on whitened vectors, where it has one.
     """
 
     location: Array
     factor: Array
+    step_size: Array
 
     def colour(self, whitened: Array) -> Array:
         """The unconstrained vector [k] at a whitened one [k]."""
@@ -75,19 +79,26 @@ def build_log_density(
     return log_density
 
 
+def unit_tuning(model: Model) -> Tuning:
+    """The tuning that changes no scale, for plans that use none."""
+    shapes = jax.eval_shape(partial(initial_tuning, model=model), jax.eval_shape(jax.random.key, 0))
+    size, dtype = shapes.location.size, shapes.location.dtype
+    return Tuning(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.ones((), dtype))
+
+
 def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
-    """The whitening fitted to draws from the prior."""
+    """The whitening fitted to draws from the prior; the step size is 1."""
     parameters = jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))
     return fit_tuning(model, parameters)
 
 
 def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
-    """The whitening by the mean and covariance of parameter draws with one leading axis [draws, ...].
+    """The whitening by the mean and covariance of parameter draws with one leading axis [draws, ...]; step size 1.
 
     The covariance is shrunk a little towards its diagonal, so that few or constant draws still give a factor.
     """
     if not parameters:
-        return Tuning(jnp.zeros(0), jnp.zeros((0, 0)))
+        return Tuning(jnp.zeros(0), jnp.zeros((0, 0)), jnp.ones(()))
     vectors = jax.vmap(lambda draw: to_vector(model, draw)[0])(parameters)
     count, size = vectors.shape
     centred = vectors - jnp.mean(vectors, axis=0, keepdims=True)
@@ -95,4 +106,4 @@ def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
     weight = count / (count + 5.0 * size)
     diagonal = jnp.diag(jnp.diag(covariance) + 1e-6)
     factor = jnp.linalg.cholesky(weight * covariance + (1 - weight) * diagonal)
-    return Tuning(jnp.mean(vectors, axis=0), SPREAD * factor)
+    return Tuning(jnp.mean(vectors, axis=0), SPREAD * factor, jnp.ones((), factor.dtype))

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from blackjax.mcmc import slice as blackjax_slice
 from blackjax.mcmc.slice import SliceInfo, SliceState
 
-from dpjax.base import Array, Key
+from dpjax.base import Array, Key, SamplingAlgorithm
 
 
-def elliptical_step(rng_key: Key, whitened: Array, log_density: Callable[[Array], Array]) -> tuple[Array, SliceInfo]:
-    """One elliptical slice move of a whitened vector [k]; it leaves ``exp(log_density)`` invariant.
+def elliptical_slice(log_density: Callable[[Array], Array]) -> SamplingAlgorithm:
+    """Elliptical slice moves of a whitened vector [k]; they leave ``exp(log_density)`` invariant.
 
     The ellipse is that of a standard normal reference, whose density is divided out of the target
     (Nishihara, Murray and Adams 2014), so the target need not have a Gaussian prior.
@@ -24,9 +24,22 @@ def elliptical_step(rng_key: Key, whitened: Array, log_density: Callable[[Array]
     def log_ratio(vector: Array) -> Array:
         return log_density(vector) + 0.5 * jnp.sum(vector * vector)
 
-    state = blackjax_slice.init(whitened, log_ratio)
     kernel = blackjax_slice.build_kernel(interval=whole_turn)
-    state, info = kernel(rng_key, state, log_ratio, ellipse, 2 * jnp.pi)
+
+    def init(position: Array, rng_key: Key | None = None) -> SliceState:
+        del rng_key
+        return blackjax_slice.init(position, log_ratio)
+
+    def step(rng_key: Key, state: SliceState) -> tuple[SliceState, SliceInfo]:
+        return kernel(rng_key, state, log_ratio, ellipse, 2 * jnp.pi)
+
+    return SamplingAlgorithm(init, step)
+
+
+def elliptical_step(rng_key: Key, whitened: Array, log_density: Callable[[Array], Array]) -> tuple[Array, SliceInfo]:
+    """One elliptical slice move of a whitened vector [k]; it leaves ``exp(log_density)`` invariant."""
+    algorithm = elliptical_slice(log_density)
+    state, info = algorithm.step(rng_key, algorithm.init(whitened))
     return state.position, info
 
 

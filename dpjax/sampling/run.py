@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import GibbsState, Plan, Position, adapt_plan, init_state
-from dpjax.parameters import Tuning, fit_tuning
+from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.sampling.schedule import Segment
@@ -30,6 +30,7 @@ class Run:
     schedule: tuple[Segment, ...]
     chain_keys: Key
     plan_key: Key
+    step_size_key: Key
 
     @cached_property
     def state_shapes(self) -> GibbsState:
@@ -71,7 +72,8 @@ class Status(NamedTuple):
 
 
 def open_run(run: Run, state: GibbsState, tuning: Tuning) -> Status:
-    """The status before the first step, with chains at the given starts."""
+    """The status before the first step, with chains at the given starts, to which the step size is fitted."""
+    tuning = adapt_step_size(run, 0, tuning, state)
     plan = adapt_plan(run.model, run.release, run.plan, state, run.plan_key)
     return open_segment(run, 0, plan, tuning, state)
 
@@ -138,7 +140,8 @@ def close_segment(run: Run, status: Status) -> Status:
     """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
     tuning, plan, state = status.tuning, status.plan, status.chains.state
     if run.schedule[status.segment].adapt:
-        tuning = adapt(run.model, status.draws.parameters)
+        tuning = adapt(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+        tuning = adapt_step_size(run, status.segment + 1, tuning, state)
     if status.segment == 0:
         # At the starts the plan was a guess; now the chains have come some way.
         plan = adapt_plan(run.model, run.release, run.plan, state, run.plan_key)
@@ -153,3 +156,9 @@ def adapt(model: Model, parameters: Parameters) -> Tuning:
         return leaf.reshape(-1, *leaf.shape[2:])
 
     return fit_tuning(model, jax.tree.map(merge, parameters))
+
+
+def adapt_step_size(run: Run, segment: int, tuning: Tuning, state: GibbsState) -> Tuning:
+    """The tuning of a segment, with the step size fitted to where the chains are, state [chain, ...]."""
+    key = jax.random.fold_in(run.step_size_key, segment)
+    return fit_step_size(key, run.model, run.plan.parameter_kernel, tuning, state.parameters, state.latent.records)

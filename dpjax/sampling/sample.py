@@ -3,15 +3,14 @@
 import os
 import warnings
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.gibbs import make_plan
-from dpjax.parameters import Tuning, initial_tuning
-from dpjax.parameters.centred import ParameterKernel
+from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, initial_tuning, unit_tuning
 from dpjax.posterior import Posterior
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.checkpoint import Checkpoint
@@ -31,13 +30,15 @@ class RunKeys(NamedTuple):
     tuning: Key
     plan: Key
     chains: Key
+    step_size: Key
 
 
 @partial(jax.jit, static_argnames="num_chains")
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
-    search, climb, tuning, plan, chains = jax.random.split(key, 5)
-    return RunKeys((search, climb), tuning, plan, jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains)))
+    search, climb, tuning, plan, chains, step_size = jax.random.split(key, 6)
+    by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
+    return RunKeys((search, climb), tuning, plan, by_chain, step_size)
 
 
 def sample(
@@ -49,9 +50,9 @@ def sample(
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
     thin: int = 1,
-    imputation: Imputation | None = None,
+    imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
-    parameter_kernel: ParameterKernel | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     collect: Collect | None = None,
     initial: Parameters | None = None,
     progress: bool = True,
@@ -75,7 +76,8 @@ def sample(
     num_samples, thin
         Draws kept of each chain, `thin` steps apart.
     imputation, interweave, parameter_kernel
-        The kernel; see `dpjax.gibbs`. Here ``soma(attempts="auto")`` is possible too.
+        The kernel; see `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and
+        ``"auto"`` for the imputation that docs/choosing.md recommends for the release.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
@@ -111,7 +113,8 @@ def sample(
     initial = check_initial(model, initial, num_chains)
     path = None if checkpoint is None else check_path(checkpoint)
     keys = split_key(key, num_chains)
-    run = Run(model, release, plan, collect, make_schedule(num_warmup, num_samples, thin), keys.chains, keys.plan)
+    schedule = make_schedule(num_warmup, num_samples, thin)
+    run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
     # The starts are handed on and not held: each copy of the states counts where n is large.
     return report(run, finish(run, begin(run, keys, initial, file), file, progress), file)
@@ -119,10 +122,11 @@ def sample(
 
 def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
     """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
-    tuning = first_tuning(run.model, keys.tuning)
-    saved = None if file is None else file.load(run, tuning)
+    shapes = jax.eval_shape(partial(initial_tuning, model=run.model), keys.tuning)
+    saved = None if file is None else file.load(run, shapes)
     if saved is not None:
         return saved
+    tuning = first_tuning(run.model, keys.tuning) if run.plan.uses_tuning else unit_tuning(run.model)
     return open_run(run, find_starts(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
 
 

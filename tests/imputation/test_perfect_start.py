@@ -55,7 +55,7 @@ CASES = {
     "regression": (REGRESSION, GRAM, dpjax.soma(attempts=2), True, None),
     "table": (TABLE, COUNTS, dpjax.soma(), True, None),
     "naive bayes": (BAYES, CLASSES, dpjax.imwg(), True, None),
-    "slice sampling": (COMPOSITION, LOGS, dpjax.imwg(), False, None),
+    "slice sampling": (COMPOSITION, LOGS, dpjax.imwg(), False, "coordinate_slice"),
 }
 PARAMETER_LAWS = {
     id(NORMAL): NORMAL_LAWS,

@@ -95,6 +95,19 @@ def test_a_run_continues_to_the_same_draws(interrupt, monkeypatch, tmp_path, run
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
 
 
+@pytest.mark.parametrize("steps", [0, 50, 130], ids="after {} steps".format)
+def test_a_run_with_a_step_size_continues_to_the_same_draws(
+    interrupt, monkeypatch, tmp_path, run, model, release, assert_same, steps
+):
+    options = {"parameter_kernel": "nuts"}
+    whole, path = run(model, release, **options), tmp_path / "run.npz"
+    interrupt(steps)
+    interrupted_run(run, model, release, checkpoint=path, **options)
+    monkeypatch.undo()
+    monkeypatch.setattr("dpjax.sampling.run.open_run", None)
+    assert_same(run(model, release, checkpoint=path, **options), whole)
+
+
 def test_a_run_interrupted_at_every_chunk(interrupt, monkeypatch, tmp_path, run, model, release, assert_same):
     """The worst case, with everything that a checkpoint may hold: tuned attempts, thinning and collected records."""
     options = {"imputation": soma("auto"), "interweave": False, "collect": records_of, "thin": 2, "num_samples": 20}
@@ -163,6 +176,7 @@ OTHERS = {
     "initial.mean": {"initial": {"mean": np.zeros(4)}},
     "plan.imputation": {"imputation": soma()},
     "plan.interweave": {"interweave": False},
+    "plan.parameter_kernel": {"parameter_kernel": "nuts"},
     "release.value": {
         "release": lambda release: Release(release.value + 1, release.mechanism, release.statistic, n=20)
     },

@@ -83,6 +83,14 @@ def test_poor_draws_are_reported_by_name_with_a_remedy(posterior, kind, message)
     assert "theta[0]" not in str(caught[0].message)
 
 
+def test_a_remedy_is_none_that_is_taken_already(posterior):
+    plain = {name: report for name, report in posterior.info.items() if not name.startswith("interweaving")}
+    assert "interweave" not in posterior.remedy
+    assert "interweave=True" in replace(posterior, info=plain).remedy
+    centred = posterior.model._replace(noncentred=None)
+    assert "interweave" not in replace(posterior, info=plain, model=centred).remedy
+
+
 @pytest.mark.parametrize("kind", ["good", "constant"])
 def test_good_draws_are_not_reported(posterior, kind):
     replace(posterior, draws={"theta": chains(kind)}).summary()

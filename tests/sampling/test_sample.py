@@ -104,7 +104,9 @@ def test_the_memory_of_a_chunk_is_bounded(model, release):
     def large(state):
         return jnp.zeros(10**6)
 
-    shapes = run_module.Run(model, release, None, None, (), jax.random.split(jax.random.key(0), 4), None).state_shapes
+    shapes = run_module.Run(
+        model, release, None, None, (), jax.random.split(jax.random.key(0), 4), None, None
+    ).state_shapes
     assert chunks.choose_capacity(model, None, shapes) == chunks.MAX_CAPACITY
     assert chunks.choose_capacity(model, large, shapes) == 1
 
@@ -119,7 +121,7 @@ def test_the_draws_of_a_chunk_do_not_grow_with_the_records(model, release, make_
 def chunk_shapes(model, release):
     """The shapes of what a chunk returns."""
     plan, keys = make_plan(model, release), jax.random.split(jax.random.key(0), 4)
-    run = run_module.Run(model, release, plan, None, make_schedule(0, 10, 1), keys, keys[0])
+    run = run_module.Run(model, release, plan, None, make_schedule(0, 10, 1), keys, keys[0], keys[1])
     tuning = initial_tuning(keys[0], model)
     status = run_module.open_segment(run, 0, plan, tuning, run.state_shapes)
     return chunks.run_chunk.eval_shape(*run_module.static(run, status), **run_module.dynamic(run, status, 1))

@@ -1,0 +1,96 @@
+"""IMwG, SOMA and pCN in effective draws per CPU second, as the privacy budget and the number of records grow."""
+
+import time
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import dpjax
+from benchmarks import regression
+from benchmarks.rows import Row
+from benchmarks.timing import summarize
+from dpjax.base import Statistic
+from dpjax.diagnostics import ess_bulk
+from dpjax.gibbs import adapt_plan, make_plan
+
+CHAINS = 4
+WARMUP = 200
+EPSILONS = (0.3, 1, 3, 10, 30)
+SIZES = (20, 100, 1_000, 10_000)
+UPDATES = 500_000
+"""Updates of records of each chain, from which the number of draws follows."""
+
+IMPUTATIONS = {"IMwG": dpjax.imwg(), "SOMA, auto": dpjax.soma("auto"), "pCN, auto": dpjax.pcn()}
+
+TRUTH = {
+    "class_probabilities": [0.4, 0.6],
+    "feature_probabilities": [[[0.2, 0.8], [0.7, 0.3]], [[0.5, 0.5], [0.1, 0.9]], [[0.3, 0.7], [0.6, 0.4]]],
+}
+
+
+def naive_bayes() -> tuple[dpjax.Model, Statistic, float, dict]:
+    """Two classes and three binary features; replacing a record moves six of the counts by one at most."""
+    model = dpjax.models.naive_bayes(np.ones(2), np.ones((3, 2, 2)))
+    truth = {name: jnp.asarray(value) for name, value in TRUTH.items()}
+    return model, dpjax.statistics.class_features(2, 3, 2), 6.0, truth
+
+
+def linear_regression() -> tuple[dpjax.Model, Statistic, float, dict]:
+    """The private regression."""
+    return regression.make_model(), regression.STATISTIC, regression.SENSITIVITY, regression.parameters()
+
+
+PROBLEMS = {"regression": linear_regression, "naive Bayes": naive_bayes}
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """Rows for every problem, number of records, budget and imputation."""
+    for problem, build in PROBLEMS.items():
+        model, statistic, sensitivity, truth = build()
+        for n in SIZES[:2] if quick else SIZES:
+            # One set of records for all budgets; the noise is the same draw, scaled.
+            record_key, noise_key = jax.random.split(jax.random.key(n))
+            records = jax.jit(model.sample_records, static_argnums=2)(record_key, truth, n)
+            for epsilon in EPSILONS[::2] if quick else EPSILONS:
+                mechanism = dpjax.Laplace(sensitivity / epsilon)
+                release = regression.privatize(noise_key, mechanism, statistic, records, n)
+                for name, imputation in IMPUTATIONS.items():
+                    yield measure_cell(f"{problem}, ε = {epsilon}: {name}", model, release, imputation, quick)
+
+
+def measure_cell(
+    case: str, model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, quick: bool
+) -> Row:
+    """The row of one sampler: the smallest effective size of any parameter, for the time of its draws' sweeps."""
+    num_samples = int(np.clip(UPDATES // release.n, 200, 4_000)) // (10 if quick else 1)
+
+    def draw(num_samples: int) -> tuple[dpjax.Posterior, float]:
+        budget = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": num_samples, "imputation": imputation}
+        began = time.process_time()
+        posterior = dpjax.sample(jax.random.key(1), model, release, **budget, progress=False)
+        return posterior, time.process_time() - began
+
+    _, first = draw(1)
+    posterior, total = draw(num_samples)
+    seconds = total * num_samples / (num_samples + WARMUP)  # all sweeps cost alike
+    names = jax.eval_shape(model.sample_prior, jax.random.key(0))
+    size = min(float(np.nanmin(ess_bulk(posterior.draws[name]))) for name in names)
+    figures = {
+        "effective per s": size / seconds,
+        "effective per draw": size / (CHAINS * num_samples),
+        "µs per sweep": seconds / (CHAINS * num_samples) * 1e6,
+        "acceptance": float(np.mean(posterior.info["acceptance_rate"])),
+        **describe_choice(model, release, imputation, posterior.final_states),
+    }
+    return Row("imputation", case, release.n, release.value.size, CHAINS, summarize(first, [seconds]), figures)
+
+
+def describe_choice(
+    model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, state: dpjax.GibbsState
+) -> dict[str, float]:
+    """What warm-up chooses where the chains ended."""
+    chosen = adapt_plan(model, release, make_plan(model, release, imputation), state, jax.random.key(2)).imputation
+    values = {name: getattr(chosen, name, None) for name in ("attempts", "block", "correlation")}
+    return {name: float(value) for name, value in values.items() if value is not None}

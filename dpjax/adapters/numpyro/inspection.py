@@ -1,0 +1,178 @@
+"""Looks at a NumPyro model once, concretely, and refuses what is not independent records given parameters."""
+
+import inspect as signatures
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.adapters.numpyro import refusals
+from dpjax.adapters.numpyro.laws import Laws
+from dpjax.adapters.numpyro.visit import Layout, draw, run, watch
+from dpjax.base import Array, Key, Records
+from dpjax.validation import check_count, fail
+
+DEFAULT_SIZE = 5
+"""How many records a model is looked at with that takes any number."""
+
+
+def inspect(
+    function: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]
+) -> tuple[Layout, bool]:
+    """The layout of a NumPyro model, and whether its records are exchangeable.
+
+    Raises
+    ------
+    TypeError, ValueError
+        See `dpjax.from_numpyro`.
+    """
+    names = check_names(function, records)
+    arguments, takes_size = complete(function, names, arguments)
+    size = choose_size(function, names, arguments) if n is None else check_count("n", n, "Pass a number of records.")
+    statements = first_run(function, arguments | ({"n": size} if takes_size else {}))
+    refusals.check_statements(statements)
+    sites = {statement["name"]: statement for statement in statements if statement["type"] == "sample"}
+    known = tuple(name for name in names if name not in sites and name in arguments)
+    plate = refusals.check_record_sites(sites, tuple(name for name in names if name not in known))
+    refusals.check_parameters(sites, plate.name)
+    fields = tuple(name for name in sites if name in names)
+    layout = Layout(
+        function=function,
+        arguments=arguments,
+        takes_size=takes_size,
+        size=plate.size,
+        fixed=bool(known),
+        plate=plate.name,
+        parameters=tuple(name for name in sites if name not in names),
+        fields=fields,
+        known=known,
+    )
+    if n is not None and plate.size != n:
+        given = f"{n}, but the plate {plate.name!r} has {plate.size}"
+        fail("n", given, "the size of the plate", "Leave n out, or let the plate take it.")
+    refusals.check_known(layout)
+    refusals.check_shapes(layout)
+    return settle(layout)
+
+
+def check_names(function: Any, records: Any) -> tuple[str, ...]:
+    """The names of the record fields."""
+    if not callable(function):
+        fail("fn", type(function).__name__, "a NumPyro model, a function", "Pass the function itself.", error=TypeError)
+    remedy = 'Pass the names of the record fields, such as records=("x", "y").'
+    if isinstance(records, str) or not isinstance(records, Sequence) or not all(isinstance(r, str) for r in records):
+        fail("records", repr(records), "a sequence of names", remedy, error=TypeError)
+    if not records or len(set(records)) != len(records):
+        fail("records", repr(tuple(records)), "one or more different names", remedy)
+    return tuple(records)
+
+
+def complete(
+    function: Callable[..., Any], names: tuple[str, ...], arguments: dict[str, Any]
+) -> tuple[dict[str, Any], bool]:
+    """The model's arguments, with None for the data, and whether it has an argument ``n``."""
+    expected = signatures.signature(function).parameters
+    takes_size = "n" in expected
+    kinds = (signatures.Parameter.POSITIONAL_OR_KEYWORD, signatures.Parameter.KEYWORD_ONLY)
+    required = {
+        name for name, one in expected.items() if one.default is signatures.Parameter.empty and one.kind in kinds
+    }
+    data = {name: None for name in names if name in required and name not in arguments}
+    missing = sorted(required - set(arguments) - set(data) - {"n"})
+    if missing:
+        remedy = "Pass it by keyword; or, if it holds data, give it the default None in the model."
+        fail(f"fn's argument {missing[0]!r}", "nothing", "a value", remedy, error=TypeError)
+    open_ended = any(one.kind is signatures.Parameter.VAR_KEYWORD for one in expected.values())
+    unknown = sorted(set(arguments) - set(expected))
+    if unknown and not open_ended:
+        remedy = "Check its spelling; arguments that are not dpjax's are passed on to the NumPyro model."
+        fail(
+            f"argument {unknown[0]!r}", "a value", f"one of fn's arguments {sorted(expected)}", remedy, error=TypeError
+        )
+    return arguments | data, takes_size
+
+
+def choose_size(function: Callable[..., Any], names: tuple[str, ...], arguments: dict[str, Any]) -> int:
+    """How many records to look at: as many as the known fields have, else the model's own default."""
+    lengths = [np.shape(arguments[name])[0] for name in names if name in arguments and np.ndim(arguments[name])]
+    expected = signatures.signature(function).parameters
+    default = expected["n"].default if "n" in expected else None
+    return lengths[0] if lengths else default if isinstance(default, int) else DEFAULT_SIZE
+
+
+def first_run(function: Callable[..., Any], arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The statements of the model as it stands; nothing is computed."""
+
+    def statements_of(key: Key) -> list[dict[str, Any]]:
+        values = draw(key)
+        return run(function, arguments, lambda name, law: refusals.draw_or_refuse(name, law, values), {})
+
+    try:
+        return watch(statements_of)
+    except Exception as error:
+        error.add_note("Raised by the NumPyro model while dpjax looked at it, with every data argument None.")
+        raise
+
+
+def settle(layout: Layout) -> tuple[Layout, bool]:
+    """The layout with its number of records fixed where only one is possible, and whether they are exchangeable."""
+    laws = Laws(layout)
+    trial = jax.device_get(jax.jit(partial(try_records, laws))(jax.random.key(0)))
+    refusals.check_independence(trial.mixed, trial.density_of_mixed)
+    exchangeable = refusals.same(trial.rolled, trial.density_of_rolled)
+    return layout._replace(fixed=layout.fixed or not exchangeable or not takes_any_size(laws)), exchangeable
+
+
+class Trial(NamedTuple):
+    """Densities [n] of drawn records: mixed from two draws and of the mixture, and rolled and of the rolled records.
+
+    They agree pairwise where records are independent, and where they have one law.
+    """
+
+    mixed: Array
+    density_of_mixed: Array
+    rolled: Array
+    density_of_rolled: Array
+
+
+def try_records(laws: Laws, key: Key) -> Trial:
+    """The densities of two draws of the records, at parameters from the prior."""
+    prior_key, first_key, second_key = jax.random.split(key, 3)
+    parameters, n = laws.sample_prior(prior_key), laws.layout.size
+    one, other = (laws.sample_records(key, parameters, n) for key in (first_key, second_key))
+
+    def density(records: Records) -> Array:
+        return laws.log_density(parameters, records)
+
+    def mix(first: Array, second: Array) -> Array:
+        return jnp.where((jnp.arange(n) % 2 == 0).reshape((-1,) + (1,) * (first.ndim - 1)), first, second)
+
+    def roll(field: Array) -> Array:
+        return jnp.roll(field, 1, axis=0)
+
+    return Trial(
+        mix(density(one), density(other)),
+        density(jax.tree.map(mix, one, other)),
+        roll(density(one)),
+        density(jax.tree.map(roll, one)),
+    )
+
+
+def takes_any_size(laws: Laws) -> bool:
+    """Whether the model, with a plate of another size, still gives that many records and densities."""
+
+    def densities(n: int) -> Any:
+        def density(key: Key) -> Array:
+            prior_key, record_key = jax.random.split(key)
+            parameters = laws.sample_prior(prior_key)
+            return laws.log_density(parameters, laws.sample_records(record_key, parameters, n))
+
+        return jax.eval_shape(density, jax.random.key(0))
+
+    try:
+        return all(densities(n).shape == (n,) for n in (1, laws.layout.size + 1))
+    except Exception:  # whatever the model raises, it does not take this size
+        return False

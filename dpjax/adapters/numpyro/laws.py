@@ -1,0 +1,137 @@
+"""The laws of parameters and records that a NumPyro model states, each as a function of one run."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import biject_to, constraints
+
+from dpjax.adapters.numpyro.forms import draw_value
+from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
+from dpjax.base import Array, Key, Parameters, Records
+from dpjax.validation import fail
+
+
+class Laws(NamedTuple):
+    """Samplers and log-densities of the parameters and of the records, in the form of `dpjax.Model`."""
+
+    layout: Layout
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw of the parameters."""
+        parameters: Parameters = {}
+        draws = draw(key)
+
+        def choose(name: str, law: Any) -> Array:
+            parameters[name] = draws(name, law)
+            return parameters[name]
+
+        self.layout.run_parameters(choose)
+        return parameters
+
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the parameters."""
+        terms: list[Array] = []
+
+        def choose(name: str, law: Any) -> Array:
+            terms.append(jnp.sum(log_density(law, parameters[name])))
+            return parameters[name]
+
+        self.layout.run_parameters(choose)
+        return sum(terms, start=jnp.zeros((), float))
+
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records [n] given the parameters; the first n where the model has a fixed number of them."""
+        layout = self.layout
+        if layout.fixed and n > layout.size:
+            fail("n", n, f"at most {layout.size}, the records of the model", "Give the model the covariates of all.")
+        records: Records = {}
+
+        def choose(name: str, law: Any) -> Array:
+            if name in layout.parameters:
+                return parameters[name]
+            records[name] = draw_value(jax.random.fold_in(key, len(records)), law)
+            return records[name]
+
+        layout.run(layout.size if layout.fixed else n, choose)
+        known = {name: jnp.asarray(layout.arguments[name]) for name in layout.known}
+        return jax.tree.map(lambda field: field[:n], records | known)
+
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density [n] of each record's drawn fields."""
+        terms: list[Array] = []
+        values = {name: parameters[name] for name in self.layout.parameters} | {
+            name: records[name] for name in self.layout.fields
+        }
+
+        def choose(name: str, law: Any) -> Array:
+            if name in self.layout.fields:
+                terms.append(log_density(law, values[name]))
+            return values[name]
+
+        self.layout.run(len(records[self.layout.fields[0]]), choose)
+        return sum(terms[1:], start=terms[0])
+
+    def unconstrain(self, parameters: Parameters) -> Parameters:
+        """The parameters as unconstrained arrays."""
+        unconstrained: Parameters = {}
+
+        def choose(name: str, law: Any) -> Array:
+            unconstrained[name] = biject_to(law.support).inv(parameters[name])
+            return parameters[name]
+
+        self.layout.run_parameters(choose)
+        return unconstrained
+
+    def constrain(self, unconstrained: Parameters) -> Parameters:
+        """The parameters at unconstrained arrays."""
+        parameters: Parameters = {}
+
+        def choose(name: str, law: Any) -> Array:
+            parameters[name] = biject_to(law.support)(unconstrained[name])
+            return parameters[name]
+
+        self.layout.run_parameters(choose)
+        return parameters
+
+    def log_jacobian(self, unconstrained: Parameters) -> Array:
+        """The log absolute determinant [] of `constrain`; a support may depend on the parameters before it."""
+        terms: list[Array] = []
+
+        def choose(name: str, law: Any) -> Array:
+            transform = biject_to(law.support)
+            value = transform(unconstrained[name])
+            terms.append(jnp.sum(transform.log_abs_det_jacobian(unconstrained[name], value)))
+            return value
+
+        self.layout.run_parameters(choose)
+        return sum(terms, start=jnp.zeros((), float))
+
+    def is_unconstrained(self) -> bool:
+        """Whether every real value of every parameter is possible."""
+        statements = watch(lambda key: self.layout.run(self.layout.size, draw(key)))
+        supports = [unwrap(one["fn"]).support for one in statements if one.get("name") in self.layout.parameters]
+        return all(support in (constraints.real, constraints.real_vector) for support in supports)
+
+    def derived(self, names: tuple[str, ...], parameters: Parameters) -> Parameters:
+        """The deterministic sites of these names, which no record touches."""
+        choose = given(parameters, draw(jax.random.key(0)))
+        return deterministic(self.layout.run(self.layout.size, choose), names)
+
+
+def log_density(law: Any, value: Array) -> Array:
+    """The log-density of a value; -inf beyond a support that is not the same for all parameters."""
+    result = law.log_prob(value)
+    # NumPyro leaves the support unchecked: beyond a moving bound the formula goes on as if there were none.
+    if isinstance(getattr(type(unwrap(law)), "support", None), constraints.dependent_property):
+        result = jnp.where(law.support(value), result, -jnp.inf)
+    return result
+
+
+def deterministic(statements: list[dict[str, Any]], names: tuple[str, ...]) -> Parameters:
+    """The values of the deterministic sites of these names."""
+    return {
+        statement["name"]: jnp.asarray(statement["value"])
+        for statement in statements
+        if statement["type"] == "deterministic" and statement["name"] in names
+    }

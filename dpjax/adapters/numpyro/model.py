@@ -1,0 +1,130 @@
+"""A NumPyro model of one plate of records, as a complete-data model of dpjax."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import Normal
+
+from dpjax.adapters.numpyro.inspection import inspect
+from dpjax.adapters.numpyro.laws import Laws, deterministic
+from dpjax.adapters.numpyro.noncentred import derive_noncentred
+from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
+from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.models.checks import check_model
+
+__all__ = ["from_numpyro"]
+
+
+def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None = None, **arguments: Any) -> Model:
+    """The complete-data model that a NumPyro model of one plate of records states.
+
+    Sample sites outside the plate become the parameters, under their names. Deterministic sites outside it that do
+    not depend on the records are reported as derived quantities.
+
+    Parameters
+    ----------
+    fn
+        The NumPyro model. If it has an argument ``n``, that is given the number of records. Arguments for data are
+        left out: give them the default None; those with the name of a record field get None in any case.
+    records
+        The names of the record fields: every sample site inside the plate and, where the statistic needs them, those
+        of `arguments` that are covariates [n, ...].
+    n
+        A number of records to look at the model with, where it has an argument ``n`` without a default.
+    arguments
+        Further arguments of ``fn`` that never change, such as covariates known to the public. Where these give each
+        record a law of its own, the model describes that many records, and ``dpjax.imwg()`` imputes them.
+
+    Returns
+    -------
+    Model
+        It has no exact update: a BlackJAX kernel moves the parameters. The non-centred form is derived from the
+        record sites, and ``describe()`` says which form each has; a site without one stays centred.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model has no such plate, scales, masks or subsamples it, observes a site, holds a factor, a discrete or
+        improper parameter, a record site that is not named, control flow, or records that depend on each other.
+    """
+    layout, exchangeable = inspect(fn, records, n, arguments)
+    laws = Laws(layout)
+    quantities, support = find_quantities(laws), find_support(layout)
+    counted = support is not None and support.size <= LARGEST_SUMMARY and exchangeable and not layout.fixed
+    free = laws.is_unconstrained()
+    model = Model(
+        sample_prior=laws.sample_prior,
+        log_prior=laws.log_prior,
+        sample_records=laws.sample_records,
+        log_density=laws.log_density,
+        noncentred=derive_noncentred(layout),
+        unconstrain=None if free else laws.unconstrain,
+        constrain=None if free else laws.constrain,
+        log_jacobian=None if free else laws.log_jacobian,
+        summarize=support.tally if support is not None and counted else None,
+        log_likelihood=partial(log_likelihood_of_counts, laws, support) if support is not None and counted else None,
+        support=None if support is None else support.list,
+        normal_field=derive_normal_field(layout) if exchangeable else None,
+        derived=partial(laws.derived, quantities) if quantities else None,
+        num_records=layout.size if layout.fixed else None,
+        exchangeable=exchangeable,
+    )
+    check_model(model)
+    return model
+
+
+def log_likelihood_of_counts(laws: Laws, support: Support, parameters: Parameters, counts: Array) -> Array:
+    """The log-density [] of all records from how often each possible one occurs [c]."""
+    density = laws.log_density(parameters, support.list())
+    return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
+
+
+def find_quantities(laws: Laws) -> tuple[str, ...]:
+    """The names of the deterministic sites outside the records' plate that no record touches."""
+    layout = laws.layout
+    outside = tuple(
+        statement["name"]
+        for statement in watch(lambda key: layout.run(layout.size, draw(key)))
+        if statement["type"] == "deterministic"
+        and layout.plate not in [frame.name for frame in statement["cond_indep_stack"]]
+    )
+
+    @jax.jit
+    def differences(key: Key) -> Parameters:
+        parameters = laws.sample_prior(key)
+        runs = [layout.run(layout.size, given(parameters, draw(jax.random.key(seed)))) for seed in (1, 2)]
+        return jax.tree.map(
+            lambda one, other: jnp.any(one != other), *(deterministic(statements, outside) for statements in runs)
+        )
+
+    differ = differences(jax.random.key(0)) if outside else {}
+    return tuple(name for name in outside if not differ[name])
+
+
+def derive_normal_field(layout: Layout) -> Callable[[Parameters], tuple[Array, Array]] | None:
+    """The mean and standard deviation of the one field, if that is Normal for all parameters."""
+
+    def normal_field(parameters: Parameters) -> tuple[Array, Array]:
+        moments: list[Any] = []
+
+        def choose(name: str, law: Any) -> Array:
+            if name in layout.fields:
+                moments.append(law)
+            return given(parameters, draw(jax.random.key(0)))(name, law)
+
+        layout.run(layout.size, choose)
+        law = unwrap(moments[0])
+        return tuple(jnp.ravel(jnp.asarray(moment, float))[0] for moment in (law.loc, law.scale))  # type: ignore[return-value]
+
+    return normal_field if is_normal(layout) else None
+
+
+def is_normal(layout: Layout) -> bool:
+    """Whether the records have one field, a single Normal number."""
+    statements = watch(lambda key: layout.run(layout.size, draw(key)))
+    laws = [statement["fn"] for statement in statements if statement.get("name") in layout.fields]
+    return not layout.known and len(laws) == 1 and type(unwrap(laws[0])) is Normal and laws[0].event_shape == ()

@@ -1,0 +1,105 @@
+"""The non-centred form of a NumPyro model, site by site: each record site from noise and the sites before it."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.adapters.numpyro.form import CENTRED, Form
+from dpjax.adapters.numpyro.forms import form_of
+from dpjax.adapters.numpyro.visit import Layout, draw, watch
+from dpjax.base import Array, Key, NonCentred, NormalScores, Parameters, Records
+
+__all__ = ["derive_noncentred"]
+
+
+def derive_noncentred(layout: Layout) -> NonCentred | None:
+    """The non-centred form, or None if no site has one.
+
+    Noise is a dict of the fields, record axis last. A site without a form keeps its values as its noise, whose density
+    then depends on the parameters as the records' does.
+    """
+    forms = find_forms(layout)
+    if all(form.words == CENTRED for form in forms.values()) or not layout.parameters:
+        return None
+    free = all(form.log_density is None for form in forms.values())
+    scores = {name: form.scores for name, form in forms.items() if form.scores is not None}
+    return NonCentred(
+        noise=lambda key, parameters, records: noise_of(layout, key, parameters, records),
+        records=lambda parameters, noise: records_at(layout, parameters, noise),
+        log_density=None if free else lambda parameters, noise: noise_log_density(layout, parameters, noise),
+        scores=join_scores(scores) if len(scores) == len(forms) else None,
+        forms=tuple((name, form.words) for name, form in forms.items()),
+    )
+
+
+def find_forms(layout: Layout) -> dict[str, Form]:
+    """The form of each record site; of use are only the parts that hold for all parameters."""
+    forms: dict[str, Form] = {}
+
+    def statements(key: Key) -> list[dict[str, Any]]:
+        draws = draw(key)
+
+        def choose(name: str, law: Any) -> Array:
+            if name in layout.fields:
+                forms[name] = form_of(law)
+            return draws(name, law)
+
+        return layout.run(layout.size, choose)
+
+    watch(statements)
+    return forms
+
+
+def noise_of(layout: Layout, key: Key, parameters: Parameters, records: Records) -> dict[str, Array]:
+    """The noise [..., n] of each field that gives these records; drawn within their cells for discrete fields."""
+    noise: dict[str, Array] = {}
+    values = parameters | {name: records[name] for name in layout.fields}
+
+    def choose(name: str, law: Any) -> Array:
+        if name in layout.fields:
+            site_key = jax.random.fold_in(key, len(noise))
+            noise[name] = jnp.moveaxis(form_of(law).noise(site_key, values[name]), 0, -1)
+        return values[name]
+
+    layout.run(len(records[layout.fields[0]]), choose)
+    return noise
+
+
+def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) -> Records:
+    """The records with this noise."""
+    records: Records = {}
+
+    def choose(name: str, law: Any) -> Array:
+        if name not in layout.fields:
+            return parameters[name]
+        records[name] = form_of(law).value(jnp.moveaxis(noise[name], -1, 0))
+        return records[name]
+
+    n = noise[layout.fields[0]].shape[-1]
+    layout.run(n, choose)
+    return records | {name: jnp.asarray(layout.arguments[name])[:n] for name in layout.known}
+
+
+def noise_log_density(layout: Layout, parameters: Parameters, noise: dict[str, Array]) -> Array:
+    """The log-density [n] of the noise of those fields whose noise is not free of the parameters."""
+    terms: list[Array] = []
+
+    def choose(name: str, law: Any) -> Array:
+        if name not in layout.fields:
+            return parameters[name]
+        form, own = form_of(law), jnp.moveaxis(noise[name], -1, 0)
+        if form.log_density is not None:
+            terms.append(form.log_density(own))
+        return form.value(own)
+
+    layout.run(noise[layout.fields[0]].shape[-1], choose)
+    return sum(terms[1:], start=terms[0])
+
+
+def join_scores(scores: dict[str, NormalScores]) -> NormalScores:
+    """The scores of all fields together."""
+    return NormalScores(
+        scores=lambda noise: {name: scores[name].scores(noise[name]) for name in scores},
+        noise=lambda normals: {name: scores[name].noise(normals[name]) for name in scores},
+    )

@@ -1,0 +1,81 @@
+"""Every possible record, where the fields of a NumPyro model have finitely many values."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.adapters.numpyro.visit import Layout, draw, unwrap, watch
+from dpjax.base import Array, Key, Records
+from dpjax.models.cells import count_cells
+
+LARGEST_SUPPORT = 4096
+"""Beyond this many possible records, listing them is no help."""
+
+LARGEST_SUMMARY = 64
+"""Up to this many possible records, counts stand for the records in the likelihood of the parameters."""
+
+
+class Support(NamedTuple):
+    """The possible values of each field, and all records made of them, leading axis [c], the last field fastest."""
+
+    levels: dict[str, np.ndarray]
+    records: dict[str, np.ndarray]
+
+    @property
+    def size(self) -> int:
+        """The number c of possible records."""
+        return prod(len(values) for values in self.levels.values())
+
+    def list(self) -> Records:
+        """Every possible record."""
+        return {name: jnp.asarray(values) for name, values in self.records.items()}
+
+    def tally(self, records: Records) -> Array:
+        """How often each possible record occurs [c]."""
+        place = jnp.zeros((), int)
+        for name, values in self.levels.items():
+            place = place * len(values) + (records[name] - values[0]).astype(int)
+        return count_cells(place, self.size)
+
+
+def find_support(layout: Layout) -> Support | None:
+    """The possible records; None where there are too many to list."""
+    levels = find_levels(layout)
+    if levels is None or prod(len(values) for values in levels.values()) > LARGEST_SUPPORT:
+        return None
+    grids = np.meshgrid(*levels.values(), indexing="ij")
+    return Support(levels, {name: grid.ravel() for name, grid in zip(levels, grids, strict=True)})
+
+
+def find_levels(layout: Layout) -> dict[str, np.ndarray] | None:
+    """The possible values of each field; None where one has a vector of them, or infinitely many."""
+    levels: dict[str, np.ndarray | None] = {}
+
+    def statements(key: Key) -> list[dict[str, Any]]:
+        draws = draw(key)
+
+        def choose(name: str, law: Any) -> Array:
+            value = draws(name, law)
+            if name in layout.fields:
+                levels[name] = values_of(law, value.dtype)
+            return value
+
+        return layout.run(layout.size, choose)
+
+    watch(statements)
+    return None if any(values is None for values in levels.values()) else levels  # type: ignore[return-value]
+
+
+def values_of(law: Any, kind: Any) -> np.ndarray | None:
+    """The values of a single discrete number, if they are finitely many and the same for all records."""
+    if law.event_shape or not law.has_enumerate_support:
+        return None
+    try:
+        with jax.ensure_compile_time_eval():
+            return np.ravel(np.asarray(unwrap(law).enumerate_support(expand=False), kind))
+    except (NotImplementedError, jax.errors.JAXTypeError):
+        # Such as a Binomial whose number of trials differs between records or is a parameter.
+        return None

@@ -1,0 +1,124 @@
+"""One run of a NumPyro model in which dpjax decides every value and how many records there are."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from numpyro.primitives import Messenger
+
+from dpjax.base import Array, Key
+
+Choose = Callable[[str, Any], Array]
+"""``(name, distribution) -> value`` of a sample site."""
+
+
+class Visitor(Messenger):
+    """Gives sample sites their values and plates their sizes, and keeps every statement of the model."""
+
+    def __init__(self, choose: Choose, sizes: dict[str, int]) -> None:
+        super().__init__()
+        self.choose, self.sizes = choose, sizes
+        self.statements: list[dict[str, Any]] = []
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Answer one statement of the model."""
+        self.statements.append(msg)
+        if msg["type"] == "plate":
+            size, subsample_size = msg["args"]
+            msg["value"] = jnp.arange(self.sizes.get(msg["name"], subsample_size or size))
+        elif msg["type"] == "sample":
+            msg["value"] = self.choose(msg["name"], msg["fn"])
+
+
+class EnoughError(Exception):
+    """Ends a run whose other sites are not needed."""
+
+
+class Layout(NamedTuple):
+    """What a NumPyro model consists of, as dpjax sees it.
+
+    function, arguments
+        The model, and the keyword arguments that never change.
+    takes_size
+        Whether it takes the number of records as its argument ``n``.
+    size, fixed
+        A number of records that is possible, and whether it is the only one.
+    plate
+        The name of the records' plate.
+    parameters, fields
+        The names of the sample sites outside and inside that plate, in the order of the model.
+    known
+        The names of the record fields that are not drawn, but given among the arguments [n, ...].
+    """
+
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+    takes_size: bool
+    size: int
+    fixed: bool
+    plate: str
+    parameters: tuple[str, ...]
+    fields: tuple[str, ...]
+    known: tuple[str, ...]
+
+    def run(self, n: int, choose: Choose) -> list[dict[str, Any]]:
+        """The statements of the model with n records; `choose` gives every sample site its value."""
+        return run(self.function, self.arguments | ({"n": n} if self.takes_size else {}), choose, {self.plate: n})
+
+    def run_parameters(self, choose: Choose) -> None:
+        """Run the model up to its last parameter; records that come before it are arbitrary."""
+        missing = set(self.parameters)
+        arbitrary = draw(jax.random.key(0))
+
+        def choose_until(name: str, law: Any) -> Array:
+            value = choose(name, law) if name in missing else arbitrary(name, law)
+            missing.discard(name)
+            if not missing:
+                raise EnoughError
+            return value
+
+        if missing:
+            with suppress(EnoughError):
+                self.run(self.size, choose_until)
+
+
+def run(
+    function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, sizes: dict[str, int]
+) -> list[dict[str, Any]]:
+    """The statements of one run, with plates of the given sizes where these differ from the model's own."""
+    visitor = Visitor(choose, sizes)
+    with visitor:
+        function(**arguments)
+    return visitor.statements
+
+
+def watch(statements_of: Callable[[Key], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What a function of a key returns when it is traced alone."""
+    seen: list[dict[str, Any]] = []
+    jax.eval_shape(lambda key: seen.extend(statements_of(key)), jax.random.key(0))
+    return seen
+
+
+def draw(key: Key) -> Choose:
+    """Values drawn from the model; each site has a key of its own."""
+    names: list[str] = []
+
+    def choose(name: str, law: Any) -> Array:
+        names.append(name)
+        return law.sample(jax.random.fold_in(key, len(names)))
+
+    return choose
+
+
+def given(values: dict[str, Array], otherwise: Choose) -> Choose:
+    """The given values by name, and at other sites those of another choice."""
+    return lambda name, law: values[name] if name in values else otherwise(name, law)
+
+
+def unwrap(law: Any) -> Any:
+    """The distribution within expansions and reinterpreted axes; its parameters still broadcast against values."""
+    while type(law).__name__ in ("ExpandedDistribution", "Independent"):
+        law = law.base_dist
+    return law

@@ -1,0 +1,55 @@
+"""Offers of records that lie near the present ones in their standard Normal noise."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+
+Offer = Callable[[Key, Parameters, Records, Array | float], Records]
+
+
+def has_scores(model: Model) -> bool:
+    """Whether the records are a function of standard Normal noise that is free of the parameters."""
+    form = model.noncentred
+    return form is not None and form.scores is not None and form.log_density is None
+
+
+def build_offer(model: Model, n: int, correlated: bool) -> Offer:
+    """The offers ``(key, parameters, records, correlation) -> records`` to all n records."""
+    if not correlated:
+        return lambda key, parameters, records, correlation: model.sample_records(key, parameters, n)
+
+    def offer(key: Key, parameters: Parameters, records: Records, correlation: Array | float) -> Records:
+        noise_key, fresh_key = jax.random.split(key)
+        scores = scores_of(model, noise_key, parameters, records)
+        return mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
+
+    return offer
+
+
+def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) -> Any:
+    """The standard Normal noise [..., n] of the records: a draw given them where several numbers give them."""
+    assert model.noncentred is not None
+    assert model.noncentred.scores is not None
+    return model.noncentred.scores.scores(model.noncentred.noise(key, parameters, records))
+
+
+def draw_like(key: Key, scores: Any) -> Any:
+    """Standard Normal draws of the same structure."""
+    leaves, structure = jax.tree.flatten(scores)
+    draws = [
+        jax.random.normal(jax.random.fold_in(key, index), leaf.shape, leaf.dtype) for index, leaf in enumerate(leaves)
+    ]
+    return jax.tree.unflatten(structure, draws)
+
+
+def mix(model: Model, parameters: Parameters, scores: Any, fresh: Any, correlation: Array | float) -> Records:
+    """The records at ``correlation · scores + √(1 − correlation²) · fresh``."""
+    assert model.noncentred is not None
+    assert model.noncentred.scores is not None
+    spread = jnp.sqrt(1 - jnp.square(jnp.asarray(correlation, float)))
+    mixed = jax.tree.map(lambda old, new: (correlation * old + spread * new).astype(old.dtype), scores, fresh)
+    return model.noncentred.records(parameters, model.noncentred.scores.noise(mixed))

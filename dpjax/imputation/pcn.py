@@ -1,0 +1,112 @@
+"""Preconditioned Crank–Nicolson moves (pCN) over blocks of the records' standard Normal noise.
+
+A record is x = T(θ, v) with noise v ~ N(0, 1); given the record, v is drawn where several numbers give it. The offer
+is T(θ, ρ v + √(1 − ρ²) ξ) with fresh ξ ~ N(0, 1), a move that leaves the law of the records given θ as it is, so that
+a block of neighbouring records takes its offers with probability min(1, η′ / η): Cotter, Roberts, Stuart and White
+(2013), section 4. With ρ = 0 and blocks of one record this is IMwG.
+
+The offers do not depend on what other blocks do, so all are made at once and only sums over blocks go through the scan.
+An elliptical slice would have to build its offers within the scan, one after the other.
+"""
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Literal
+
+import jax
+
+from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.imputation.blocks import candidate_blocks, candidate_correlations, choose_block
+from dpjax.imputation.imwg import systematic_sweep
+from dpjax.imputation.noise_offers import build_offer, has_scores
+from dpjax.release import LocalRelease, Release
+from dpjax.validation import check_count, fail
+
+
+@dataclass(frozen=True)
+class PCN:
+    """The choice of pCN; call it with a model and a release for the kernel."""
+
+    block: int | Literal["auto"]
+    correlation: float | Literal["auto"]
+
+    def __call__(self, model: Model, release: Release | LocalRelease) -> ImputationKernel:
+        """A kernel that leaves p(records | parameters, release) invariant."""
+        if isinstance(release, LocalRelease):
+            fail(
+                "imputation",
+                "pcn(...) with a LocalRelease",
+                "a release of one summed value",
+                "Records with their own released values are independent: use dpjax.imwg().",
+                error=TypeError,
+            )
+        if self.block == "auto" or self.correlation == "auto":
+            name, given = ("block", self.block) if self.block == "auto" else ("correlation", self.correlation)
+            fail(name, repr(given), "a number once the kernel is built", "dpjax.sample tunes it; else pass a number.")
+        if self.block > release.n:
+            fail("block", self.block, f"a whole number in 1..{release.n}", "A block holds at most all n records.")
+        if self.correlation > 0 and not has_scores(model):
+            fail(
+                "correlation",
+                self.correlation,
+                "0, because the model does not write its records through standard Normal noise",
+                "Give model.noncentred its `scores`, or use dpjax.pcn(correlation=0) or dpjax.imwg().",
+            )
+        return build_kernel(model, release, self.block, self.correlation)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether block or correlation is left to the warm-up."""
+        return "auto" in (self.block, self.correlation)
+
+    def closed(self) -> "PCN":
+        """With independent offers to single records wherever the choice is open."""
+        block = 1 if self.block == "auto" else self.block
+        return PCN(block, 0.0 if self.correlation == "auto" else self.correlation)
+
+    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "PCN":
+        """With the block and correlation that move the statistic most for their cost where the chains are."""
+        blocks = candidate_blocks(release.n) if self.block == "auto" else (self.block,)
+        correlations = candidate_correlations(model) if self.correlation == "auto" else (self.correlation,)
+        block, correlation = choose_block(key, model, release, latent, parameters, blocks, correlations)
+        return replace(self, block=block, correlation=correlation)
+
+
+def pcn(block: int | Literal["auto"] = "auto", correlation: float | Literal["auto"] = "auto") -> PCN:
+    """Impute the records by pCN moves over blocks of their noise.
+
+    Parameters
+    ----------
+    block
+        How many neighbouring records are accepted or rejected together, in 1..n; ``"auto"`` to let ``dpjax.sample``
+        choose. Large blocks are cheap where the release is noisy; the last one may be shorter.
+    correlation
+        That of old and offered noise, in [0, 1): 0 offers independent draws from the model, near 1 small steps.
+        ``"auto"`` to let ``dpjax.sample`` choose. Above 0 the model must have `NonCentred.scores`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If block is not a positive whole number or correlation is not in [0, 1); at the build, if the block exceeds n,
+        the model lacks scores that are needed, or the release is local (`dpjax.imwg` is exact or vectorised there).
+    """
+    if block != "auto":
+        block = check_count("block", block, "Pass a whole number in 1..n or 'auto'.")
+    if correlation != "auto":
+        if isinstance(correlation, bool) or not isinstance(correlation, Real) or not 0 <= correlation < 1:
+            fail("correlation", repr(correlation), "a number in [0, 1) or 'auto'", "Pass 0 for independent offers.")
+        correlation = float(correlation)
+    return PCN(block, correlation)
+
+
+def build_kernel(model: Model, release: Release, block: int, correlation: float) -> ImputationKernel:
+    """A sweep over all blocks; it leaves p(records | parameters, release) invariant."""
+    offer = build_offer(model, release.n, correlated=correlation > 0)
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key = jax.random.split(rng_key)
+        offers = offer(offer_key, parameters, latent.records, correlation)
+        uniforms = jax.random.uniform(accept_key, (-(-release.n // block),))
+        return systematic_sweep(release, latent.records, offers, uniforms, block)
+
+    return step

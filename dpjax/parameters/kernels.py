@@ -1,0 +1,227 @@
+"""The parameter kernels that go by name: BlackJAX's kernels on whitened vectors, with what each may be told.
+
+Kernels with a step size take it from the `Tuning`, to which warm-up fits it; see `dpjax.parameters.step_size`.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import blackjax
+import jax
+import jax.numpy as jnp
+from blackjax.mcmc.hmc import HMCInfo, HMCState
+from blackjax.mcmc.slice import stepping_out
+
+from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.parameters.ellipse import elliptical_slice
+from dpjax.validation import check_array, check_count, check_positive, fail
+
+LogDensity = Callable[[Array], Array]
+KernelBuilder = Callable[[LogDensity], SamplingAlgorithm]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterKernel:
+    """How parameters move given the records; hashable, so that compiled programs are found again.
+
+    Built by `parameter_kernel`, or implied by a name.
+
+    Parameters
+    ----------
+    num_steps
+        Steps of the kernel a sweep.
+    """
+
+    num_steps: int = 1
+
+    def __post_init__(self) -> None:
+        """Raise unless the numbers are usable."""
+        for field in fields(self):
+            check_option(field.name, getattr(self, field.name))
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """The algorithm that leaves ``exp(log_density)`` of whitened vectors [size] invariant."""
+        raise NotImplementedError
+
+
+def check_option(name: str, value: Any) -> None:
+    """Raise unless the value of an option is usable."""
+    if name == "target_acceptance":
+        check_array(name, value, lambda rate: (rate > 0) & (rate < 1), "a number in (0, 1)", "Pass such as 0.8.")
+    elif name == "width":
+        check_positive(name, value)
+    elif name != "builder":
+        check_count(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteppedKernel(ParameterKernel):
+    """A kernel with a step size, which warm-up fits.
+
+    Parameters
+    ----------
+    target_acceptance
+        The acceptance rate to which the step size is fitted.
+    """
+
+    target_acceptance: float = 0.8
+
+
+@dataclass(frozen=True, kw_only=True)
+class NUTS(SteppedKernel):
+    """The no-U-turn sampler (Hoffman and Gelman 2014); a trajectory has up to 2^`max_doublings` gradients."""
+
+    max_doublings: int = 10
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        return blackjax.nuts(log_density, step_size, jnp.ones(size), max_num_doublings=self.max_doublings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HMC(SteppedKernel):
+    """Hamiltonian Monte Carlo with trajectories of `num_leapfrogs` gradients.
+
+    Each trajectory takes a step between half and the whole step size: trajectories of one length come back to where
+    they began, or nearly so, on some targets (Neal 2011, section 5.4.2.2).
+    """
+
+    num_leapfrogs: int = 4
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        kernel = blackjax.hmc.build_kernel()
+
+        def init(position: Array, rng_key: Key | None = None) -> HMCState:
+            del rng_key
+            return blackjax.hmc.init(position, log_density)
+
+        def step(rng_key: Key, state: HMCState) -> tuple[HMCState, HMCInfo]:
+            share_key, move_key = jax.random.split(rng_key)
+            part = step_size * jax.random.uniform(share_key, dtype=step_size.dtype, minval=0.5, maxval=1.0)
+            return kernel(move_key, state, log_density, part, jnp.ones(size), self.num_leapfrogs)
+
+        return SamplingAlgorithm(init, step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MALA(SteppedKernel):
+    """The Metropolis-adjusted Langevin algorithm; the target is the optimum in many dimensions."""
+
+    target_acceptance: float = 0.574
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        return blackjax.mala(log_density, step_size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalRandomWalk(SteppedKernel):
+    """Random-walk Metropolis; the optimal target falls from 0.44 in one dimension to 0.234 in many."""
+
+    target_acceptance: float = 0.3
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        return blackjax.normal_random_walk(log_density, jnp.full(size, step_size))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceSampling(ParameterKernel):
+    """Slice sampling along one random direction a step (hit and run)."""
+
+    width: float = 2.0
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        return blackjax.slice_sampling(log_density, width=self.width, interval=stepping_out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateSlice(ParameterKernel):
+    """Slice sampling of every coordinate in turn."""
+
+    width: float = 2.0
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        return blackjax.coordinate_slice(log_density, initial_widths=self.width, interval=stepping_out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EllipticalSlice(ParameterKernel):
+    """Elliptical slice moves around the whitening's centre, for priors of any kind."""
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        return elliptical_slice(log_density)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnKernel(ParameterKernel):
+    """A kernel of the user's own: ``builder(log_density)`` is a BlackJAX algorithm on whitened vectors [k]."""
+
+    builder: KernelBuilder
+
+    def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
+        """See `ParameterKernel`."""
+        return self.builder(log_density)
+
+
+KERNELS: dict[str, type[ParameterKernel]] = {
+    "coordinate_slice": CoordinateSlice,
+    "elliptical_slice": EllipticalSlice,
+    "hmc": HMC,
+    "mala": MALA,
+    "normal_random_walk": NormalRandomWalk,
+    "nuts": NUTS,
+    "slice_sampling": SliceSampling,
+}
+
+
+def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options: Any) -> ParameterKernel:
+    """A kernel that leaves p(parameters | records) invariant, for ``sample`` and ``gibbs``: any of BlackJAX's.
+
+    It moves the parameters on their unconstrained scale, as a vector [k] that warm-up whitens.
+
+    Parameters
+    ----------
+    kernel
+        ``"nuts"``, ``"hmc"``, ``"mala"``, ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"`` or
+        ``"elliptical_slice"``; or a function ``log_density -> SamplingAlgorithm``, which chooses its own step size.
+    num_steps
+        Steps a sweep, at least 1.
+    options
+        ``target_acceptance`` of the four kernels with a step size; ``max_doublings`` of NUTS; ``num_leapfrogs`` of HMC;
+        ``width`` of the brackets of ``"slice_sampling"`` and ``"coordinate_slice"``, in units of the whitening.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such kernel or option, or a number is unusable.
+    """
+    if isinstance(kernel, str):
+        family = KERNELS.get(kernel)
+        if family is None:
+            fail("parameter_kernel", repr(kernel), f"one of {sorted(KERNELS)}", "Or pass a function; see the guide.")
+        check_names(kernel, options, {field.name for field in fields(family)})
+        return family(num_steps=num_steps, **options)
+    if not callable(kernel) or not isinstance(kernel, Hashable):
+        remedy = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
+        fail(
+            "parameter_kernel",
+            repr(kernel),
+            f"a hashable function or one of {sorted(KERNELS)}",
+            remedy,
+            error=TypeError,
+        )
+    check_names("a function", options, set())
+    return OwnKernel(num_steps=num_steps, builder=kernel)
+
+
+def check_names(kernel: str, options: dict[str, Any], known: set[str]) -> None:
+    """Raise if an option is not one of the kernel's."""
+    if unknown := sorted(set(options) - known):
+        expected = f"options of {kernel}: {sorted(known - {'num_steps'}) or 'none'}"
+        fail("parameter_kernel", f"options {unknown}", expected, "Leave them out.", error=TypeError)

@@ -1,0 +1,57 @@
+"""The step size of parameter kernels, fitted by BlackJAX's dual averaging (Hoffman and Gelman 2014, section 3.2.1)."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from blackjax.adaptation.step_size import dual_averaging_adaptation
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.parameters.centred import build_centred_step
+from dpjax.parameters.coordinates import Tuning
+from dpjax.parameters.kernels import ParameterKernel, SteppedKernel
+
+NUM_STEPS = 100
+"""Steps of the chains for one fit: enough to come near the target rate from a step size a hundred times too wide."""
+
+
+def fit_step_size(
+    key: Key, model: Model, kernel: ParameterKernel | None, tuning: Tuning, parameters: Parameters, records: Records
+) -> Tuning:
+    """The tuning with the step size at which chains at given parameters and records [chain, ...] meet the target rate.
+
+    The chains move under p(parameters | records) with the records held; what is averaged is the rate of all chains
+    together, since they share the step size. Kernels without a step size leave the tuning as it is.
+    """
+    if not isinstance(kernel, SteppedKernel):
+        return tuning
+    return average_steps(key, model, replace(kernel, num_steps=1), tuning, parameters, records)
+
+
+@partial(jax.jit, static_argnames=("model", "kernel"))
+def average_steps(
+    key: Key, model: Model, kernel: SteppedKernel, tuning: Tuning, parameters: Parameters, records: Records
+) -> Tuning:
+    """The tuning after dual averaging from its own step size."""
+    step = jax.vmap(build_centred_step(model, kernel), in_axes=(0, 0, 0, None))
+    init, update, final = dual_averaging_adaptation(kernel.target_acceptance)
+    numbers = jnp.arange(jax.tree.leaves(records)[0].shape[0])
+
+    def body(carry: tuple[Any, Parameters], index: Array) -> tuple[tuple[Any, Parameters], None]:
+        averaging, parameters = carry
+        keys = jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, index)))(numbers)
+        step_size = jnp.exp(averaging.log_step_size).astype(tuning.step_size.dtype)
+        parameters, info = step(keys, parameters, records, tuning._replace(step_size=step_size))
+        updated = update(averaging, jnp.mean(info.acceptance_rate).astype(float))
+        return (jax.tree.map(keep_type, averaging, updated), parameters), None
+
+    start = jax.tree.map(jnp.asarray, init(tuning.step_size.astype(float)))
+    (averaging, _), _ = jax.lax.scan(body, (start, parameters), jnp.arange(NUM_STEPS))
+    return tuning._replace(step_size=final(averaging).astype(tuning.step_size.dtype))
+
+
+def keep_type(old: Array, new: Array) -> Array:
+    """The new value in the type of the old one."""
+    return new.astype(old.dtype)

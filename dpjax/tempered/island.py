@@ -1,0 +1,190 @@
+"""One population of particles on its way from the prior to the posterior.
+
+Particles (θ, x) are drawn from p(θ) f(x | θ) and led through p(θ) Π f(x_i | θ) η(s | x)^λ, 0 = λ_0 < ... < λ_T = 1
+(Del Moral, Doucet and Jasra 2006). Before each λ they are weighted by η to the power of the step; then they are
+resampled, and moved by Gibbs sweeps that leave that law invariant. The product of the mean weights estimates p(s).
+
+The parts are BlackJAX's: its step, resampling, effective sample size and root solver. Its tempered algorithms are not
+used whole: they hand the move nothing but a log-density of particles, whereas a sweep imputes records one by one and
+needs the power itself; and they choose each power from particles not yet resampled and moved at the last one.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from blackjax.smc import base, ess, resampling, solver
+from jax.scipy.special import logsumexp
+
+from dpjax.base import Array, Key, Model
+from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
+from dpjax.mechanisms.tempered import Tempered
+from dpjax.numerics import never_nan
+from dpjax.parameters import fit_step_size, fit_tuning
+from dpjax.release import LocalRelease, Release
+
+MAX_TEMPERATURES = 200
+
+STEP_SIZE_CHAINS = 4
+"""How many particles a step size is fitted to, for kernels that have one."""
+
+
+class Trace(NamedTuple):
+    """What is known of each temperature [step]; NaN beyond the last.
+
+    temperature
+        The power λ at which the particles were moved.
+    ess
+        The effective sample size of the weights by which they were resampled before.
+    log_increment
+        The logarithm of the mean of these weights; their sum estimates log p(s).
+    acceptance_rate
+        The share of imputation offers accepted.
+    """
+
+    temperature: Array
+    ess: Array
+    log_increment: Array
+    acceptance_rate: Array
+
+
+class Island(NamedTuple):
+    """What the loop carries.
+
+    particles
+        States [particle, ...] of equal weight, whose ``latent.log_density`` is log η, not raised to any power.
+    temperature
+        The power λ that they follow [].
+    number
+        How many temperatures have been visited since 0 [].
+    """
+
+    particles: GibbsState
+    temperature: Array
+    number: Array
+    trace: Trace
+
+
+def run_island(
+    model: Model,
+    plan: Plan,
+    num_particles: int,
+    num_sweeps: int,
+    key: Key,
+    release: Release | LocalRelease,
+    target_ess: Array,
+) -> Island:
+    """The particles at temperature 1; at NaN if none is possible, or lower if `MAX_TEMPERATURES` do not suffice."""
+    start_key, step_key, tuning_key = jax.random.split(key, 3)
+
+    def wanted(island: Island) -> Array:
+        return (island.temperature < 1) & (island.number < MAX_TEMPERATURES)
+
+    def step(island: Island) -> Island:
+        key = jax.random.fold_in(step_key, island.number)
+        fit_key = jax.random.fold_in(tuning_key, island.number)
+        return advance(partial(move, model, plan, num_sweeps, release, fit_key), key, target_ess, island)
+
+    return jax.lax.while_loop(wanted, step, start(model, num_particles, start_key, release))
+
+
+def start(model: Model, num_particles: int, key: Key, release: Release | LocalRelease) -> Island:
+    """Particles from the prior."""
+
+    def draw(key: Key) -> GibbsState:
+        prior_key, record_key = jax.random.split(key)
+        parameters = model.sample_prior(prior_key)
+        return init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
+
+    particles = jax.vmap(draw)(jax.random.split(key, num_particles))
+    nothing = jnp.full(MAX_TEMPERATURES, jnp.nan)
+    return Island(particles, jnp.zeros(()), jnp.array(0), Trace(nothing, nothing, nothing, nothing))
+
+
+def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Island:
+    """Weigh the particles for the next temperature, resample them, and move them there.
+
+    Parameters
+    ----------
+    move
+        ``(keys, particles, temperature) -> (particles, acceptance rates)``, leading axes [particle].
+    """
+    log_likelihoods = never_nan(island.particles.latent.log_density)
+    temperature = next_temperature(log_likelihoods, island.temperature, target_ess)
+    log_weights = raise_to(log_likelihoods, temperature - island.temperature)
+    weights = jax.nn.softmax(log_weights)
+    state = base.SMCState(island.particles, weights, temperature)
+    # BlackJAX weighs what it has moved; here it is weighed for the next temperature, once that is known.
+    state, info = base.step(key, state, move, lambda particles: jnp.zeros_like(weights), resampling.systematic)
+    figures = Trace(temperature, 1 / jnp.sum(weights**2), log_mean(log_weights), jnp.mean(info.update_info))
+    trace = jax.tree.map(
+        lambda held, figure: held.at[island.number].set(figure.astype(held.dtype)), island.trace, figures
+    )
+    return Island(state.particles, temperature, island.number + 1, trace)
+
+
+def move(
+    model: Model,
+    plan: Plan,
+    num_sweeps: int,
+    release: Release | LocalRelease,
+    fit_key: Key,
+    keys: Key,
+    particles: GibbsState,
+    temperature: Array,
+) -> tuple[GibbsState, Array]:
+    """Sweeps of each particle that leave p(θ) Π f(x_i | θ) η(s | x)^λ invariant, and their acceptance rates [particle].
+
+    The tuning is fitted to all particles, as it is in warm-up to all chains.
+    """
+    raised = temper(release, temperature)
+    kernel = build_kernel(model, raised, plan)
+    whitening = fit_tuning(model, particles.parameters)
+    some = jax.tree.map(lambda leaf: leaf[:STEP_SIZE_CHAINS], (particles.parameters, particles.latent.records))
+    tuning = fit_step_size(fit_key, model, plan.parameter_kernel, whitening, *some)
+
+    def sweeps(key: Key, particle: GibbsState) -> tuple[GibbsState, Array]:
+        def sweep(state: GibbsState, index: Array) -> tuple[GibbsState, Array]:
+            state, info = kernel(jax.random.fold_in(key, index), state, tuning)
+            return state, info.imputation.acceptance_rate
+
+        first = init_state(raised, Position(particle.parameters, particle.latent.records))
+        state, rates = jax.lax.scan(sweep, first, jnp.arange(num_sweeps))
+        return init_state(release, Position(state.parameters, state.latent.records)), jnp.mean(rates)
+
+    return jax.vmap(sweeps)(keys, particles)
+
+
+def temper(release: Release | LocalRelease, power: Array) -> Release | LocalRelease:
+    """The release with its density raised to a power."""
+    if isinstance(release, LocalRelease):
+        return replace(release, channel=Tempered(release.channel, power))
+    return replace(release, mechanism=Tempered(release.mechanism, power))
+
+
+def next_temperature(log_likelihoods: Array, temperature: Array, target_ess: Array) -> Array:
+    """The largest temperature up to 1 at which the effective sample size is a given share of the possible particles.
+
+    Impossible particles weigh nothing at any temperature above 0, so they do not count; NaN if all are impossible.
+    """
+    goal = jnp.log(target_ess * jnp.sum(log_likelihoods > -jnp.inf, dtype=target_ess.dtype))
+
+    def surplus(step: Array) -> Array:
+        return jnp.asarray(ess.log_ess(raise_to(log_likelihoods, step))) - goal
+
+    rest = 1 - temperature
+    step = jnp.asarray(solver.dichotomy(surplus, jnp.zeros(()), rest))
+    return jnp.where(step >= rest, 1.0, temperature + step)
+
+
+def raise_to(log_likelihoods: Array, power: Array) -> Array:
+    """The log-likelihoods times a power, with 0 × −∞ read as −∞."""
+    return jnp.where(log_likelihoods > -jnp.inf, power * log_likelihoods, -jnp.inf)
+
+
+def log_mean(log_weights: Array) -> Array:
+    """The logarithm [] of the mean of weights [particle]."""
+    return logsumexp(log_weights) - jnp.log(log_weights.shape[0])

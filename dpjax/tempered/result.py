@@ -1,0 +1,94 @@
+"""What a tempered run returns, and its summary, whose errors come from the spread between islands."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from dpjax.base import Key
+from dpjax.importance import quantile_function
+from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.validation import check_count, check_key
+
+
+@dataclass(frozen=True, eq=False)
+class TemperedSample:
+    """Draws from p(parameters | release), by islands that know nothing of each other.
+
+    Parameters
+    ----------
+    draws
+        Parameters and derived quantities [island, particle, ...], of equal weight within an island.
+    log_weights
+        The islands' normalised log-weights [island]: in proportion to what each found p(release value) to be.
+    log_marginal_likelihood
+        log p(release value).
+    log_marginal_likelihood_error
+        Its standard error, from the spread between islands, by the delta method.
+    temperatures, effective_sample_sizes, log_increments, acceptance_rates
+        Of each step [island, step]: the power of the release's density, the effective sample size when the particles
+        were resampled for it, the logarithm of their mean weight then, and the share of imputation offers accepted at
+        it. NaN where an island took fewer steps.
+    """
+
+    draws: dict[str, np.ndarray]
+    log_weights: np.ndarray
+    log_marginal_likelihood: float
+    log_marginal_likelihood_error: float
+    temperatures: np.ndarray
+    effective_sample_sizes: np.ndarray
+    log_increments: np.ndarray
+    acceptance_rates: np.ndarray
+
+    def summary(self) -> Summary:
+        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``) from island to island."""
+        weights = np.exp(self.log_weights)
+        return tabulate({name: summarize(draws, weights) for name, draws in self.draws.items()})
+
+    def resample(self, key: Key, num_draws: int) -> dict[str, np.ndarray]:
+        """Draws [num_draws, ...] of equal weight from all islands, taken with replacement."""
+        check_key("key", key)
+        check_count("num_draws", num_draws)
+        island_key, particle_key = jax.random.split(key)
+        islands = jax.random.categorical(island_key, self.log_weights, shape=(num_draws,))
+        num_particles = next((draws.shape[1] for draws in self.draws.values()), 1)
+        chosen = np.asarray(islands), np.asarray(jax.random.randint(particle_key, (num_draws,), 0, num_particles))
+        return {name: draws[chosen] for name, draws in self.draws.items()}
+
+
+def relative_error(weights: np.ndarray) -> float:
+    """The standard error of the islands' mean, relative to it, given each one's share of their sum [island]."""
+    return float(np.sqrt(np.sum((weights - 1 / len(weights)) ** 2) * correction(weights)))
+
+
+def correction(weights: np.ndarray) -> float:
+    """M / (M − 1) for M islands, as their spread is taken about their own mean."""
+    return len(weights) / (len(weights) - 1)
+
+
+def summarize(draws: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Figures of one parameter's draws [island, particle, ...] and their standard errors, each [...].
+
+    A figure is a ratio of sums over islands; its error is by the delta method, with islands as the independent units.
+    """
+    draws = np.asarray(draws, float)
+
+    def average(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        means = np.mean(values, axis=1)
+        mean = np.tensordot(weights, means, 1)
+        return mean, np.sqrt(np.tensordot(weights**2, (means - mean) ** 2, 1) * correction(weights))
+
+    mean, mean_error = average(draws)
+    variance, variance_error = average((draws - mean) ** 2)
+    sd = np.sqrt(variance)
+    sd_error = variance_error / (2 * np.where(sd > 0, sd, np.nan))
+    figures = {"mean": mean, "sd": sd, "se_mean": mean_error, "se_sd": sd_error}
+    num_islands, num_particles = draws.shape[:2]
+    each = np.repeat(weights / num_particles, num_particles)
+    at = quantile_function(draws.reshape(num_islands * num_particles, *draws.shape[2:]), each)
+    for level in QUANTILES:
+        quantile = at(np.full(draws.shape[2:], level))
+        _, share_error = average(draws <= quantile)
+        name, half_width = quantile_name(level), (at(level + share_error) - at(level - share_error)) / 2
+        figures[name], figures[f"se_{name}"] = quantile, half_width
+    return figures

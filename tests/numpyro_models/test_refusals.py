@@ -1,0 +1,199 @@
+"""What `from_numpyro` refuses, and the words in which it does."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpyro
+import pytest
+from numpyro import distributions as dist
+from numpyro import handlers
+from numpyro.contrib.control_flow import scan
+
+import dpjax
+
+
+def plated(statement: Any, **plate: Any) -> Any:
+    """A model with a Normal mean and one statement inside the records' plate."""
+
+    def model(n: int = 4) -> None:
+        mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+        with numpyro.plate("records", n, **plate):
+            statement(mean)
+
+    return model
+
+
+def normal(mean: Any) -> Any:
+    return numpyro.sample("y", dist.Normal(mean, 1.0))
+
+
+def no_plate() -> None:
+    numpyro.sample("y", dist.Normal(numpyro.sample("mean", dist.Normal(0.0, 1.0)), 1.0))
+
+
+def before_plate(statement: Any) -> Any:
+    """A model with a statement before its plate."""
+
+    def model(n: int = 4) -> None:
+        value = statement()
+        with numpyro.plate("records", n):
+            normal(0.0 if value is None else value)
+
+    return model
+
+
+def two_plates() -> None:
+    with numpyro.plate("one", 3):
+        numpyro.sample("x", dist.Normal(0.0, 1.0))
+    with numpyro.plate("other", 3):
+        numpyro.sample("y", dist.Normal(0.0, 1.0))
+
+
+def nested(n: int = 3) -> None:
+    with numpyro.plate("records", n), numpyro.plate("features", 2):
+        numpyro.sample("y", dist.Normal(0.0, 1.0))
+
+
+def coupled(mean: Any) -> None:
+    x = numpyro.sample("x", dist.Normal(mean, 1.0))
+    numpyro.sample("y", dist.Normal(jnp.cumsum(x), 1.0))
+
+
+def joint(n: int = 4) -> None:
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    with numpyro.plate("records", n):
+        pass
+    numpyro.sample("y", dist.Normal(mean, 1.0).expand([n]).to_event(1))
+
+
+def batch_beyond_plate(mean: Any) -> None:
+    numpyro.sample("y", dist.Normal(mean, jnp.ones((2, 1))))
+
+
+def masked(mean: Any) -> None:
+    with handlers.mask(mask=jnp.array([True, False, True, True])):
+        normal(mean)
+
+
+def scaled(mean: Any) -> None:
+    with handlers.scale(scale=2.0):
+        normal(mean)
+
+
+REFUSED = {
+    "fn is no function": ("model", ["y"], TypeError, "fn: given str; expected a NumPyro model"),
+    "records is a string": (plated(normal), "y", TypeError, "records: given 'y'; expected a sequence of names"),
+    "records is empty": (plated(normal), [], ValueError, "records: given (); expected one or more different names"),
+    "a name twice": (plated(normal), ["y", "y"], ValueError, "different names"),
+    "a field without a site": (plated(normal), ["y", "z"], ValueError, "given ['z'], and fn has the sample sites"),
+    "a site without a field": (plated(coupled), ["x"], ValueError, "without the site 'y' of the same plate"),
+    "no plate": (no_plate, ["y"], ValueError, "the record site 'y' inside no plate"),
+    "records outside the plate": (joint, ["y"], ValueError, "the record site 'y' inside no plate"),
+    "two plates": (two_plates, ["x", "y"], ValueError, "record sites in different plates ['one', 'other']"),
+    "a plate within the plate": (nested, ["y"], ValueError, "belong in .to_event()"),
+    "another axis": (plated(normal, dim=-2), ["y"], ValueError, "the plate 'records' on axis -2"),
+    "a batch beyond the plate": (plated(batch_beyond_plate), ["y"], ValueError, "a log-density of shape [2, 4] at"),
+    "subsampling": (plated(normal, subsample_size=2), ["y"], ValueError, "subsampled; expected every record"),
+    "scaling": (plated(scaled), ["y"], ValueError, "the site 'y' scaled"),
+    "masking": (plated(masked), ["y"], ValueError, "the site 'y' masked"),
+    "a factor": (
+        plated(lambda mean: (normal(mean), numpyro.factor("push", mean))),
+        ["y"],
+        ValueError,
+        "a model with a factor, 'push'",
+    ),
+    "an observed record": (
+        plated(lambda mean: numpyro.sample("y", dist.Normal(mean, 1.0), obs=jnp.zeros(4))),
+        ["y"],
+        ValueError,
+        "the site 'y' observed; expected no data",
+    ),
+    "an observed parameter": (
+        before_plate(lambda: numpyro.sample("z", dist.Normal(0.0, 1.0), obs=0.3)),
+        ["y"],
+        ValueError,
+        "the site 'z' observed",
+    ),
+    "a discrete parameter": (
+        before_plate(lambda: numpyro.sample("k", dist.Poisson(2.0))),
+        ["y"],
+        ValueError,
+        "the discrete parameter 'k'",
+    ),
+    "an improper prior": (
+        before_plate(lambda: numpyro.sample("mean", dist.ImproperUniform(dist.constraints.real, (), ()))),
+        ["y"],
+        ValueError,
+        "the site 'mean', a ImproperUniform that cannot be drawn from",
+    ),
+    "an optimised parameter": (
+        before_plate(lambda: numpyro.param("mean", 0.0)),
+        ["y"],
+        ValueError,
+        "an optimised parameter (numpyro.param)",
+    ),
+    "a random key": (
+        before_plate(lambda: (numpyro.prng_key(), None)[1]),
+        ["y"],
+        ValueError,
+        "a random key (numpyro.prng_key)",
+    ),
+    "control flow": (
+        before_plate(lambda: scan(lambda c, x: (c, c), jnp.zeros(()), jnp.arange(2))[0]),
+        ["y"],
+        ValueError,
+        "NumPyro's scan or cond",
+    ),
+    "records that depend on each other": (plated(coupled), ["x", "y"], ValueError, "records that depend on each other"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals_say_what_and_why(case: str) -> None:
+    model, records, error, words = REFUSED[case]
+    with pytest.raises(error) as raised:
+        dpjax.from_numpyro(model, records=records)
+    assert words in str(raised.value)
+    assert ";" in str(raised.value)  # given; expected. remedy
+
+
+def known(covariate: Any, slope: float = 1.0, y: Any = None) -> None:
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    with numpyro.plate("records", len(covariate)):
+        numpyro.sample("y", dist.Normal(mean + slope * covariate, 1.0), obs=y)
+
+
+ARGUMENTS = {
+    "missing": ({}, TypeError, "fn's argument 'covariate': given nothing"),
+    "misspelt": ({"covariate": jnp.arange(3.0), "slop": 2.0}, TypeError, "argument 'slop'"),
+    "another size": ({"covariate": jnp.arange(3.0), "n": 4}, ValueError, "the plate 'records' has 3"),
+    "no size": ({"covariate": jnp.arange(3.0), "n": 0}, ValueError, "n: given 0"),
+}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_arguments_of_the_model_are_checked(case: str) -> None:
+    arguments, error, words = ARGUMENTS[case]
+    with pytest.raises(error) as raised:
+        dpjax.from_numpyro(known, records=["y"], **arguments)
+    assert words in str(raised.value)
+
+
+def test_records_with_laws_of_their_own_go_with_their_number_and_their_imputation() -> None:
+    model = dpjax.from_numpyro(known, records=["y"], covariate=jnp.arange(3.0))
+    statistic = dpjax.statistics.total("y", -3, 3)
+    with pytest.raises(ValueError, match=r"release: given a release of n = 4 records; expected n = 3"):
+        dpjax.gibbs(model, dpjax.Release([0.0], dpjax.Laplace(1.0), statistic, 4))
+    release = dpjax.Release([0.0], dpjax.Laplace(1.0), statistic, 3)
+    for imputation in (dpjax.soma(), dpjax.imwg(scan="random")):
+        with pytest.raises(ValueError, match="records have laws of their own"):
+            dpjax.gibbs(model, release, imputation=imputation)
+
+
+def test_an_error_inside_the_model_says_where_it_was_met() -> None:
+    def broken(n: int = 3) -> None:
+        raise RuntimeError("from the model")
+
+    with pytest.raises(RuntimeError, match="from the model") as raised:
+        dpjax.from_numpyro(broken, records=["y"])
+    assert "while dpjax looked at it" in " ".join(raised.value.__notes__)
