@@ -1,5 +1,6 @@
 """Coupled chains: pairs that meet, and what their meetings say about convergence."""
 
+from dpjax.coupling.distances import Distance, mean_wasserstein, median_width, squared_mmd, wasserstein
 from dpjax.coupling.gibbs import CoupledKernel, GibbsPair, coupled_gibbs
 from dpjax.coupling.indices import categorical
 from dpjax.coupling.meetings import (
@@ -16,6 +17,7 @@ from dpjax.coupling.unbiased import Estimate, UnbiasedEstimates, unbiased_estima
 
 __all__ = [
     "CoupledKernel",
+    "Distance",
     "Estimate",
     "GibbsPair",
     "Meetings",
@@ -26,9 +28,13 @@ __all__ = [
     "convergence_rate",
     "coupled_gibbs",
     "maximal",
+    "mean_wasserstein",
+    "median_width",
     "meeting_times",
     "reflection_maximal",
+    "squared_mmd",
     "suggest_k_m",
     "total_variation_bounds",
     "unbiased_estimates",
+    "wasserstein",
 ]
