@@ -10,7 +10,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import exchangeable
-from tests.coupling.test_lagged import STATES, N, exact_law, log_density, log_proposal, propose, soma_matrix
+from tests.coupling.enumerated import STATES, N, exact_law, log_density, log_proposal, propose, soma_matrix
 
 NUM = 20_000
 

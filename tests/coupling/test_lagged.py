@@ -1,15 +1,9 @@
-"""Lagged pairs on a target small enough to enumerate: unbiased means, bounds above the exact distance, honest caps."""
-
-from functools import cache
-from itertools import product
+"""Lagged pairs on a target small enough to enumerate: bounds above the exact distance, honest caps."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import dpjax
-from dpjax import exchangeable
 from dpjax.coupling import (
     Meetings,
     convergence_rate,
@@ -18,45 +12,9 @@ from dpjax.coupling import (
     total_variation_bounds,
     unbiased_estimates,
 )
+from tests.coupling.enumerated import STATES, exact_law, kernel, ones, soma_matrix
 
-N = 3
-LEVELS = np.array([0.0, 2.0, -1.0, 1.5])
-OFFER = 0.3  # the chance that an offer is 1
 BATCH = 100  # fewer lanes than are worth moving at the end
-STATES = np.array(list(product([0, 1], repeat=N)))
-
-
-def log_density(total: jax.Array) -> jax.Array:
-    return jnp.interp(total[0], jnp.arange(4.0), jnp.asarray(LEVELS))
-
-
-def log_proposal(record: jax.Array) -> jax.Array:
-    return jnp.where(record > 0.5, jnp.log(OFFER), jnp.log(1 - OFFER))
-
-
-def propose(key: jax.Array) -> jax.Array:
-    return jax.random.bernoulli(key, OFFER).astype(float)
-
-
-def sample_start(key: jax.Array) -> jax.Array:
-    return jnp.zeros(N)
-
-
-def ones(records: jax.Array) -> dict:
-    return {"ones": jnp.sum(records), "all": jnp.all(records > 0.5)}
-
-
-@cache
-def kernel() -> dpjax.coupling.CoupledKernel:
-    return exchangeable.coupled(
-        log_density,
-        propose,
-        log_proposal,
-        sample_start,
-        imputation=dpjax.soma(),
-        statistic=lambda record: record[None],
-        offers=1,
-    )
 
 
 def meet(key: jax.Array, *, num_pairs: int, lag: int = 1, max_steps: int = 4_000, batch_size: int = BATCH) -> Meetings:
@@ -64,51 +22,9 @@ def meet(key: jax.Array, *, num_pairs: int, lag: int = 1, max_steps: int = 4_000
     return meeting_times(key, kernel(), lag=lag, num_pairs=num_pairs, max_steps=max_steps, batch_size=batch_size)
 
 
-def weight(state: np.ndarray) -> float:
-    count = state.sum()
-    return np.exp(LEVELS[count]) / (OFFER**count * (1 - OFFER) ** (N - count))
-
-
-@cache
-def soma_matrix() -> np.ndarray:
-    """The law of one attempt from every state, by enumeration."""
-    number = {tuple(state): place for place, state in enumerate(STATES)}
-    matrix = np.zeros((len(STATES), len(STATES)))
-    for here, state in enumerate(STATES):
-        for offer, chance in ((0, 1 - OFFER), (1, OFFER)):
-            tried = [np.where(np.arange(N) == place, offer, state) for place in range(N)]
-            weights = np.array([weight(new) for new in tried])
-            for new, w in zip(tried, weights, strict=True):
-                taken = min(1.0, weights.sum() / (weights.sum() + weight(state) - w))
-                matrix[here, number[tuple(new)]] += chance * w / weights.sum() * taken
-        matrix[here, here] += 1 - matrix[here].sum()
-    return matrix
-
-
-def exact_law() -> np.ndarray:
-    law = np.exp(LEVELS[STATES.sum(axis=1)])
-    return law / law.sum()
-
-
 def test_the_enumeration_is_that_of_a_reversible_chain() -> None:
     flow = exact_law()[:, None] * soma_matrix()
     np.testing.assert_allclose(flow, flow.T, atol=1e-12)
-
-
-@pytest.mark.keys
-@pytest.mark.parametrize(("lag", "k", "m"), [(1, 0, 0), (3, 2, 9)])
-def test_estimates_are_unbiased(lag: int, k: int, m: int) -> None:
-    run = unbiased_estimates(
-        jax.random.key(1), kernel(), ones, k=k, m=m, lag=lag, num_pairs=4_000, max_steps=4_000, batch_size=BATCH
-    )
-    estimate, law = run.estimate(), exact_law()
-    for name, expected in (("ones", law @ STATES.sum(axis=1)), ("all", law[-1])):
-        assert abs(estimate.mean[name] - expected) < 5 * estimate.standard_error[name]
-        assert estimate.inefficiency[name] > 0
-    assert estimate.cost == run.cost.sum()
-    # A planted fault: the average without its correction starts too near to the start.
-    plain = run.averages["ones"]
-    assert abs(plain.mean() - law @ STATES.sum(axis=1)) > 5 * plain.std() / np.sqrt(len(plain))
 
 
 def test_bounds_lie_above_the_exact_distance() -> None:
