@@ -10,19 +10,13 @@ from dpjax.coupling import UnbiasedEstimates, coupled_gibbs, unbiased_estimates
 from tests.coupling.enumerated import STATES, exact_law, kernel, ones
 from tests.posterior.cases import discrete_gaussian_table
 
-REPEATS, PAIRS = 200, 50
+REPEATS, PAIRS = 200, 25
 EXACT = {"ones": exact_law() @ STATES.sum(axis=1), "all": exact_law()[-1]}
 
 
 def estimate(*, k: int, m: int, lag: int, num_pairs: int) -> UnbiasedEstimates:
     options = {"num_pairs": num_pairs, "max_steps": 4_000, "batch_size": 100}
     return unbiased_estimates(jax.random.key(1), kernel(), ones, k=k, m=m, lag=lag, **options)
-
-
-@pytest.fixture(scope="module")
-def run() -> UnbiasedEstimates:
-    """With k above all but the longest meetings: from shorter windows few pairs would decide the spread."""
-    return estimate(k=30, m=120, lag=3, num_pairs=REPEATS * PAIRS)
 
 
 def check(run: UnbiasedEstimates) -> None:
@@ -33,17 +27,23 @@ def check(run: UnbiasedEstimates) -> None:
     assert found.cost == run.cost.sum()
     # A planted fault: the average without its correction starts too near to the start.
     plain = run.averages["ones"]
-    assert abs(plain.mean() - EXACT["ones"]) > 4 * plain.std() / np.sqrt(len(plain))
+    assert abs(plain.mean() - EXACT["ones"]) > 5 * plain.std() / np.sqrt(len(plain))
 
 
 @pytest.mark.keys
-def test_estimates_are_unbiased(run: UnbiasedEstimates) -> None:
-    check(run)
+def test_estimates_from_one_draw_are_unbiased() -> None:
+    check(estimate(k=0, m=0, lag=1, num_pairs=2_000))
 
 
 @pytest.mark.slow
-def test_estimates_from_one_draw_are_unbiased() -> None:
-    check(estimate(k=0, m=0, lag=1, num_pairs=4_000))
+def test_estimates_from_a_window_are_unbiased() -> None:
+    check(estimate(k=2, m=9, lag=3, num_pairs=4_000))
+
+
+@pytest.fixture(scope="module")
+def run() -> UnbiasedEstimates:
+    """With k above all but the longest meetings: from shorter windows few pairs would decide the spread."""
+    return estimate(k=60, m=240, lag=3, num_pairs=REPEATS * PAIRS)
 
 
 def coverage(values: np.ndarray, expected: float, inflation: float = 1.0) -> float:
