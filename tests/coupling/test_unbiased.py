@@ -10,7 +10,7 @@ from dpjax.coupling import UnbiasedEstimates, coupled_gibbs, unbiased_estimates
 from tests.coupling.enumerated import STATES, exact_law, kernel, ones
 from tests.posterior.cases import discrete_gaussian_table
 
-REPEATS, PAIRS = 200, 25
+REPEATS, PAIRS = 200, 50
 EXACT = {"ones": exact_law() @ STATES.sum(axis=1), "all": exact_law()[-1]}
 
 
@@ -52,6 +52,7 @@ def coverage(values: np.ndarray, expected: float, inflation: float = 1.0) -> flo
     return float(np.mean(abs(values.mean(axis=1) - expected) < half))
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", EXACT)
 def test_standard_errors_are_honest(run: UnbiasedEstimates, name: str) -> None:
     values = run.values[name].reshape(REPEATS, PAIRS)
