@@ -23,6 +23,11 @@ EXPERIMENTS = {
     "histogram-meeting": Experiment(
         "histogram_meeting", {"n": 20, "pairs": 200, "cap": 100_000}, {"n": 20, "pairs": 50, "cap": 2_000}
     ),
+    "acceptance": Experiment(
+        "acceptance", {"points": 12, "chains": 64, "sweeps": 5_000}, {"points": 4, "chains": 16, "sweeps": 500}
+    ),
+    "table3": Experiment("table3", {"pairs": 300, "cap": 20_000}, {"pairs": 50, "cap": 500}),
+    "table4": Experiment("table4", {"divisor": 1, "repeats": 5}, {"divisor": 10, "repeats": 1}),
 }
 
 

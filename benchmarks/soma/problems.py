@@ -55,6 +55,6 @@ def regression(n: int, epsilon: int) -> Problem:
     if n == 10:
         return model, dpjax.Release(PRINTED[epsilon], mechanism, statistic, n)
     records_key, noise_key = jax.random.split(jax.random.key(n))
-    truth = {"coef": jnp.array(COEFFICIENTS), "noise_variance": jnp.asarray(VARIANCE)}
+    truth = {"coef": jnp.array(COEFFICIENTS), "variance": jnp.asarray(VARIANCE)}
     template = dpjax.Release(np.zeros(9), mechanism, statistic, n)
     return model, template.sample(noise_key, model.sample_records(records_key, truth, n))

@@ -42,6 +42,7 @@ CASES = {
     "imwg systematic": (KNOWN, TOTAL, dpjax.imwg(), {"parameters": "common"}),
     "imwg random": (UNIFORM, BINS, dpjax.imwg(scan="random"), {"relabel": "within"}),
 }
+QUICK = ("imwg random",)
 
 
 def p_value(model: dpjax.Model, replicates: object) -> float:
@@ -49,7 +50,11 @@ def p_value(model: dpjax.Model, replicates: object) -> float:
     return min(noise, parameter_p_value(replicates, LAWS[id(model)])) if id(model) in LAWS else noise
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.keys) for name in CASES])
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.keys] if name in QUICK else [pytest.mark.keys, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in CASES])
 def test_both_chains_keep_their_law(name: str) -> None:
     model, release, imputation, options = CASES[name]
     first, second, met = run_pairs(jax.random.key(3), model, release, imputation, **options)
@@ -70,11 +75,13 @@ def test_the_order_of_the_first_chain_does_not_matter() -> None:
     assert sorted_p_value() > REJECT
 
 
+@pytest.mark.slow
 def test_relabelling_within_a_systematic_sweep_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpjax.coupling.scheme.check_relabel", lambda relabel, scheme: "within")
     assert sorted_p_value() < REJECT
 
 
+@pytest.mark.slow
 def test_relabelling_between_sweeps_without_a_common_permutation_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax.random, "permutation", lambda key, n: jnp.arange(n))
     assert sorted_p_value() < REJECT
@@ -106,10 +113,12 @@ def test_what_cannot_be_coupled_is_refused() -> None:
         coupled_gibbs(NORMAL, TOTAL, lambda model, release: dpjax.imwg()(model, release))
 
 
-@pytest.mark.parametrize("num_pairs", [250, pytest.param(5_000, marks=pytest.mark.slow)])
-def test_pairs_that_have_met_stay_together(num_pairs: int) -> None:
+@pytest.mark.parametrize(
+    ("model", "num_pairs", "steps"), [(KNOWN, 100, 100), pytest.param(NORMAL, 5_000, 200, marks=pytest.mark.slow)]
+)
+def test_pairs_that_have_met_stay_together(model: dpjax.Model, num_pairs: int, steps: int) -> None:
     """Faithfulness, over 10^6 steps in the slow case: flags stay set, and all bits are equal once they are set."""
-    kernel = coupled_gibbs(NORMAL, TOTAL, dpjax.soma())
+    kernel = coupled_gibbs(model, TOTAL, dpjax.soma())
 
     def run(key: jax.Array) -> tuple:
         first_key, second_key, run_key = jax.random.split(key, 3)
@@ -119,7 +128,7 @@ def test_pairs_that_have_met_stay_together(num_pairs: int) -> None:
             pair, _ = kernel.step(jax.random.fold_in(run_key, index), pair)
             return pair, (kernel.met(pair), same_bits(kernel.first(pair), kernel.second(pair)))
 
-        return jax.lax.scan(step, pair, jnp.arange(200))[1]
+        return jax.lax.scan(step, pair, jnp.arange(steps))[1]
 
     met, equal = map(np.asarray, jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(4), num_pairs)))
     assert met[:, -1].mean() > 0.5
@@ -144,25 +153,19 @@ def test_each_chain_makes_the_sweep_of_the_single_kernel(scan: str) -> None:
     places = jnp.array([3, 0, 3, 1, 4]) if scan == "random" else jnp.arange(N)
     flags = jnp.zeros(N, bool)
     scheme = make_scheme(dpjax.imwg(scan=scan), N, False, None)
-    pair, info = sweep(
-        SummedTarget(release, N),
-        Pair(*records, flags),
-        Offers(*offers, flags),
-        scheme,
-        places,
-        uniforms,
-        uniforms,
-        keys[0],
-    )
-    for side, (start, offered) in enumerate(zip(records, offers, strict=True)):
+    start, made = Pair(*records, flags), Offers(*offers, flags)
+    couple = jax.jit(lambda u: sweep(SummedTarget(release, N), start, made, scheme, places, u, u, keys[0]))
+    pair, info = couple(uniforms)
+    for side, (begun, offered) in enumerate(zip(records, offers, strict=True)):
         extra = (places,) if scan == "random" else ()
-        single = systematic_sweep if scan == "systematic" else random_sweep
-        latent, report = single(release, start, offered, uniforms, *extra)
+        single = jax.jit(systematic_sweep if scan == "systematic" else random_sweep)
+        latent, report = single(release, begun, offered, uniforms, *extra)
         np.testing.assert_allclose((pair.first, pair.second)[side]["y"], latent.records["y"], atol=1e-10)
         np.testing.assert_allclose(info.acceptance_rate[side], report.acceptance_rate, atol=1e-10)
 
 
-def test_relabelling_keeps_the_multiset_and_aligns_common_offers() -> None:
+@pytest.mark.parametrize("relabel", ["within", pytest.param("between", marks=pytest.mark.slow)])
+def test_relabelling_keeps_the_multiset_and_aligns_common_offers(relabel: str) -> None:
     """What differs from equal indices is the order of the second chain alone, and flagged records are equal."""
     keys = jax.random.split(jax.random.key(9), 4)
     records = [UNIFORM.sample_records(key, {}, N) for key in keys[:2]]
@@ -170,14 +173,15 @@ def test_relabelling_keeps_the_multiset_and_aligns_common_offers() -> None:
     offers = Offers(common, common, jnp.ones(N, bool))
     uniforms = jnp.linspace(0.1, 0.9, N)
     start = Pair(*records, jnp.zeros(N, bool))
-    ends = {}
-    for relabel in (False, "within", "between"):
+    target = SummedTarget(BINS, N)
+
+    def end(relabel: str | bool) -> Pair:
         scheme = make_scheme(dpjax.soma(), N, relabel, None)
-        ends[relabel], _ = sweep(SummedTarget(BINS, N), start, offers, scheme, None, uniforms, uniforms, keys[3])
-        pair = ends[relabel]
-        np.testing.assert_array_equal(pair.first["y"][pair.same], pair.second["y"][pair.same])
-        shared = np.intersect1d(pair.first["y"], pair.second["y"])
-        if relabel is not False:
-            assert pair.same.sum() == len(shared)
-    for relabel in ("within", "between"):
-        np.testing.assert_array_equal(np.sort(ends[relabel].first["y"]), np.sort(ends[False].first["y"]))
+        couple = jax.jit(lambda u, key: sweep(target, start, offers, scheme, None, u, u, key)[0])
+        return couple(uniforms, keys[3])
+
+    plain, pair = end(False), end(relabel)
+    for one in (plain, pair):
+        np.testing.assert_array_equal(one.first["y"][one.same], one.second["y"][one.same])
+    assert pair.same.sum() == len(np.intersect1d(pair.first["y"], pair.second["y"]))
+    np.testing.assert_array_equal(np.sort(pair.first["y"]), np.sort(plain.first["y"]))

@@ -27,8 +27,11 @@ def draw(law: tuple) -> object:
     return lambda key: law[0] + law[1] * jax.random.normal(key, (), float)
 
 
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.keys
-@pytest.mark.parametrize("max_trials", [2.0, 100.0, np.inf])
+@pytest.mark.parametrize("max_trials", [pytest.param(2.0, marks=SLOW), 100.0, pytest.param(np.inf, marks=SLOW)])
 def test_rejection_keeps_both_marginals_and_meets_as_often_as_it_says(max_trials: float) -> None:
     p, q = (0.0, 1.0), (0.7, 1.5)
     pairs = jax.jit(jax.vmap(lambda key: maximal(key, draw(p), density(p), draw(q), density(q), max_trials)))
@@ -52,7 +55,7 @@ def test_a_residual_that_is_not_thinned_is_rejected() -> None:
         common = jnp.log(jax.random.uniform(uniform_key)) < density(q)(x) - density(p)(x)
         return jnp.where(common, x, draw(q)(y_key))
 
-    y = np.asarray(jax.vmap(pair)(jax.random.split(jax.random.key(5), NUM)))
+    y = np.asarray(jax.jit(jax.vmap(pair))(jax.random.split(jax.random.key(5), NUM)))
     assert stats.kstest(y, stats.norm(*q).cdf).pvalue < 1e-4
 
 
@@ -75,7 +78,9 @@ def test_records_share_their_trials_and_stay_independent() -> None:
 def test_equal_laws_give_common_draws() -> None:
     law = (0.0, 1.0)
     many = lambda key, num: jax.random.normal(key, (num,), float)  # noqa: E731
-    x, y, same = maximal_records(jax.random.key(5), many, density(law), many, density((3.0, 1.0)), 5, 10.0, equal=True)
+    other = density((3.0, 1.0))
+    couple = jax.jit(lambda key: maximal_records(key, many, density(law), many, other, 5, 10.0, equal=True))
+    x, y, same = couple(jax.random.key(5))
     assert np.all(same)
     assert np.array_equal(x, y)
 
@@ -84,7 +89,7 @@ def test_equal_laws_give_common_draws() -> None:
 def test_reflection_meets_with_one_minus_the_total_variation() -> None:
     factor = np.array([[1.0, 0.0], [0.6, 0.8]])
     means = np.array([0.3, -0.2]), np.array([1.0, 0.5])
-    draws = jax.vmap(lambda key: reflection_maximal(key, *map(jnp.asarray, means), jnp.asarray(factor)))
+    draws = jax.jit(jax.vmap(lambda key: reflection_maximal(key, *map(jnp.asarray, means), jnp.asarray(factor))))
     x, y, same = map(np.asarray, draws(jax.random.split(jax.random.key(5), NUM)))
     shift = np.linalg.norm(np.linalg.solve(factor, means[0] - means[1]))
     assert within(same.mean(), 2 * stats.norm.cdf(-shift / 2))
@@ -107,6 +112,9 @@ def test_a_reflected_pair_is_mirrored_in_the_plane_between_the_means() -> None:
     assert np.array_equal(x, y)
 
 
+COUPLE = jax.jit(jax.vmap(couple_indices, in_axes=(0, None, None, None)))
+
+
 def laws_of_indices(log_p: np.ndarray, log_q: np.ndarray, line: np.ndarray | None) -> tuple:
     """Both marginals and the chance of equality, exactly: the index is a step function of the uniform."""
     p, q = (np.exp(w - np.logaddexp.reduce(w)) for w in (log_p, log_q))
@@ -115,10 +123,10 @@ def laws_of_indices(log_p: np.ndarray, log_q: np.ndarray, line: np.ndarray | Non
     rests = [common.sum() + np.cumsum((law - common)[orders]) for law in (p, q)]
     edges = np.unique(np.clip(np.concatenate([[0, 1], np.cumsum(common), *rests]), 0, 1))
     middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-    couple = jax.vmap(lambda u: couple_indices(u, jnp.asarray(log_p), jnp.asarray(log_q), line_of(line)))
-    (x, total_p), (y, _) = couple(jnp.asarray(middles))
+    padded = np.concatenate([middles, np.zeros(4 * len(p) - len(middles))])  # one shape, so one program
+    (x, total_p), (y, _) = COUPLE(*map(jnp.asarray, (padded, log_p, log_q)), line_of(line))
+    x, y, total_p = (np.asarray(leaf)[: len(middles)] for leaf in (x, y, total_p))
     np.testing.assert_allclose(total_p, np.logaddexp.reduce(log_p), atol=1e-10)
-    x, y = np.asarray(x), np.asarray(y)
     size = len(p)
     return (np.bincount(x, widths, size), p), (np.bincount(y, widths, size), q), (widths[x == y].sum(), common.sum())
 
@@ -144,7 +152,7 @@ def test_unmatched_entries_meet_each_other_first() -> None:
     p, q = np.array([0.5, 0.1, 0.3, 0.1]), np.array([0.1, 0.3, 0.1, 0.5])
     line = jnp.array([False, True, True, False])
     uniforms = jnp.asarray((np.arange(4000) + 0.5) / 4000)
-    (x, _), (y, _) = jax.vmap(lambda u: couple_indices(u, jnp.log(p), jnp.log(q), line))(uniforms)
+    (x, _), (y, _) = COUPLE(uniforms, jnp.log(p), jnp.log(q), line)
     both = (x != y) & line[x] & line[y]
     np.testing.assert_allclose(np.mean(both), 0.2, atol=1e-3)
 
@@ -153,7 +161,7 @@ def test_an_independent_residual_meets_as_often_but_pairs_worse() -> None:
     """The residual is shared: a pair outside the common part is one function of one uniform."""
     log_p, log_q = jnp.log(jnp.array([0.5, 0.3, 0.2])), jnp.log(jnp.array([0.2, 0.3, 0.5]))
     x, y, same = map(
-        np.asarray, jax.vmap(lambda k: categorical(k, log_p, log_q))(jax.random.split(jax.random.key(5), NUM))
+        np.asarray, jax.jit(jax.vmap(lambda k: categorical(k, log_p, log_q)))(jax.random.split(jax.random.key(5), NUM))
     )
     assert within(same.mean(), 0.7)
     assert {(0, 2)} == {(int(i), int(j)) for i, j in zip(x[~same], y[~same], strict=True)}
@@ -161,7 +169,7 @@ def test_an_independent_residual_meets_as_often_but_pairs_worse() -> None:
 
 def test_zero_totals_are_survived() -> None:
     nothing, law = jnp.full(3, -jnp.inf), jnp.log(jnp.array([0.1, 0.6, 0.3]))
-    (_, total), (index, _) = jax.vmap(lambda u: couple_indices(u, nothing, law))(jnp.linspace(0, 0.999, 1000))
+    (_, total), (index, _) = COUPLE(jnp.linspace(0, 0.999, 1000), nothing, law, None)
     assert np.all(np.isneginf(total))
     np.testing.assert_allclose(np.bincount(index, minlength=3) / 1000, [0.1, 0.6, 0.3], atol=2e-3)
 

@@ -1,6 +1,7 @@
 """Samplers of any exchangeable density, against the enumerated laws of a small one."""
 
 from collections.abc import Callable
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,8 @@ from dpjax import exchangeable
 from tests.coupling.enumerated import STATES, N, exact_law, log_density, log_proposal, propose, soma_matrix
 
 NUM = 20_000
+SLOW = pytest.mark.slow
+QUICK = ("soma", "imwg random, general")
 
 
 def general(records: jax.Array) -> jax.Array:
@@ -32,36 +35,42 @@ SAMPLERS = {
 }
 
 
-def ends(algorithm: dpjax.SamplingAlgorithm, starts: np.ndarray) -> np.ndarray:
+def ends(step: Callable, starts: np.ndarray) -> np.ndarray:
     """The numbers of the states after one step from each start."""
     keys = jax.random.split(jax.random.key(6), len(starts))
-
-    def one(key: jax.Array, start: jax.Array) -> jax.Array:
-        return algorithm.step(key, algorithm.init(start))[0].records
-
-    records = jax.jit(jax.vmap(one))(keys, jnp.asarray(starts, float))
-    return np.asarray(records).astype(int) @ 2 ** np.arange(N)[::-1]
+    return np.asarray(step(keys, jnp.asarray(starts, float))).astype(int) @ 2 ** np.arange(N)[::-1]
 
 
-def invariance_p_value(make: Callable, log_q: Callable) -> float:
+def one_step(algorithm: dpjax.SamplingAlgorithm) -> Callable:
+    """The program of a step from many starts."""
+    return jax.jit(jax.vmap(lambda key, start: algorithm.step(key, algorithm.init(start))[0].records))
+
+
+@cache
+def right_step(name: str) -> Callable:
+    return one_step(SAMPLERS[name](log_proposal))
+
+
+def invariance_p_value(step: Callable) -> float:
     starts = STATES[np.random.default_rng(0).choice(len(STATES), NUM, p=exact_law())]
-    counts = np.bincount(ends(make(log_q), starts), minlength=len(STATES))
+    counts = np.bincount(ends(step, starts), minlength=len(STATES))
     return stats.chisquare(counts, NUM * exact_law()).pvalue
 
 
 @pytest.mark.keys
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=SLOW) for name in SAMPLERS])
 def test_the_target_is_invariant(name: str) -> None:
-    assert invariance_p_value(SAMPLERS[name], log_proposal) > 1e-4
+    assert invariance_p_value(right_step(name)) > 1e-4
 
 
+@SLOW
 def test_weights_that_are_not_proper_are_rejected() -> None:
-    assert invariance_p_value(SAMPLERS["soma"], lambda record: jnp.zeros(())) < 1e-4
+    assert invariance_p_value(one_step(SAMPLERS["soma"](lambda record: jnp.zeros(())))) < 1e-4
 
 
 def test_a_step_of_soma_is_n_enumerated_attempts() -> None:
     law = np.linalg.matrix_power(soma_matrix(), N)[0]
-    counts = np.bincount(ends(SAMPLERS["soma"](log_proposal), np.zeros((NUM, N))), minlength=len(STATES))
+    counts = np.bincount(ends(right_step("soma"), np.zeros((NUM, N))), minlength=len(STATES))
     assert stats.chisquare(counts, NUM * law).pvalue > 1e-4
 
 
@@ -86,14 +95,18 @@ def test_both_paths_compute_the_same_weights() -> None:
         return of_sum(jnp.sum(jax.vmap(total)(records), axis=0))
 
     pair = exchangeable.soma(of_sum, draw, log_q, statistic=total), exchangeable.soma(of_records, draw, log_q)
+    steps = [jax.jit(lambda key, one=one: one.step(key, one.init(start))[0]) for one in pair]
     for seed in range(3):
-        states = [jax.jit(one.step)(jax.random.key(seed), one.init(start))[0] for one in pair]
+        states = [step(jax.random.key(seed)) for step in steps]
         assert states[1].records["a"].dtype == start["a"].dtype
         for one, other in zip(*map(jax.tree.leaves, states), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-10)
 
 
-@pytest.mark.parametrize(("imputation", "relabel"), [(dpjax.imwg(scan="random"), "within"), (dpjax.imwg(), "between")])
+@pytest.mark.parametrize(
+    ("imputation", "relabel"),
+    [(dpjax.imwg(scan="random"), "within"), pytest.param(dpjax.imwg(), "between", marks=SLOW)],
+)
 def test_both_coupled_chains_keep_the_target(imputation: object, relabel: str) -> None:
     rng = np.random.default_rng(1)
     firsts, seconds = (jnp.asarray(STATES[rng.choice(len(STATES), NUM, p=exact_law())], float) for _ in range(2))

@@ -52,6 +52,7 @@ def coverage(values: np.ndarray, expected: float, inflation: float = 1.0) -> flo
     return float(np.mean(abs(values.mean(axis=1) - expected) < half))
 
 
+@pytest.mark.slow
 @pytest.mark.x64
 @pytest.mark.parametrize("name", EXACT)
 def test_standard_errors_are_honest(run: UnbiasedEstimates, name: str) -> None:
