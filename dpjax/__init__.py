@@ -1,6 +1,6 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import models, statistics
+from dpjax import coupling, exchangeable, models, statistics
 from dpjax.adapters.numpyro import from_numpyro
 from dpjax.base import (
     Array,
@@ -72,6 +72,8 @@ __all__ = [
     "SamplingAlgorithm",
     "Tuning",
     "calibrate",
+    "coupling",
+    "exchangeable",
     "from_json",
     "from_numpyro",
     "frozen_pytree",

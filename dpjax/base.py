@@ -113,6 +113,9 @@ class Model(NamedTuple):
     exchangeable
         Whether all records have one law. Without it record i has its own, of its place i in ``sample_records``
         and ``log_density``.
+    update_log_density
+        ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
+        `new`. With it coupled chains can meet in the parameters before they have met in every record.
     """
 
     sample_prior: Callable[[Key], Parameters]
@@ -131,6 +134,7 @@ class Model(NamedTuple):
     derived: Callable[[Parameters], Parameters] | None = None
     num_records: int | None = None
     exchangeable: bool = True
+    update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
 
     def describe(self) -> str:
         """What the model is made of: parameters, record fields, how the parameters move, and the form of each field."""

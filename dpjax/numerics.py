@@ -32,22 +32,27 @@ def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:
     log_total : []
         ``logsumexp(log_weights)``.
     """
-    size = log_weights.shape[0]
-    width = isqrt(size - 1) + 1
-    padding = -size % width
     peak = jnp.max(log_weights)
     shift = jnp.where(jnp.isfinite(peak), peak, 0.0)
-    weights = jnp.exp(jnp.pad(log_weights, (0, padding), constant_values=-jnp.inf) - shift).reshape(-1, width)
-    block_ends = _cumulative_sum(jnp.sum(weights, axis=1))
+    index, total = select_weight(jnp.exp(log_weights - shift), uniform)
+    return index, jnp.log(total) + shift
+
+
+def select_weight(weights: Array, uniform: Array) -> tuple[Array, Array]:
+    """An index drawn with probability proportional to weights [m], and their sum []; see `select_index`."""
+    size = weights.shape[0]
+    width = isqrt(size - 1) + 1
+    blocks = jnp.pad(weights, (0, -size % width)).reshape(-1, width)
+    block_ends = _cumulative_sum(jnp.sum(blocks, axis=1))
     total = block_ends[-1]
     target = uniform * total
     block = _first_above(block_ends, target)
-    row = weights[block]
+    row = blocks[block]
     before = block_ends[block] - jnp.sum(row)
     entry = _first_above(before + _cumulative_sum(row), target)
     # Rounding between the two levels can leave the target just past the block: then its heaviest entry.
     entry = jnp.where(row[entry] > 0, entry, jnp.argmax(row))
-    return block * width + entry, jnp.log(total) + shift
+    return block * width + entry, total
 
 
 def _cumulative_sum(values: Array) -> Array:

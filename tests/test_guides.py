@@ -53,10 +53,28 @@ def test_blackjax_runs_the_sampler_unchanged():
         assert abs(np.mean(draws) - exact["mean"]) < MAX_DEVIATION * error
 
 
-@pytest.mark.parametrize("module", [dpjax, dpjax.models, dpjax.statistics])
+def test_convergence_bounds_and_estimates_hold():
+    names = run("convergence.md")
+    assert names["meetings"].num_censored == 0
+    assert names["bounds"][0] > names["bounds"][-1]
+    exact = dpjax.importance_sample(jax.random.key(4), names["model"], names["release"], 50_000).summary()["mean"]
+    error = np.hypot(names["estimate"].standard_error, exact["se_mean"])
+    assert abs(names["estimate"].mean - exact["mean"]) < MAX_DEVIATION * error
+
+
+@pytest.mark.parametrize("module", [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable])
 def test_reference_names_everything_public(module):
     entries = re.findall(r"^::: (\S+)", "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md")), re.M)
     documented = {entry.rpartition(".")[2] for entry in entries}
-    own_contract = {"Array", "Key", "SamplingAlgorithm", "models", "statistics", "check_model"}
+    own_contract = {
+        "Array",
+        "Key",
+        "SamplingAlgorithm",
+        "models",
+        "statistics",
+        "check_model",
+        "coupling",
+        "exchangeable",
+    }
     kept_for_types = {name for name in dpjax.statistics.__all__ if name[0].isupper()}
     assert set(module.__all__) - own_contract - kept_for_types <= documented

@@ -107,11 +107,16 @@ def choose(
         log w_0.
     """
     index, log_total = select_index(log_weights, select_uniform)
+    log_ratio = log_acceptance(log_weights[index], log_total, log_current)
+    return index, jnp.log(accept_uniform) < log_ratio, log_ratio
+
+
+def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> Array:
+    """log W / (W + w_0 − w_I) [], the acceptance of equation (8) before the minimum with 1."""
     scale = jnp.maximum(log_total, log_current)
     # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
-    others = jnp.maximum(jnp.exp(log_total - scale) - jnp.exp(log_weights[index] - scale), 0.0)
-    log_acceptance = log_total - scale - jnp.log(others + jnp.exp(log_current - scale))
-    return index, jnp.log(accept_uniform) < log_acceptance, log_acceptance
+    others = jnp.maximum(jnp.exp(log_total - scale) - jnp.exp(log_weight - scale), 0.0)
+    return log_total - scale - jnp.log(others + jnp.exp(log_current - scale))
 
 
 def window_starts(n: int, attempts: int) -> np.ndarray:

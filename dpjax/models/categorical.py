@@ -52,6 +52,10 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         del parameters
         return {"probabilities": draw_dirichlet(key, alpha + summarize(records))}
 
+    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
+        del parameters
+        return dirichlet_log_density(alpha + summarize(records), new["probabilities"])
+
     return Model(
         sample_prior=lambda key: {"probabilities": draw_dirichlet(key, alpha)},
         log_prior=lambda parameters: dirichlet_log_density(alpha, parameters["probabilities"]),
@@ -66,6 +70,7 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         log_likelihood=lambda parameters, counts: jnp.sum(xlogy(counts, parameters["probabilities"])),
         support=lambda: {"cell": jnp.arange(num_cells)},
         derived=None if shape is None else odds_ratios(check_table(shape, num_cells)),
+        update_log_density=update_log_density,
     )
 
 

@@ -54,6 +54,8 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         mismatch("log_density", f"shape {show(density)} for {n} records", f"shape [{n}]", remedy)
     if model.update is not None:
         check_same("update", trace(model, "update", key, parameters, records), parameters, "the parameters")
+    if model.update_log_density is not None:
+        check_scalar("update_log_density", trace(model, "update_log_density", parameters, parameters, records))
     if model.noncentred is not None:
         noise = trace(model, "noncentred.noise", key, parameters, records)
         check_same("noncentred.records", trace(model, "noncentred.records", parameters, noise), records, "the records")

@@ -10,7 +10,7 @@ from dpjax.base import Array, Key, Parameters
 from dpjax.models.arguments import as_array, as_scalar, as_shape
 from dpjax.models.bijections import POSITIVE, Bijection
 from dpjax.models.joint_priors import NormalInverseGammaPrior
-from dpjax.models.linear_algebra import draw_normal, product
+from dpjax.models.linear_algebra import draw_normal, normal_log_density, product
 from dpjax.models.positive import Positive
 from dpjax.models.priors import NormalPrior
 from dpjax.validation import fail
@@ -27,12 +27,15 @@ class Coefficients(NamedTuple):
         As in a model, for these parameters alone.
     update
         ``(key, parameters, design [k, n], response [n]) -> parameters``, invariant for their law given the records.
+    update_log_density
+        ``(new, parameters, design, response) -> []``, the log-density of that draw.
     """
 
     variance: Callable[[Parameters], Array]
     sample_prior: Callable[[Key], Parameters]
     log_prior: Callable[[Parameters], Array]
     update: Callable[[Key, Parameters, Array, Array], Parameters]
+    update_log_density: Callable[[Parameters, Parameters, Array, Array], Array]
     bijections: dict[str, Bijection]
 
 
@@ -48,17 +51,23 @@ def independent_coefficients(prior: Any, noise: Positive, dim: int) -> Coefficie
         key_coef, key_noise = jax.random.split(key)
         return {"coef": prior.sample(key_coef, (dim,)), **noise.sample_prior(key_noise)}
 
+    def posterior(parameters: Parameters, design: Array, response: Array) -> tuple[Array, Array]:
+        products = product(design, jnp.concatenate([design, response[None]]).T) / noise.value(parameters)
+        return jnp.diag(precision) + products[:, :-1], precision * mean + products[:, -1]
+
     def update(key: Key, parameters: Parameters, design: Array, response: Array) -> Parameters:
         key_coef, key_noise = jax.random.split(key)
-        variance = noise.value(parameters)
-        products = product(design, jnp.concatenate([design, response[None]]).T) / variance
-        coef = draw_normal(key_coef, jnp.diag(precision) + products[:, :-1], precision * mean + products[:, -1])
+        coef = draw_normal(key_coef, *posterior(parameters, design, response))
         return {"coef": coef, **noise.update(key_noise, response - product(coef, design))}
+
+    def update_log_density(new: Parameters, parameters: Parameters, design: Array, response: Array) -> Array:
+        log_coef = normal_log_density(new["coef"], *posterior(parameters, design, response))
+        return log_coef + noise.update_log_density(new, response - product(new["coef"], design))
 
     def log_prior(parameters: Parameters) -> Array:
         return prior.log_density(parameters["coef"]) + noise.log_prior(parameters)
 
-    return Coefficients(noise.value, sample_prior, log_prior, update, noise.bijections)
+    return Coefficients(noise.value, sample_prior, log_prior, update, update_log_density, noise.bijections)
 
 
 def conjugate_coefficients(prior: NormalInverseGammaPrior, dim: int) -> Coefficients:
@@ -72,11 +81,16 @@ def conjugate_coefficients(prior: NormalInverseGammaPrior, dim: int) -> Coeffici
         del parameters
         return named(*prior.posterior(design, response).sample(key, dim))
 
+    def update_log_density(new: Parameters, parameters: Parameters, design: Array, response: Array) -> Array:
+        del parameters
+        return prior.posterior(design, response).log_density(new["coef"], new["variance"])
+
     return Coefficients(
         variance=lambda parameters: parameters["variance"],
         sample_prior=lambda key: named(*prior.sample(key, dim)),
         log_prior=lambda parameters: prior.log_density(parameters["coef"], parameters["variance"]),
         update=update,
+        update_log_density=update_log_density,
         bijections={"variance": POSITIVE},
     )
 

@@ -24,6 +24,8 @@ class Covariates(NamedTuple):
         As in a model, for the parameters of this law alone.
     update
         ``(key, x [p, n]) -> parameters``, an exact draw given the covariates: ``{}`` where nothing is learned.
+    update_log_density
+        ``(new, x [p, n]) -> []``, the log-density of that draw.
     """
 
     dim: int
@@ -31,6 +33,7 @@ class Covariates(NamedTuple):
     sample_prior: Callable[[Key], Parameters]
     log_prior: Callable[[Parameters], Array]
     update: Callable[[Key, Array], Parameters]
+    update_log_density: Callable[[Parameters, Array], Array]
     bijections: dict[str, Bijection]
 
 
@@ -44,6 +47,7 @@ def given_covariates(covariate_mean: Any, covariate_cov: Any) -> Covariates:
         sample_prior=lambda key: {},
         log_prior=lambda parameters: jnp.zeros((), float),
         update=lambda key, x: {},
+        update_log_density=lambda new, x: jnp.zeros((), float),
         bijections={},
     )
 
@@ -61,6 +65,7 @@ def learned_covariates(prior: NormalInverseWishartPrior) -> Covariates:
         sample_prior=lambda key: named(*prior.sample(key)),
         log_prior=lambda parameters: prior.log_density(parameters["covariate_mean"], parameters["covariate_cov"]),
         update=lambda key, x: named(*prior.posterior(x).sample(key)),
+        update_log_density=lambda new, x: prior.posterior(x).log_density(new["covariate_mean"], new["covariate_cov"]),
         bijections={"covariate_cov": COVARIANCE},
     )
 

@@ -57,4 +57,5 @@ def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
         **scales(rate.bijections),
         summarize=lambda records: {"count": jnp.asarray(records["y"].size, float), "sum": jnp.sum(records["y"])},
         log_likelihood=log_likelihood,
+        update_log_density=lambda new, parameters, records: rate.update_log_density(new, records["y"]),
     )

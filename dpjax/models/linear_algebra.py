@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 
-__all__ = ["LOG_TWO_PI", "draw_normal", "factorize", "product", "solve_lower", "solve_upper"]
+__all__ = ["LOG_TWO_PI", "draw_normal", "factorize", "normal_log_density", "product", "solve_lower", "solve_upper"]
 
 LOG_TWO_PI = 1.8378770664093453
 
@@ -35,3 +35,10 @@ def draw_normal(key: Key, precision: Array, linear: Array) -> Array:
     factor = factorize(precision)
     normal = jax.random.normal(key, (linear.size, 1), linear.dtype)
     return solve_upper(factor, solve_lower(factor, linear[:, None]) + normal)[:, 0]
+
+
+def normal_log_density(value: Array, precision: Array, linear: Array) -> Array:
+    """The log-density [] of `draw_normal` at a value [k]."""
+    factor = factorize(precision)
+    whitened = product(factor.T, value) - solve_lower(factor, linear[:, None])[:, 0]
+    return jnp.sum(jnp.log(jnp.diagonal(factor))) - (jnp.sum(whitened**2) + value.size * LOG_TWO_PI) / 2

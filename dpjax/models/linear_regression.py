@@ -113,10 +113,12 @@ def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
 
     def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
         key_covariates, key_coef = jax.random.split(key)
-        x, response = records["x"].T, records["y"]
-        design = jnp.concatenate([jnp.ones_like(response)[None], x])
-        coef = coefficients.update(key_coef, parameters, design, response)
-        return coef | covariates.update(key_covariates, x)
+        coef = coefficients.update(key_coef, parameters, design_of(records), records["y"])
+        return coef | covariates.update(key_covariates, records["x"].T)
+
+    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
+        log_coef = coefficients.update_log_density(new, parameters, design_of(records), records["y"])
+        return log_coef + covariates.update_log_density(new, records["x"].T)
 
     return Model(
         sample_prior=sample_prior,
@@ -133,6 +135,7 @@ def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
         **scales(coefficients.bijections | covariates.bijections),
         summarize=summarize,
         log_likelihood=log_likelihood,
+        update_log_density=update_log_density,
     )
 
 
@@ -147,6 +150,11 @@ def joint_law(mean: Array, factor: Array, coef: Array, variance: Array) -> tuple
     response_row = jnp.concatenate([product(slope, factor), jnp.sqrt(variance)[None]])
     rows = jnp.concatenate([factor, jnp.zeros_like(mean)[:, None]], axis=1)
     return jnp.concatenate([mean, response_mean[None]]), jnp.concatenate([rows, response_row[None]])
+
+
+def design_of(records: Records) -> Array:
+    """The rows [p + 1, n] of the intercept and the covariates."""
+    return jnp.concatenate([jnp.ones_like(records["y"])[None], records["x"].T])
 
 
 def to_columns(records: Records) -> Array:

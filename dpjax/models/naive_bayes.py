@@ -49,10 +49,6 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     classes, features = check_concentrations(class_concentration, feature_concentration)
     num_features, num_classes, num_levels = features.shape
 
-    def log_prior(parameters: Parameters) -> Array:
-        rows = dirichlet_log_density(features, parameters["feature_probabilities"])
-        return dirichlet_log_density(classes, parameters["class_probabilities"]) + jnp.sum(rows)
-
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
         return records_at(parameters, jax.random.uniform(key, (1 + num_features, n), float))
 
@@ -67,9 +63,14 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         counts = summarize(records)
         return draw_probabilities(key, classes + counts["class"], features + counts["features"])
 
+    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
+        del parameters
+        counts = summarize(records)
+        return log_density_of_probabilities(new, classes + counts["class"], features + counts["features"])
+
     return Model(
         sample_prior=lambda key: draw_probabilities(key, classes, features),
-        log_prior=log_prior,
+        log_prior=lambda parameters: log_density_of_probabilities(parameters, classes, features),
         sample_records=sample_records,
         log_density=log_density,
         update=update,
@@ -78,6 +79,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         summarize=summarize,
         log_likelihood=log_likelihood,
         support=list_records(num_classes, num_features, num_levels),
+        update_log_density=update_log_density,
     )
 
 
@@ -102,6 +104,12 @@ def draw_probabilities(key: Key, classes: Array, features: Array) -> Parameters:
         "class_probabilities": jax.nn.softmax(log_gamma[: classes.size]),
         "feature_probabilities": jax.nn.softmax(rows, axis=-1),
     }
+
+
+def log_density_of_probabilities(parameters: Parameters, classes: Array, features: Array) -> Array:
+    """The log-density [] of independent Dirichlet laws of the classes [I] and of each feature and class [K, I, J]."""
+    rows = dirichlet_log_density(features, parameters["feature_probabilities"])
+    return dirichlet_log_density(classes, parameters["class_probabilities"]) + jnp.sum(rows)
 
 
 def records_at(parameters: Parameters, noise: Array) -> Records:

@@ -47,13 +47,21 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
         key_mean, key_variance = jax.random.split(key)
         return {"mean": mean_prior.sample(key_mean), **spread.sample_prior(key_variance)}
 
-    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
-        key_mean, key_variance = jax.random.split(key)
+    def posterior(parameters: Parameters, records: Records) -> tuple[Array, Array]:
         value, variance = records["y"], spread.value(parameters)
         precision = prior_scale**-2 + value.size / variance
         linear = prior_mean / prior_scale**2 + jnp.sum(value) / variance
-        mean = linear / precision + jax.random.normal(key_mean, (), float) / jnp.sqrt(precision)
-        return {"mean": mean, **spread.update(key_variance, value - mean)}
+        return linear / precision, 1 / jnp.sqrt(precision)
+
+    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
+        key_mean, key_variance = jax.random.split(key)
+        centre, scale = posterior(parameters, records)
+        mean = centre + scale * jax.random.normal(key_mean, (), float)
+        return {"mean": mean, **spread.update(key_variance, records["y"] - mean)}
+
+    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
+        log_mean = norm.logpdf(new["mean"], *posterior(parameters, records))
+        return log_mean + spread.update_log_density(new, records["y"] - new["mean"])
 
     def records_at(parameters: Parameters, noise: Array) -> Records:
         mean, scale = field(parameters)
@@ -80,6 +88,7 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
         summarize=summarize,
         log_likelihood=log_likelihood,
         normal_field=field,
+        update_log_density=update_log_density,
     )
 
 

@@ -24,6 +24,8 @@ class Positive(NamedTuple):
         As in a model, for this parameter alone: ``{}`` and 0 where it is known.
     update
         ``(key, data) -> parameters``, a draw from the prior's ``posterior(data)``: ``{}`` where it is known.
+    update_log_density
+        ``(new, data) -> []``, the log-density of that draw: 0 where it is known.
     bijections
         The map to the real line, by name.
     """
@@ -32,6 +34,7 @@ class Positive(NamedTuple):
     sample_prior: Callable[[Key], Parameters]
     log_prior: Callable[[Parameters], Array]
     update: Callable[[Key, Array], Parameters]
+    update_log_density: Callable[[Parameters, Array], Array]
     bijections: dict[str, Bijection]
 
 
@@ -57,6 +60,7 @@ def known(value: Array) -> Positive:
         sample_prior=lambda key: {},
         log_prior=lambda parameters: jnp.zeros((), float),
         update=lambda key, data: {},
+        update_log_density=lambda new, data: jnp.zeros((), float),
         bijections={},
     )
 
@@ -68,5 +72,6 @@ def learned(name: str, prior: GammaPrior | InverseGammaPrior) -> Positive:
         sample_prior=lambda key: {name: prior.sample(key)},
         log_prior=lambda parameters: prior.log_density(parameters[name]),
         update=lambda key, data: {name: prior.posterior(data).sample(key)},
+        update_log_density=lambda new, data: prior.posterior(data).log_density(new[name]),
         bijections={name: POSITIVE},
     )

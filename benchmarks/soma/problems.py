@@ -1,0 +1,60 @@
+"""The problems of the paper as models and releases, and its samplers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import dpjax
+from dpjax import models, statistics
+
+SAMPLERS = {"imwg_random": dpjax.imwg(scan="random"), "imwg_systematic": dpjax.imwg(), "soma": dpjax.soma()}
+"""In the order of the paper's tables."""
+
+COEFFICIENTS, VARIANCE = (-1.79, -2.89, -0.66), 1.13
+"""What gave the records of the regressions; Appendix B.3."""
+
+PRINTED = {
+    3: (-0.5120, -0.1326, 0.1554, 0.4520, 0.0471, 0.0803, -0.1216, -0.0676, 0.0019),
+    30: (-0.5359, -0.1340, 0.0851, 0.4365, 0.1517, 0.0483, -0.1787, -0.0280, 0.0600),
+}
+"""The released means of 10 records by ε, in the order of `statistics.gram`: x₁, x₁², x₂, x₁x₂, x₂² at the end."""
+
+Problem = tuple[dpjax.Model, dpjax.Release]
+
+
+def histogram(n: int, epsilon: float, bins: int = 10) -> Problem:
+    """Appendix B.1: uniform records and their counts in equal bins, Laplace noise of scale 2 / ε."""
+    model = models.beta(1.0, 1.0)._replace(
+        sample_records=lambda key, parameters, n: {"y": jax.random.uniform(key, (n,), float)}
+    )
+    statistic = statistics.histogram("y", tuple(np.linspace(0.0, 1.0, bins + 1)))
+    template = dpjax.Release(jnp.zeros(bins), dpjax.Laplace(2 / epsilon), statistic, n)
+    records_key, noise_key = jax.random.split(jax.random.key(1))
+    return model, template.sample(noise_key, model.sample_records(records_key, {}, n))
+
+
+def two_records(prior: str, epsilon: float) -> Problem:
+    """Section 5.1: the mean of two records with Laplace noise of scale 1 / ε, released at the prior's mean."""
+    model = models.beta(10.0, 10.0) if prior == "beta" else models.exponential(1.0)
+    value = 0.5 if prior == "beta" else 1.0
+    return model, dpjax.Release([value], dpjax.Laplace(1 / epsilon), statistics.mean("y", 2), 2)
+
+
+def regression(n: int, epsilon: int) -> Problem:
+    """Appendix B.3: clamped at ±10, mapped to [−1, 1], means over records, Laplace noise of scale 12 / (n ε).
+
+    For 10 records the value is the one that is printed, for others it is drawn at the true parameters.
+    """
+    model = models.linear_regression(
+        covariate_mean=[0.9, -1.17],
+        covariate_cov=np.eye(2),
+        noise_variance=models.NormalInverseGammaPrior(np.zeros(3), 0.5 * np.eye(3), 10.0, 10.0),
+    )
+    statistic = statistics.scaled(statistics.gram(lower=[-10, -10], upper=[10, 10], response=(-10, 10)), 1 / n)
+    mechanism = dpjax.Laplace(12 / (n * epsilon))
+    if n == 10:
+        return model, dpjax.Release(PRINTED[epsilon], mechanism, statistic, n)
+    records_key, noise_key = jax.random.split(jax.random.key(n))
+    truth = {"coef": jnp.array(COEFFICIENTS), "variance": jnp.asarray(VARIANCE)}
+    template = dpjax.Release(np.zeros(9), mechanism, statistic, n)
+    return model, template.sample(noise_key, model.sample_records(records_key, truth, n))

@@ -1,0 +1,40 @@
+"""Coupled chains: pairs that meet, and what their meetings say about convergence."""
+
+from dpjax.coupling.distances import Distance, mean_wasserstein, median_width, squared_mmd, wasserstein
+from dpjax.coupling.gibbs import CoupledKernel, GibbsPair, coupled_gibbs
+from dpjax.coupling.indices import categorical
+from dpjax.coupling.meetings import (
+    Meetings,
+    Rate,
+    convergence_rate,
+    meeting_times,
+    suggest_k_m,
+    total_variation_bounds,
+)
+from dpjax.coupling.rejection import maximal
+from dpjax.coupling.simple import common_uniform, reflection_maximal
+from dpjax.coupling.unbiased import Estimate, UnbiasedEstimates, unbiased_estimates
+
+__all__ = [
+    "CoupledKernel",
+    "Distance",
+    "Estimate",
+    "GibbsPair",
+    "Meetings",
+    "Rate",
+    "UnbiasedEstimates",
+    "categorical",
+    "common_uniform",
+    "convergence_rate",
+    "coupled_gibbs",
+    "maximal",
+    "mean_wasserstein",
+    "median_width",
+    "meeting_times",
+    "reflection_maximal",
+    "squared_mmd",
+    "suggest_k_m",
+    "total_variation_bounds",
+    "unbiased_estimates",
+    "wasserstein",
+]

@@ -1,0 +1,89 @@
+"""One offer made to both chains, as a function of its innovations: coupled SOMA and coupled IMwG."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from dpjax.base import Array
+from dpjax.coupling.indices import couple_indices
+from dpjax.coupling.sides import Choice, Sides
+from dpjax.coupling.simple import common_uniform
+from dpjax.coupling.target import Target
+from dpjax.imputation.soma import log_acceptance
+from dpjax.numerics import never_nan
+
+__all__ = ["Innovation", "imwg_choices", "soma_choices"]
+
+
+class Innovation(NamedTuple):
+    """What an attempt draws.
+
+    first, second
+        The offer's column for each chain [d].
+    same
+        Whether both are the same offer [].
+    places
+        The places tried [m], common to both chains; None for all; of IMwG the one place [].
+    select, accept
+        Uniforms [] that choose the place and decide on the offer.
+    """
+
+    first: Array
+    second: Array
+    same: Array
+    places: Array | None
+    select: Array
+    accept: Array
+
+
+def soma_choices(
+    target: Target, sides: Sides, offer: Innovation, unmatched_first: bool
+) -> tuple[Choice, Choice, Array]:
+    """Coupled SOMA: places by a maximal coupling of w / W and w̃ / W̃, acceptance by one uniform; and if w is NaN [].
+
+    Xiong and Ju (2025), Appendix A.6. Each chain alone makes an attempt of their Algorithm 1.
+
+    Parameters
+    ----------
+    unmatched_first
+        Whether the residual of the index coupling begins with the places at which the chains differ.
+    """
+    first, second, same = sides
+    raw = [
+        target.log_weights_with(side.summary, side.columns, offer.places, column)
+        for side, column in ((first, offer.first), (second, offer.second))
+    ]
+    weights, other_weights = map(never_nan, raw)
+    tried = same if offer.places is None else same[offer.places]
+    line = ~tried if unmatched_first else None
+    (index, log_total), (other, other_total) = couple_indices(offer.select, weights, other_weights, line)
+    accepted, other_accepted, _ = common_uniform(
+        offer.accept,
+        log_acceptance(weights[index], log_total, first.log_weight),
+        log_acceptance(other_weights[other], other_total, second.log_weight),
+    )
+    if offer.places is not None:
+        one, two = Choice(offer.places[index], accepted, weights[index]), offer.places[other]
+    else:
+        one, two = Choice(index, accepted, weights[index]), other
+    broken = jnp.any(jnp.isnan(raw[0])) | jnp.any(jnp.isnan(raw[1]))
+    return one, follow(sides, offer, one, Choice(two, other_accepted, other_weights[other])), broken
+
+
+def imwg_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choice, Choice, Array]:
+    """Coupled IMwG: one place for both chains, acceptance by one uniform; and whether a weight is NaN []."""
+    first, second, _ = sides
+    place = jnp.asarray(offer.places)
+    weight = target.log_weight_with(first.summary, first.columns, place, offer.first)
+    other_weight = target.log_weight_with(second.summary, second.columns, place, offer.second)
+    accepted, other_accepted, _ = common_uniform(
+        offer.accept, weight - first.log_weight, other_weight - second.log_weight
+    )
+    one, other = Choice(place, accepted, weight), Choice(place, other_accepted, other_weight)
+    return one, follow(sides, offer, one, other), jnp.isnan(weight) | jnp.isnan(other_weight)
+
+
+def follow(sides: Sides, offer: Innovation, one: Choice, other: Choice) -> Choice:
+    """The second chain's choice: the first's, bit for bit, where records and offer are all the same."""
+    together = offer.same & jnp.all(sides.same)
+    return Choice(*(jnp.where(together, mine, its) for mine, its in zip(one, other, strict=True)))

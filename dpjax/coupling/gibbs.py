@@ -1,0 +1,136 @@
+"""Coupled Gibbs samplers: two chains of parameters and records that meet and stay together."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_offers
+from dpjax.coupling.scheme import Relabel, make_scheme
+from dpjax.coupling.sides import Pair
+from dpjax.coupling.sweeps import SweepInfo, sweep_records
+from dpjax.coupling.target import SummedTarget
+from dpjax.gibbs import Position, make_plan
+from dpjax.release import LocalRelease, Release
+from dpjax.validation import fail
+
+__all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
+
+
+class CoupledKernel(NamedTuple):
+    """A Markov kernel of pairs, each chain of which moves by one and the same kernel.
+
+    sample_start
+        ``key -> position``, a draw of a chain's start.
+    join
+        ``(position, position, met) -> pair``; where met [], the second is a copy of the first.
+    step
+        ``(rng_key, pair) -> (pair, info)``. Once met, pairs stay together.
+    met
+        ``pair -> [] bool``, read off flags.
+    first, second
+        ``pair -> position``.
+    """
+
+    sample_start: Callable[[Key], Any]
+    join: Callable[[Any, Any, Array], Any]
+    step: Callable[[Key, Any], tuple[Any, Any]]
+    met: Callable[[Any], Array]
+    first: Callable[[Any], Any]
+    second: Callable[[Any], Any]
+
+
+class GibbsPair(NamedTuple):
+    """Two chains: their parameters, whether these are the same [], and their records with flags [n]."""
+
+    first: Parameters
+    second: Parameters
+    same_parameters: Array
+    records: Pair
+
+
+def coupled_gibbs(
+    model: Model,
+    release: Release | LocalRelease,
+    imputation: Imputation | None = None,
+    *,
+    relabel: bool | Relabel = True,
+    parameters: ParameterCoupling | None = None,
+    offers: int | None = None,
+    sample_start: Callable[[Key], Position] | None = None,
+) -> CoupledKernel:
+    """Two Gibbs chains of p(parameters, records | release), coupled so that they meet.
+
+    A step updates the parameters given the records and then makes a sweep of offers, in this order, as `dpjax.gibbs`
+    does without interweaving. Offers from f(·|θ) and f(·|θ̃) are coupled maximally, places and acceptance as in
+    Xiong and Ju (2025), Appendix A.6.
+
+    Parameters
+    ----------
+    model, release
+        As in `dpjax.sample`; the release is one value of the sum of exchangeable records.
+    imputation
+        ``imwg(...)``, the default, or ``soma(...)``.
+    relabel
+        Whether the second chain's records are put in another order that brings the chains together: after each
+        attempt (``"within"``), or after each sweep (``"between"``); True takes what is valid, False is the papers'
+        coupling by equal indices. See Notes.
+    parameters
+        ``"maximal"`` or ``"common"``; None takes the former where the model has ``update_log_density``.
+    offers
+        How many offers a step makes; n by default, and always of windows and of systematic scans.
+    sample_start
+        ``key -> Position``; by default parameters from the prior and records from the model.
+
+    Notes
+    -----
+    Each chain alone is a Gibbs sampler, by equal indices of ordered records. With ``relabel="within"`` the first
+    chain still is one, and the second is one up to the order of its records: its law is right for the parameters and
+    for every function of the records that does not depend on their order, and nothing is claimed of the rest. So the
+    meeting of relabelled pairs bounds the distance of the laws of these, and not, say, of the first record's. With
+    ``relabel="between"`` a uniform permutation of the records ends every sweep; of the chain with that permutation
+    both are exact copies. Interweaving is always off: its moves are not coupled.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parts do not fit, the release is local, relabelling is asked where it would give the wrong law (see
+        `dpjax.coupling.scheme.make_scheme`) or of records with laws of their own, or parameters can never meet.
+    """
+    plan = make_plan(model, release, imputation, interweave=False)
+    if isinstance(release, LocalRelease):
+        remedy = "Given the parameters its records are drawn at once; couple a Release."
+        fail("release", "a LocalRelease", "a release of one sum", remedy, error=TypeError)
+    if relabel is not False and not model.exchangeable:
+        fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
+    scheme = make_scheme(plan.imputation, release.n, relabel, offers)
+    update = build_coupled_update(model, parameters)
+    target = SummedTarget(release, release.n)
+
+    def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:
+        parameter_key, offer_key, sweep_key = jax.random.split(rng_key, 3)
+        first, second, same = update(parameter_key, pair.first, pair.second, pair.same_parameters, pair.records)
+        made = couple_offers(offer_key, model, first, second, same, scheme.offers)
+        records, info = sweep_records(sweep_key, target, pair.records, made, scheme)
+        return GibbsPair(first, second, same, records), info
+
+    def draw(key: Key) -> Position:
+        parameter_key, records_key = jax.random.split(key)
+        values = model.sample_prior(parameter_key)
+        return Position(values, model.sample_records(records_key, values, release.n))
+
+    def join(first: Position, second: Position, met: Array) -> GibbsPair:
+        flags = jnp.broadcast_to(met, (release.n,))
+        same = jnp.logical_or(met, not first.parameters)
+        return GibbsPair(first.parameters, second.parameters, same, Pair(first.records, second.records, flags))
+
+    return CoupledKernel(
+        sample_start=draw if sample_start is None else sample_start,
+        join=join,
+        step=step,
+        met=lambda pair: pair.same_parameters & jnp.all(pair.records.same),
+        first=lambda pair: Position(pair.first, pair.records.first),
+        second=lambda pair: Position(pair.second, pair.records.second),
+    )

@@ -1,0 +1,173 @@
+"""Meeting times of lagged pairs, and what they say about convergence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpjax.base import Key
+from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.lanes import Course
+from dpjax.coupling.pool import run_pairs
+from dpjax.validation import check_count, check_key, fail
+
+__all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m", "total_variation_bounds"]
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """When pairs met.
+
+    times
+        τ = min{t ≥ lag: X_t = Y_{t − lag}} of each pair [pairs]; `max_steps` where a pair had not met by then.
+    met
+        Whether a pair met [pairs]; the times of the others are censored.
+    lag, max_steps
+        As they were asked for.
+    """
+
+    times: np.ndarray
+    met: np.ndarray
+    lag: int
+    max_steps: int
+
+    @property
+    def num_censored(self) -> int:
+        """How many pairs had not met after `max_steps` steps."""
+        return int(np.sum(~self.met))
+
+    def require_all(self, what: str) -> None:
+        """Raise if a pair was censored, because `what` would then be wrong."""
+        if self.num_censored:
+            given = f"{self.num_censored} of {len(self.met)} pairs that had not met after {self.max_steps} steps"
+            fail("meetings", given, f"pairs that all met, for {what}", "Run them again with a larger max_steps.")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An estimate of a convergence rate with a bootstrap interval."""
+
+    rate: float
+    lower: float
+    upper: float
+
+
+def meeting_times(
+    key: Key, kernel: CoupledKernel, *, lag: int = 1, num_pairs: int, max_steps: int, batch_size: int = 1024
+) -> Meetings:
+    """The meeting times of independent pairs whose first chain is `lag` steps ahead.
+
+    Parameters
+    ----------
+    key
+        One typed key; pair i depends on it and on i alone.
+    kernel
+        Such as `coupled_gibbs(...)`.
+    lag
+        L, at least 1; larger lags give sharper bounds.
+    num_pairs
+        How many pairs.
+    max_steps
+        The cap on a first chain's steps. Pairs that reach it are reported as censored, never left out.
+    batch_size
+        How many pairs run at once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the key is not a typed key or a number is not a whole number of at least 1.
+    """
+    lanes_key = check_run(key, lag, num_pairs, max_steps, batch_size)
+    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size)
+    return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
+
+
+def check_run(key: Key, lag: int, num_pairs: int, max_steps: int, batch_size: int) -> Key:
+    """The key, or an error if a number of the run is not a count."""
+    check_key("key", key)
+    check_count("lag", lag)
+    check_count("num_pairs", num_pairs)
+    check_count("batch_size", batch_size)
+    check_count("max_steps", max_steps, "The first chain alone makes lag steps.", least=lag + 1)
+    return key
+
+
+def meetings_of(meeting: np.ndarray, lag: int, max_steps: int) -> Meetings:
+    """Meetings from the times of lanes, -1 where a pair has not met."""
+    met = np.asarray(meeting) >= 0
+    return Meetings(np.where(met, meeting, max_steps), met, lag, max_steps)
+
+
+def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Upper bounds of the distance of the chain's law at t from its limit, and their standard errors, each [times].
+
+    E max(0, ⌈(τ − L − t) / L⌉) bounds ‖law(X_t) − π‖_TV: Biswas, Jacob and Vanetti (2019), Theorem 2.5. The mean over
+    pairs is an unbiased estimate of the bound. Of relabelled pairs the laws are those of functions that do not
+    depend on the order of the records, the parameters among them.
+
+    Raises
+    ------
+    ValueError
+        If a pair was censored: the bound would be too small.
+    """
+    meetings.require_all("an upper bound")
+    gaps = meetings.times[:, None] - meetings.lag - np.asarray(times)[None]
+    terms = np.maximum(0.0, np.ceil(gaps / meetings.lag))
+    return terms.mean(axis=0), terms.std(axis=0) / np.sqrt(len(terms))
+
+
+def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 10) -> tuple[int, int]:
+    """The start k and end m of the averaging window: a large quantile of the meeting times, and a multiple of it.
+
+    From k on most pairs need no correction, and over a long window what k discards is small: Jacob, O'Leary and Atchadé
+    (2020), Section 3.1.
+
+    Raises
+    ------
+    ValueError
+        If the quantile is not below the share of pairs that met.
+    """
+    if not 0 < quantile <= meetings.met.mean():
+        remedy = "Run the pairs again with a larger max_steps."
+        fail("quantile", quantile, f"a number in (0, {meetings.met.mean()}], the share of pairs that met", remedy)
+    k = int(np.quantile(meetings.times, quantile, method="higher"))
+    return k, multiple * k
+
+
+def convergence_rate(
+    meetings: Meetings,
+    rng: np.random.Generator,
+    *,
+    num_bootstrap: int = 1000,
+    level: float = 0.95,
+    smallest: float = 0.01,
+) -> Rate:
+    """The geometric rate r at which P(τ > t) falls, by least squares of log P̂(τ > t) on t.
+
+    As Xiong and Ju (2025), Appendix B.2; it bounds the chain's own rate from above where the law of τ has a
+    geometric tail. Censored pairs count as not met up to the cap.
+
+    Parameters
+    ----------
+    rng
+        The source of the bootstrap's resampling of pairs.
+    num_bootstrap, level
+        How many resamples, and the coverage of the percentile interval.
+    smallest
+        Survival below this share is left out: there a few pairs decide.
+    """
+    rates = [slope(meetings, meetings.times, smallest)]
+    for _ in range(num_bootstrap):
+        rates.append(slope(meetings, rng.choice(meetings.times, len(meetings.times)), smallest))
+    lower, upper = np.nanquantile(rates[1:], [(1 - level) / 2, (1 + level) / 2])
+    return Rate(float(rates[0]), float(lower), float(upper))
+
+
+def slope(meetings: Meetings, times: np.ndarray, smallest: float) -> float:
+    """exp of the slope of log survival on t = lag, ..., by least squares."""
+    last = meetings.max_steps if meetings.num_censored else int(times.max())
+    grid = np.unique(np.linspace(meetings.lag, last - 1, 2048).astype(int))
+    survival = 1 - np.searchsorted(np.sort(times), grid, side="right") / len(times)
+    kept = survival > smallest
+    if kept.sum() < 2:
+        return 0.0 if not kept.any() else float("nan")
+    return float(np.exp(np.polyfit(grid[kept], np.log(survival[kept]), 1)[0]))

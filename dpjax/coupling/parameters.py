@@ -1,0 +1,123 @@
+"""Coupled parameter updates and coupled offers of a model."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.coupling.rejection import maximal, maximal_records
+from dpjax.coupling.sides import Offers, Pair, first_where
+from dpjax.validation import fail
+
+__all__ = ["ParameterCoupling", "build_coupled_update", "couple_offers"]
+
+ParameterCoupling = Literal["maximal", "common"]
+CoupledUpdate = Callable[[Key, Parameters, Parameters, Array, Pair], tuple[Parameters, Parameters, Array]]
+
+MAX_PARAMETER_TRIALS = 20.0
+"""The price is at most 1/20 of the chance to meet; pairs in one program wait for the slowest."""
+
+MAX_TRIALS_A_RECORD = 100.0
+"""Times n: the price is at most 1/100 of the chance that all offers of a sweep are the same."""
+
+
+def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> CoupledUpdate:
+    """The update ``(key, first, second, same, pair) -> (first, second, same)`` of the parameters of two chains.
+
+    Parameters
+    ----------
+    coupling
+        ``"maximal"`` by `Model.update_log_density`, so that parameters can meet while records differ; ``"common"``
+        for common random numbers: both chains get the same key, which brings them closer, and they meet once all
+        records have met. None takes the former where the density is known.
+
+    Raises
+    ------
+    ValueError
+        If the parameters could never meet: the model has no update, or one that reads the parameters and has no
+        density; or the density is asked for and not known.
+    """
+    if not jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0)):
+        return lambda key, first, second, same, pair: (first, second, jnp.asarray(True))
+    known = model.update_log_density is not None
+    if coupling not in (None, "maximal", "common"):
+        fail("parameters", repr(coupling), "'maximal', 'common' or None", "None takes what the model allows.")
+    if model.update is None or (coupling == "maximal" and not known):
+        missing = "update" if model.update is None else "update_log_density"
+        remedy = "Give the model both functions; a kernel of unknown density never draws one value twice."
+        fail("model", f"no {missing}", "parameters that can meet", remedy)
+    forgets = not reads_parameters(model)
+    if not known and not forgets:
+        fail("model", "an update that reads the parameters", "its density", "Give the model update_log_density.")
+    if known and coupling != "common":
+        return build_maximal_update(model)
+    return build_common_update(model, forgets)
+
+
+def build_common_update(model: Model, forgets: bool) -> CoupledUpdate:
+    """The update by common random numbers; `forgets` says that it reads the records alone."""
+    update: Any = model.update
+
+    def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: Pair) -> Any:
+        met = jnp.all(pair.same) & jnp.logical_or(same, forgets)
+        drawn = update(key, first, pair.first)
+        # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
+        other = update(jax.random.clone(key), second, pair.second)
+        return drawn, first_where(met, drawn, other), met
+
+    return step
+
+
+def build_maximal_update(model: Model) -> CoupledUpdate:
+    """The maximally coupled update; each chain alone makes the model's update."""
+    update: Any = model.update
+    log_density: Any = model.update_log_density
+
+    def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: Pair) -> Any:
+        drawn, other, common = maximal(
+            key,
+            lambda key: update(key, first, pair.first),
+            lambda new: log_density(new, first, pair.first),
+            lambda key: update(key, second, pair.second),
+            lambda new: log_density(new, second, pair.second),
+            MAX_PARAMETER_TRIALS,
+        )
+        met = common | (same & jnp.all(pair.same))
+        return drawn, first_where(met, drawn, other), met
+
+    return step
+
+
+def reads_parameters(model: Model) -> bool:
+    """Whether the update looks at the parameters that it is given."""
+    key = jax.eval_shape(jax.random.key, 0)
+    parameters = jax.eval_shape(model.sample_prior, key)
+    records = jax.eval_shape(
+        lambda key, values: model.sample_records(key, values, model.num_records or 2), key, parameters
+    )
+    update: Any = model.update
+    program = jax.make_jaxpr(lambda values, key, records: update(key, values, records))(parameters, key, records).jaxpr
+    inputs = program.invars[: len(jax.tree.leaves(parameters))]
+    used = [variable for equation in program.eqns for variable in equation.invars] + list(program.outvars)
+    return any(given is variable for given in inputs for variable in used)
+
+
+def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int) -> Offers:
+    """Offers from f(·|θ) and f(·|θ̃), coupled maximally record by record; common where the parameters are the same."""
+    if not first:  # a model without parameters has one law of the records
+        common = model.sample_records(key, first, num)
+        return Offers(common, common, jnp.ones(num, bool))
+    drawn, other, same_offers = maximal_records(
+        key,
+        lambda key, num: model.sample_records(key, first, num),
+        lambda records: model.log_density(first, records),
+        lambda key, num: model.sample_records(key, second, num),
+        lambda records: model.log_density(second, records),
+        num,
+        1 + MAX_TRIALS_A_RECORD * num,
+        equal=same,
+        exchangeable=model.exchangeable,
+    )
+    return Offers(drawn, other, same_offers)

@@ -1,0 +1,136 @@
+"""Unbiased estimates of posterior expectations from coupled chains."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from dpjax.base import Key
+from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.lanes import Course, Lane
+from dpjax.coupling.meetings import Meetings, check_run, meetings_of
+from dpjax.coupling.pool import run_pairs
+from dpjax.validation import check_count
+
+__all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and its standard error, pytrees as the function returns them, and what they cost.
+
+    cost
+        Steps of one chain in all.
+    inefficiency
+        Mean cost of a pair times the variance of its estimate: of two settings, the smaller is the better.
+    """
+
+    mean: Any
+    standard_error: Any
+    cost: int
+    inefficiency: Any
+
+
+@dataclass(frozen=True)
+class UnbiasedEstimates:
+    """H_{k:m} of every pair.
+
+    values
+        The estimates, leaves [pairs, ...].
+    averages
+        Their first part, the plain average over k..m of the first chain, leaves [pairs, ...].
+    cost
+        Steps of one chain that each pair takes [pairs]: L + 2 (τ − L) + max(0, m − τ).
+    meetings
+        When the pairs met.
+    """
+
+    values: Any
+    averages: Any
+    cost: np.ndarray
+    meetings: Meetings
+
+    def estimate(self) -> Estimate:
+        """The mean over pairs.
+
+        Raises
+        ------
+        ValueError
+            If a pair was censored: without it, or with its unfinished sum, the mean would be biased.
+        """
+        self.meetings.require_all("an unbiased mean")
+        size = len(self.cost)
+        mean, variance = (jax.tree.map(lambda leaf, f=f: f(leaf), self.values) for f in (mean_of, variance_of))
+        error = jax.tree.map(lambda leaf: np.sqrt(leaf / size), variance)
+        cost = float(self.cost.mean())
+        return Estimate(mean, error, int(self.cost.sum()), jax.tree.map(lambda leaf: cost * leaf, variance))
+
+
+def unbiased_estimates(
+    key: Key,
+    kernel: CoupledKernel,
+    function: Callable[[Any], Any],
+    *,
+    k: int,
+    m: int,
+    lag: int = 1,
+    num_pairs: int,
+    max_steps: int,
+    batch_size: int = 1024,
+) -> UnbiasedEstimates:
+    """Estimates H_{k:m} of E h under the chain's limit, each with that very mean: one from each pair.
+
+    The average of h(X_t) over t = k, ..., m, and for every t from k + L to τ − 1 the difference h(X_t) − h(Y_{t−L})
+    times the number of telescoping sums it belongs to, divided by m − k + 1: Jacob, O'Leary and Atchadé (2020),
+    equation (2.1), for lags L by Biswas, Jacob and Vanetti (2019), Appendix A.
+
+    Parameters
+    ----------
+    key, kernel, lag, num_pairs, max_steps, batch_size
+        As in `meeting_times`.
+    function
+        h, ``position -> pytree of numbers``; of relabelled pairs it must not depend on the records' order. Define it
+        once: programs are compiled for it.
+    k, m
+        The window, 0 ≤ k ≤ m; see `suggest_k_m`.
+    """
+    lanes_key = check_run(key, lag, num_pairs, max_steps, batch_size)
+    check_count("k", k, least=0)
+    check_count("m", m, "The window k..m holds at least k.", least=k)
+    check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)
+    course = Course(kernel, function, lag, k, m, max_steps)
+    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size))
+
+
+def collect(course: Course, lanes: Lane) -> UnbiasedEstimates:
+    """The estimates from the ends of all lanes."""
+    meetings = meetings_of(np.asarray(lanes.meeting), course.lag, course.max_steps)
+    size = course.m - course.k + 1
+    cost = 2 * meetings.times - course.lag + np.maximum(0, course.m - meetings.times)
+    unravel = unravel_of(course)
+    averages = unravel(np.asarray(lanes.average) / size)
+    return UnbiasedEstimates(unravel(np.asarray(lanes.average + lanes.correction) / size), averages, cost, meetings)
+
+
+def unravel_of(course: Course) -> Callable[[np.ndarray], Any]:
+    """The map of vectors [pairs, q] to leaves [pairs, ...]."""
+    kernel, function = course.kernel, course.function
+    assert function is not None
+    position = jax.eval_shape(kernel.sample_start, jax.eval_shape(jax.random.key, 0))
+    shapes = jax.eval_shape(function, position)
+    unravel = ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, float), shapes))[1]
+    return lambda vectors: jax.tree.map(np.asarray, jax.vmap(unravel)(jnp.asarray(vectors)))
+
+
+def mean_of(values: np.ndarray) -> np.ndarray:
+    """The mean over pairs."""
+    return np.mean(values, axis=0)
+
+
+def variance_of(values: np.ndarray) -> np.ndarray:
+    """The variance over pairs, unbiased."""
+    return np.var(values, axis=0, ddof=1)

@@ -1,0 +1,48 @@
+"""The command line of the paper's experiments; what they measure is not tested."""
+
+import importlib
+import inspect
+import json
+
+import pytest
+
+from benchmarks.soma import __main__ as command
+from benchmarks.soma.__main__ import EXPERIMENTS, choose_settings, parse
+from benchmarks.soma.problems import PRINTED, histogram, regression, two_records
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_takes_its_settings(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    module = importlib.import_module(f"benchmarks.soma.{experiment.module}")
+    assert set(experiment.full) == set(experiment.quick) == set(inspect.signature(module.measure).parameters)
+    assert callable(module.draw)
+
+
+def test_settings_are_the_experiment_s_unless_given() -> None:
+    options = parse(["histogram-meeting", "--n", "10", "--cap", "100", "--json", "-"])
+    assert choose_settings(options) == {"n": 10, "pairs": 200, "cap": 100}
+    assert choose_settings(parse(["table3", "--quick"])) == EXPERIMENTS["table3"].quick
+
+
+@pytest.mark.parametrize("arguments", [["table5"], ["table4", "--pairs", "3"]])
+def test_what_an_experiment_does_not_know_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(arguments)
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_standard_output_holds_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    module = importlib.import_module("benchmarks.soma.table3")
+    monkeypatch.setattr(module, "measure", lambda **settings: settings)
+    monkeypatch.setattr(command.machine, "use_one_core", lambda: None)
+    command.main(["table3", "--quick", "--json", "-"])
+    assert json.loads(capsys.readouterr().out) == EXPERIMENTS["table3"].quick
+
+
+def test_problems_are_those_of_the_paper() -> None:
+    assert histogram(20, 5.0)[1].mechanism.scale == pytest.approx(0.4)
+    assert two_records("beta", 4.0)[1].mechanism.scale == pytest.approx(0.25)
+    assert regression(10, 30)[1].mechanism.scale == pytest.approx(0.04)
+    assert regression(100, 30)[1].value.shape == (9,)
+    assert regression(10, 3)[1].value.tolist() == pytest.approx(PRINTED[3])
