@@ -43,8 +43,9 @@ def measure(divisor: int, repeats: int) -> dict[str, Any]:
             sweeps = count_sweeps(name, problem[1].n) // divisor
             # Rows that differ in ε alone share a program.
             key = (sampler, name.rsplit(",", 1)[0])
-            run = programs.setdefault(key, make_program(problem[0], imputation, sweeps))
-            timing, rate = time_call(lambda run=run, release=problem[1]: run(release), repeats)
+            if key not in programs:
+                programs[key] = make_program(problem[0], imputation, sweeps)
+            timing, rate = time_call(lambda run=programs[key], release=problem[1]: run(release), repeats)
             seconds = timing.median_seconds * divisor
             figures = {"seconds": seconds, "paper": theirs, "times faster": theirs / seconds}
             rows[name][sampler] = figures | {"acceptance_rate": float(rate)}
