@@ -25,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for row in importlib.import_module(f"benchmarks.{name}").measure(options.quick):
             measured.append(row)
             print(f"{name}: {row.case}, n = {row.n:,}, {row.chains} chains", file=sys.stderr, flush=True)
+            if options.json is not None:
+                # After every row, so that nothing measured is lost.
+                write_json(options.json, environment, rows + measured)
         print(f"\n## {name}\n\n{format_table(measured)}", flush=True)
         rows += measured
-        if options.json is not None:
-            write_json(options.json, environment, rows)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -50,6 +50,8 @@ def measure(quick: bool) -> Iterator[Row]:
     for problem, build in PROBLEMS.items():
         model, statistic, sensitivity, truth = build()
         for n in SIZES[:2] if quick else SIZES:
+            # Compiled programs take memory mappings, of which a process may have only so many.
+            jax.clear_caches()
             # One set of records for all budgets; the noise is the same draw, scaled.
             record_key, noise_key = jax.random.split(jax.random.key(n))
             records = jax.jit(model.sample_records, static_argnums=2)(record_key, truth, n)

@@ -18,7 +18,7 @@ from dpjax.release import Release
 CORRELATIONS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
 """Those to choose from."""
 
-FIXED_COST = 3.0
+FIXED_COST = 1.5
 """What a sweep costs for each record beside its scan, in steps of the scan; see docs/choosing.md."""
 
 
