@@ -120,3 +120,26 @@ def test_discrete_records_list_the_same_support(twins: tuple) -> None:
     hand_written, model = twins
     if hand_written.support is not None and model.support is not None:
         close(model.support(), hand_written.support())
+
+
+GAMMA = models.GammaPrior(3.0, 1.0)
+OTHERS = {
+    "dirichlet": (models.dirichlet(shape_prior=GAMMA, dim=3), programs.dirichlet, "share", {"dim": 3}),
+    "exponential": (models.exponential(models.GammaPrior(2.0, 1.0)), programs.exponential, "y", {}),
+    "beta": (models.beta(GAMMA, GAMMA), programs.beta, "y", {}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_densities_of_the_other_twins_agree(name: str) -> None:
+    hand_written, program, field, arguments = OTHERS[name]
+    model = dpjax.from_numpyro(program, records=[field], **arguments)
+
+    @jax.jit
+    def densities(key: jax.Array) -> list:
+        prior_key, record_key = jax.random.split(key)
+        parameters = model.sample_prior(prior_key)
+        records = model.sample_records(record_key, parameters, N)
+        return [(twin.log_prior(parameters), twin.log_density(parameters, records)) for twin in (model, hand_written)]
+
+    close(*densities(jax.random.key(8)))
