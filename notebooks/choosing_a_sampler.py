@@ -70,9 +70,7 @@ table = {(name, epsilon): measure(releases[epsilon], **choices[name]) for name i
 posterior = table["default", 1][0]
 for (name, epsilon), (result, per_sweep, per_second) in table.items():
     accepted = result.info["acceptance_rate"].mean()
-    print(
-        f"ε = {epsilon}  {name:25} accepted {accepted:.2f}, per sweep {per_sweep:.4f}, per second {per_second:8,.0f}"
-    )
+    print(f"ε = {epsilon}  {name:25} accepted {accepted:.2f}, per sweep {per_sweep:.4f}, per second {per_second:8,.0f}")
 
 # %% [markdown]
 # ## What to see

@@ -67,6 +67,8 @@ def test_auto_of_a_local_release_is_the_exact_update() -> None:
     assert make_plan(MODEL, LOCAL, "auto").imputation == dpjax.imwg()
     assert make_plan(MODEL, make_release(1.0), "auto").imputation == dpjax.pcn()
     assert make_plan(MODEL, make_release(1.0)).imputation == dpjax.imwg()
+    few = dpjax.Release([1.0], dpjax.Laplace(1.0), STATISTIC, 20)
+    assert make_plan(MODEL, few, "auto").imputation == dpjax.imwg()
 
 
 def test_a_checkpoint_restores_the_choice() -> None:
