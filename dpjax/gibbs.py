@@ -27,9 +27,8 @@ from dpjax.parameters.interweaving import InterweavingInfo
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
 
-
 MIN_BLOCKED = 50
-"""From this many records on ``"auto"`` tunes blocks: at n = 20 they gained a quarter at best and lost more elsewhere."""
+"""From this many records on ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best, and lose more elsewhere."""
 
 
 class Position(NamedTuple):
