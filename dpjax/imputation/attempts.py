@@ -30,9 +30,9 @@ def choose_attempts(key: Key, model: Model, release: Release, latent: Latent, pa
     return next(size for size, rate in zip(sizes, rates, strict=True) if rate >= ENOUGH * rates[-1])
 
 
-def candidate_sizes(n: int) -> tuple[int, ...]:
-    """The powers of two below n, and n, all at most `MAX_ATTEMPTS`."""
-    largest = min(n, MAX_ATTEMPTS)
+def candidate_sizes(n: int, most: int = MAX_ATTEMPTS) -> tuple[int, ...]:
+    """The powers of two below n, and n, all at most `most`."""
+    largest = min(n, most)
     return (*(2**power for power in range(largest.bit_length()) if 2**power < largest), largest)
 
 

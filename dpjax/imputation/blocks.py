@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Latent, Model, Parameters
+from dpjax.imputation.attempts import candidate_sizes
 from dpjax.imputation.imwg import sum_blocks
 from dpjax.imputation.noise_offers import build_offer, has_scores
 from dpjax.numerics import never_nan
@@ -31,8 +32,7 @@ ENOUGH_RECORDS = 2_048
 
 def candidate_blocks(n: int) -> tuple[int, ...]:
     """The powers of two below n, and n, all at most `MAX_BLOCK`."""
-    largest = min(n, MAX_BLOCK)
-    return (*(2**power for power in range(largest.bit_length()) if 2**power < largest), largest)
+    return candidate_sizes(n, MAX_BLOCK)
 
 
 def candidate_correlations(model: Model) -> tuple[float, ...]:

@@ -54,8 +54,7 @@ class Laws(NamedTuple):
             return records[name]
 
         layout.run(layout.size if layout.fixed else n, choose)
-        known = {name: jnp.asarray(layout.arguments[name]) for name in layout.known}
-        return jax.tree.map(lambda field: field[:n], records | known)
+        return {name: field[:n] for name, field in records.items()} | layout.known_fields(n)
 
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-density [n] of each record's drawn fields."""

@@ -78,7 +78,7 @@ def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) 
 
     n = noise[layout.fields[0]].shape[-1]
     layout.run(n, choose)
-    return records | {name: jnp.asarray(layout.arguments[name])[:n] for name in layout.known}
+    return records | layout.known_fields(n)
 
 
 def noise_log_density(layout: Layout, parameters: Parameters, noise: dict[str, Array]) -> Array:

@@ -67,6 +67,10 @@ class Layout(NamedTuple):
         """The statements of the model with n records; `choose` gives every sample site its value."""
         return run(self.function, self.arguments | ({"n": n} if self.takes_size else {}), choose, {self.plate: n})
 
+    def known_fields(self, n: int) -> dict[str, Array]:
+        """The first n entries of the record fields that are given."""
+        return {name: jnp.asarray(self.arguments[name])[:n] for name in self.known}
+
     def run_parameters(self, choose: Choose) -> None:
         """Run the model up to its last parameter; records that come before it are arbitrary."""
         missing = set(self.parameters)
