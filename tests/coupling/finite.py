@@ -7,7 +7,7 @@ sets may differ by any ratio within e^ε; random tables of 0 and ε are the hard
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -129,7 +129,7 @@ def index_law(p: np.ndarray, q: np.ndarray) -> dict[tuple[int, int], float]:
     law = {(i, i): mass for i, mass in enumerate(common)}
     ends, other_ends = np.cumsum(p - common), np.cumsum(q - common)
     cuts = np.concatenate([[0.0], np.sort(np.concatenate([ends, other_ends]))])
-    for low, high in zip(cuts, cuts[1:], strict=False):
+    for low, high in pairwise(cuts):
         if high - low > 1e-15:
             middle = (low + high) / 2
             place = int(np.searchsorted(ends, middle)), int(np.searchsorted(other_ends, middle))

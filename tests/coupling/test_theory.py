@@ -72,7 +72,9 @@ def test_coupled_chains_move_as_lemmas_18_and_19_say(epsilon: float, n: int) -> 
 def test_rates_are_second_eigenvalues_of_the_dominating_chains(epsilon: float) -> None:
     """The matrices (49), (52) and (55) of the distance of two chains of two records."""
     e = np.exp(epsilon)
-    soma = dominating(theory.soma_approach_bound(epsilon, 2, 1), theory.soma_departure_bound(epsilon, 2, 1), 2 / (e + 1))
+    soma = dominating(
+        theory.soma_approach_bound(epsilon, 2, 1), theory.soma_departure_bound(epsilon, 2, 1), 2 / (e + 1)
+    )
     assert second_modulus(soma) == pytest.approx(theory.soma_rate_bound(epsilon))
     random = dominating(theory.imwg_approach_bound(epsilon, 2, 1), (1 - 1 / e) / 2, 1 / e)
     assert second_modulus(random) == pytest.approx(theory.imwg_random_rate_bound(epsilon))
