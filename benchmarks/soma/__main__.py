@@ -50,7 +50,7 @@ EXPERIMENTS = {
     ),
     "mixing": Experiment(
         "mixing",
-        {"repeats": 8, "chains": 20, "iterations": 3_000},
+        {"repeats": 4, "chains": 20, "iterations": 6_000},
         {"repeats": 2, "chains": 10, "iterations": 1_000},
         panels=(1, 2),
     ),

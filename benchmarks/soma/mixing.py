@@ -31,6 +31,7 @@ def measure(repeats: int, chains: int, iterations: int) -> dict[str, Any]:
             "r_hat": np.median(r_hat.max(axis=2), axis=0).tolist(),
             "ess": np.median(ess.min(axis=2), axis=0).tolist(),
             "below": [first_below(row, grid) for row in r_hat.max(axis=2)],
+            "below_intercept": [first_below(row, grid) for row in r_hat[:, :, 0]],
             "ess_at_end": dict(zip(NAMES, np.median(ess[:, -1], axis=0).tolist(), strict=True)),
             "paper_below": PAPER[name],
         }
