@@ -65,7 +65,7 @@ def summarize(values: np.ndarray, grid: np.ndarray) -> dict[str, Any]:
     return {
         "quartiles": np.quantile(values, QUARTILES).tolist(),
         "mean": float(values.mean()),
-        "density": density.tolist(),
+        "density": np.round(density, 4).tolist(),
     }
 
 
@@ -85,7 +85,7 @@ def draw(result: dict[str, Any], axes: Any) -> None:
 def draw_ridge(axes: Any, result: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     """Densities from the first iteration at the bottom; quartiles and mean over chains, and dashed the posterior's."""
     iterations, values = np.array(result["iterations"]), np.array(result["values"])
-    height = 2.5 * iterations[-1] / len(iterations) / max(result["posterior"]["density"])
+    height = 5 * iterations[-1] / len(iterations) / max(result["posterior"]["density"])
     for place in range(len(rows) - 1, -1, -1):
         ridge = iterations[place] + height * np.array(rows[place]["density"])
         axes.fill_between(values, iterations[place], ridge, facecolor="0.9", edgecolor="0.4", linewidth=0.6)
