@@ -30,18 +30,24 @@ PAPER = {
 """R-hat of the three shapes after 10⁵ iterations, then their ESS after 10⁶, of 20 runs."""
 
 CONCENTRATION = 30.0
-"""Of the simulated records; the paper gives no shapes. With it eating varies as much as in published summaries."""
+"""The sum of the shapes of simulated records: our choice, because the paper gives means alone."""
 
+EARLY = 100_000
+"""R-hat is taken after so many offers, as in the paper."""
+
+SLICES = 30
+"""Slice updates of each shape in a sweep; how many the paper makes, and how often, it does not say."""
+
+UPDATE = dpjax.parameter_kernel("coordinate_slice", num_steps=SLICES)
 SAMPLERS = {"soma": dpjax.soma(), "imwg": dpjax.imwg()}
-EARLY = 0.1
-"""R-hat is taken after this part of the offers, as in the paper."""
 
 
 def measure(chains: int, offers: int, file: str | None) -> dict[str, Any]:
-    """R-hat after a tenth of the offers and ESS after all, by sex and sampler, and the mean shares.
+    """R-hat after 100,000 offers and ESS after all, by sex and sampler, and the mean shares.
 
-    One offer is one iteration here; the parameters move after every n of them. Without a file the records are
-    simulated at the paper's fitted means.
+    One offer is one iteration here; the parameters move after every n of them. R-hat leaves out the first half of its
+    sweeps, and ESS and means the first tenth: chains start in the prior. Without a file the records are simulated
+    at the paper's fitted means.
     """
     shares = None if file is None else read_shares(Path(file))
     result: dict[str, Any] = {"records": "simulated" if file is None else "read from a file"}
@@ -73,7 +79,7 @@ def make_problem(sex: str, shares: np.ndarray | None) -> Problem:
 def measure_sampler(problem: Problem, imputation: dpjax.Imputation, chains: int, sweeps: int) -> dict[str, Any]:
     """The diagnostics of the shapes and the posterior mean of the shares, from chains that start in the prior."""
     model, release = problem
-    algorithm = dpjax.gibbs(model, release, imputation, parameter_kernel="coordinate_slice")
+    algorithm = dpjax.gibbs(model, release, imputation, parameter_kernel=UPDATE)
 
     @jax.jit
     @jax.vmap
@@ -88,10 +94,10 @@ def measure_sampler(problem: Problem, imputation: dpjax.Imputation, chains: int,
         return jax.lax.scan(step, start, jnp.arange(sweeps))[1]
 
     shapes, accepted = (np.asarray(part) for part in run(jax.random.split(jax.random.key(12), chains)))
-    kept = shapes[:, sweeps // 10 :]  # the way from the prior would decide the means
+    kept, early = shapes[:, sweeps // 10 :], EARLY // release.n
     return {
-        "r_hat": split_r_hat(shapes[:, : max(4, int(EARLY * sweeps))]).tolist(),
-        "ess": ess_bulk(shapes).tolist(),
+        "r_hat": split_r_hat(shapes[:, early // 2 : early]).tolist(),
+        "ess": ess_bulk(kept).tolist(),
         "mean": (kept / kept.sum(axis=-1, keepdims=True)).mean(axis=(0, 1)).tolist(),
         "acceptance_rate": float(accepted[:, sweeps // 10 :].mean()),
         "shapes": shapes[0].tolist(),
