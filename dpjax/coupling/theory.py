@@ -38,7 +38,9 @@ def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
     """An upper bound of SOMA's convergence rate per offer for two records: Theorem 13, equation (18).
 
     The law of the records converges geometrically at this rate or faster. The proof counts the records in which two
-    chains differ up to their order, so the bound is one for functions that do not depend on the order.
+    chains differ up to their order, so the bound is one for functions that do not depend on the order. It is below
+    those of both IMwG scans only for ε between 0.37 and 0.89; for large ε it misses 1 by 4 e^(−3ε), theirs by e^(−2ε)
+    and e^(−2ε) / 2. Measured rates are in the opposite order.
     """
     x = smallest_ratio(epsilon)
     return (1 + 3 * x - 2 * x**2 + np.sqrt(1 + 2 * x + 9 * x**2 - 8 * x**3)) / (2 * (1 + x) ** 2)

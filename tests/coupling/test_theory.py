@@ -87,6 +87,13 @@ def dominating(meets: float, departs: float, approaches: float) -> np.ndarray:
     return np.array([[1, 0, 0], [meets, 1 - meets - departs, departs], [0, approaches, 1 - approaches]])
 
 
+def test_which_rate_bound_is_the_least() -> None:
+    grid = np.linspace(0.3, 2.0, 171)
+    least = np.minimum(theory.imwg_random_rate_bound(grid), theory.imwg_systematic_rate_bound(grid))
+    below = grid[theory.soma_rate_bound(grid) < least]
+    assert below[[0, -1]] == pytest.approx([0.37, 0.89], abs=0.015)
+
+
 def test_formulas_as_printed() -> None:
     e = np.exp(np.array([0.5, 2.0]))
     printed = (e**2 + 3 * e - 2 + np.sqrt(e**4 + 2 * e**3 + 9 * e**2 - 8 * e)) / (2 * (1 + e) ** 2)
