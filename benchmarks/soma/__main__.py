@@ -62,7 +62,7 @@ EXPERIMENTS = {
     ),
     "time-use": Experiment(
         "time_use",
-        {"chains": 4, "offers": 400_000, "file": None},
+        {"chains": 10, "offers": 1_000_000, "file": None},
         {"chains": 4, "offers": 100_000, "file": None},
         panels=(1, 3),
     ),

@@ -38,6 +38,9 @@ EARLY = 100_000
 SLICES = 30
 """Slice updates of each shape in a sweep; how many the paper makes, and how often, it does not say."""
 
+WARM_UP = 400
+"""Sweeps of IMwG that no figure counts: from the prior some chains take 200 sweeps, which are 700,000 offers."""
+
 UPDATE = dpjax.parameter_kernel("coordinate_slice", num_steps=SLICES)
 SAMPLERS = {"soma": dpjax.soma(), "imwg": dpjax.imwg()}
 
@@ -45,9 +48,8 @@ SAMPLERS = {"soma": dpjax.soma(), "imwg": dpjax.imwg()}
 def measure(chains: int, offers: int, file: str | None) -> dict[str, Any]:
     """R-hat after 100,000 offers and ESS after all, by sex and sampler, and the mean shares.
 
-    One offer is one iteration here; the parameters move after every n of them. R-hat leaves out the first half of its
-    sweeps, and ESS and means the first tenth: chains start in the prior. Without a file the records are simulated
-    at the paper's fitted means.
+    One offer is one iteration here; the parameters move after every n of them. All chains have been warmed up from
+    the prior before. Without a file the records are simulated at the paper's fitted means.
     """
     shares = None if file is None else read_shares(Path(file))
     result: dict[str, Any] = {"records": "simulated" if file is None else "read from a file"}
@@ -77,35 +79,43 @@ def make_problem(sex: str, shares: np.ndarray | None) -> Problem:
 
 
 def measure_sampler(problem: Problem, imputation: dpjax.Imputation, chains: int, sweeps: int) -> dict[str, Any]:
-    """The diagnostics of the shapes and the posterior mean of the shares, from chains that start in the prior."""
-    model, release = problem
-    algorithm = dpjax.gibbs(model, release, imputation, parameter_kernel=UPDATE)
+    """The diagnostics of the shapes and the posterior mean of the shares."""
+    shapes, accepted = run_chains(problem, imputation, chains, sweeps)
+    return {
+        "r_hat": split_r_hat(shapes[:, : EARLY // problem[1].n]).tolist(),
+        "ess": ess_bulk(shapes).tolist(),
+        "mean": (shapes / shapes.sum(axis=-1, keepdims=True)).mean(axis=(0, 1)).tolist(),
+        "acceptance_rate": float(accepted.mean()),
+        "shapes": shapes[0].round(4).tolist(),
+    }
+
+
+def run_chains(problem: Problem, imputation: dpjax.Imputation, chains: int, sweeps: int) -> tuple:
+    """The shapes [chain, sweep, 3] and the share of offers accepted [chain, sweep] of chains after their warm-up."""
+    model = problem[0]
 
     @jax.jit
     @jax.vmap
     def run(key: jax.Array) -> tuple:
-        parameter_key, records_key, run_key = jax.random.split(key, 3)
+        parameter_key, records_key, *run_keys = jax.random.split(key, 4)
 
-        def step(state: Any, index: jax.Array) -> tuple:
-            state, info = algorithm.step(jax.random.fold_in(run_key, index), state)
-            return state, (state.parameters["shape"], info.imputation.acceptance_rate)
+        def sweep(algorithm: Any, run_key: jax.Array, state: Any, count: int) -> tuple:
+            def step(state: Any, index: jax.Array) -> tuple:
+                state, info = algorithm.step(jax.random.fold_in(run_key, index), state)
+                return state, (state.parameters["shape"], info.imputation.acceptance_rate)
 
-        start = algorithm.init(model.sample_prior(parameter_key), records_key)
-        return jax.lax.scan(step, start, jnp.arange(sweeps))[1]
+            return jax.lax.scan(step, state, jnp.arange(count))
 
-    shapes, accepted = (np.asarray(part) for part in run(jax.random.split(jax.random.key(12), chains)))
-    kept, early = shapes[:, sweeps // 10 :], EARLY // release.n
-    return {
-        "r_hat": split_r_hat(shapes[:, early // 2 : early]).tolist(),
-        "ess": ess_bulk(kept).tolist(),
-        "mean": (kept / kept.sum(axis=-1, keepdims=True)).mean(axis=(0, 1)).tolist(),
-        "acceptance_rate": float(accepted[:, sweeps // 10 :].mean()),
-        "shapes": shapes[0].tolist(),
-    }
+        warm, measured = (dpjax.gibbs(*problem, part, parameter_kernel=UPDATE) for part in (dpjax.imwg(), imputation))
+        start = warm.init(model.sample_prior(parameter_key), records_key)
+        state, _ = sweep(warm, run_keys[0], start, WARM_UP)
+        return sweep(measured, run_keys[1], state, sweeps)[1]
+
+    return tuple(np.asarray(part) for part in run(jax.random.split(jax.random.key(12), chains)))
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
-    """The first chain's shapes after each sweep."""
+    """The first chain's shapes after each sweep that follows the warm-up."""
     for place, (panel, activity) in enumerate(zip(axes, ACTIVITIES, strict=True)):
         for sex in SIZES:
             for name, row in result[sex]["samplers"].items():
