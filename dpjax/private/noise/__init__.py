@@ -1,0 +1,8 @@
+"""Where the noise of a private run comes from: `jax` for simulation, `secure` for publication."""
+
+from dpjax.private.noise.base import Noise
+from dpjax.private.noise.threefry import Threefry
+
+jax: Noise = Threefry()
+
+__all__ = ["Noise", "jax"]
