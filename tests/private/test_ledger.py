@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+
 from dpjax.private import Budget, BudgetExceeded, Ledger, Query, accounting
 
 BUDGET = Budget(6.0, 1e-6, "replace-one")
