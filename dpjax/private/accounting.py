@@ -7,7 +7,6 @@ sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `s
 `events` ask for the relation.
 """
 
-from collections.abc import Callable
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
@@ -15,10 +14,10 @@ from scipy.optimize import brentq
 
 from dpjax.mechanisms.calibration import log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.search import largest_count
 from dpjax.validation import check_count, check_positive, fail
 
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-or-remove")
-LARGEST_COUNT = 2**62  # a bound on counts that no run reaches
 LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
 LOG_TOLERANCE = 1e-14
 FAR_BELOW = 1e3  # stands for -inf in root finding
@@ -185,21 +184,6 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
     tau_l = sqrt(iterations / (2 * affordable * (1 - gradient_share)))
     tau_g = sqrt(gradients / (2 * affordable)) / sqrt(gradient_share) if gradient_share > 0 else None
     return Taus(tau_l, tau_g)
-
-
-def largest_count(fits: Callable[[int], bool]) -> int:
-    """The largest count for which `fits` holds, where it holds up to some count and no further; 0 if for none."""
-    if not fits(1):
-        return 0
-    low, high = 1, 2
-    while fits(high):
-        low, high = high, 2 * high
-        if high > LARGEST_COUNT:
-            return low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
 
 
 def check_neighbours(neighbours: object) -> None:
