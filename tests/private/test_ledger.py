@@ -48,6 +48,24 @@ def test_the_budget_is_spent_to_the_last_iteration_and_no_further():
     assert ledger.privacy_spent().epsilon <= 6.0
 
 
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
+def test_subsampled_queries_are_composed_with_the_others(neighbours):
+    pytest.importorskip("dp_accounting")
+    ledger = Ledger(Budget(2.0, 1e-6, neighbours))
+    batch = [Query("gradient of a batch", 4.0, "secure", sampling_rate=0.05)]
+    ledger.charge(batch, 100)
+    alone = ledger.privacy_spent().epsilon
+    ledger.charge([Query("gradient", 60.0, "secure")])
+    assert alone < ledger.privacy_spent().epsilon < 2.0
+    assert math.log(1e-6) > ledger.log_delta(2.0)
+    more = ledger.affordable(batch)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(batch, more + more // 100 + 1)
+    ledger.charge(batch, more)
+    assert 1.98 < ledger.privacy_spent().epsilon <= 2.0
+    assert ledger.affordable([Query("gradient", 0.1, "secure", sampling_rate=0.5)]) == 0
+
+
 def test_one_simulated_query_takes_the_grade_from_all():
     ledger = Ledger(BUDGET)
     ledger.charge(ITERATION)

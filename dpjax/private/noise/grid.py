@@ -116,14 +116,13 @@ def add_noise(keystream: Callable[[int], bytes], value: np.ndarray, scale: np.nd
     scale : [...]
         A standard deviation for each of the leading entries.
     """
-    usable = (scale >= SMALLEST_SCALE) & (scale <= LARGEST_SCALE)
-    deviation = np.where(usable, scale, 1.0).astype(np.float64)
-    deviation = deviation.reshape(scale.shape + (1,) * (value.ndim - scale.ndim))
+    scales = scale.astype(np.float64).reshape(scale.shape + (1,) * (value.ndim - scale.ndim))
+    usable = (scales >= SMALLEST_SCALE) & (scales <= LARGEST_SCALE)
+    deviation = np.where(usable, scales, 1.0)
     step = np.exp2(np.frexp(deviation)[1] - 1.0 - GRID_BITS)
     with np.errstate(over="ignore"):
-        steps = np.rint(np.nan_to_num(value.astype(np.float64) / step, nan=0.0, posinf=np.inf, neginf=-np.inf))
-    steps = np.clip(steps, -LARGEST_STEPS, LARGEST_STEPS).astype(np.int64)
+        steps = np.rint(value.astype(np.float64) / step)
+    steps = np.clip(np.where(np.isnan(steps), 0.0, steps), -LARGEST_STEPS, LARGEST_STEPS).astype(np.int64)
     noisy = steps + rounded_normal(keystream, np.broadcast_to(deviation / step, value.shape))
-    usable = usable.reshape(deviation.shape)
     with np.errstate(over="ignore"):
         return np.where(usable, noisy * step, np.nan).astype(value.dtype)
