@@ -103,7 +103,7 @@ class Ledger:
         """How many more times `queries` can be charged; of an iteration's queries, over all chains.
 
         The number is exact while all queries read all records. With subsampled ones it may fall short of the largest by
-        two in a thousand, and takes some seconds.
+        one in a thousand, and takes some seconds.
         """
         queries = _checked(queries)
         if any(query.sampling_rate < 1 for query in (*self._queries, *queries)):
