@@ -12,9 +12,10 @@ from blackjax.mcmc import metrics
 from blackjax.mcmc.integrators import IntegratorState, velocity_verlet
 
 from dpjax import private
-from dpjax.private import hmc as module
 from dpjax.private import noise
-from dpjax.private.hmc import HMCInnovations, HMCSettings, hmc_core
+from dpjax.private.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog
+from dpjax.private.kernel import build_release
+from dpjax.private.clipped import clipped_gradients
 from dpjax.private.metric import metric
 from dpjax.private.penalty import exact, noisy_ratio
 from dpjax.private.schedules import as_schedule, halton_steps
@@ -117,17 +118,17 @@ def test_gradients_are_released_with_the_noise_stated() -> None:
 
     def kick(key: jax.Array) -> jax.Array:
         def gradient(index: jax.Array, at: jax.Array) -> tuple[jax.Array, jax.Array]:
-            total = module.clipped_gradients(target, at, bound).value
-            answer = module.build_release(noise.jax, key)(index, total, jnp.asarray(2 * tau * bound))
+            total = clipped_gradients(target, at, bound).value
+            answer = build_release(noise.jax, key)(index, total, jnp.asarray(2 * tau * bound))
             return answer, jnp.zeros(())
 
-        _, momentum, _ = module.leapfrog(
+        _, momentum, _ = leapfrog(
             gradient, jnp.zeros(2), jnp.zeros(2), jnp.asarray(step), 1, lambda momentum: 0.0 * momentum
         )
         return momentum / step
 
     kicks = np.asarray(jax.jit(jax.vmap(kick))(jax.random.split(jax.random.key(3), 20_000)))
-    exact_gradient = np.asarray(module.clipped_gradients(target, jnp.zeros(2), bound).value)
+    exact_gradient = np.asarray(clipped_gradients(target, jnp.zeros(2), bound).value)
     for column, mean in zip(kicks.T, exact_gradient, strict=True):
         assert_standard(column, 2 * tau * bound / np.sqrt(2), mean)  # two fresh draws, each at half weight
 

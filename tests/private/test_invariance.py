@@ -14,7 +14,7 @@ from dpjax.private import noise
 from dpjax.private.hmc import HMCSettings
 from dpjax.private.kernel import build_release
 from dpjax.private.metric import metric
-from dpjax.private.random_walk import WalkSettings
+from dpjax.private.random_walk import WalkSettings, WalkState
 from dpjax.private.schedules import as_schedule
 from tests.perfect_start import REJECT, corrected
 from tests.private.cases import BOUND, MEAN, tilted
@@ -52,7 +52,10 @@ def run(kernel_of: Callable, num_chains: int = 4_000, num_steps: int = 6) -> tup
     def chain(tau: jax.Array, key: jax.Array) -> tuple:
         kernel = kernel_of(tau)
         start_key, run_key = jax.random.split(key)
-        state = kernel.init(jnp.asarray(MEAN) + jax.random.normal(start_key, (2,)))
+        normals = jax.random.normal(start_key, (4,))
+        state = kernel.init(jnp.asarray(MEAN) + normals[:2])
+        if isinstance(state, WalkState):  # its stationary law has directions of either sign
+            state = state._replace(direction=jnp.sign(normals[2:]))
 
         def step(state, index):
             return kernel.step(jax.random.fold_in(run_key, index), state)
