@@ -27,7 +27,7 @@ THETA, OTHER = jnp.array([0.3, -0.2, 0.5]), jnp.array([0.4, 0.1, 0.2])
 @pytest.mark.x64
 def test_chunks_change_nothing() -> None:
     whole, cut = quadratic(101), quadratic(8)
-    for bound in (0.5, 3.0, np.inf):
+    for bound in (3.0, np.inf):
         for one, other in (
             (clipped_gradients(whole, THETA, bound), clipped_gradients(cut, THETA, bound)),
             (clipped_ratios(whole, THETA, OTHER, bound), clipped_ratios(cut, THETA, OTHER, bound)),

@@ -13,9 +13,9 @@ from blackjax.mcmc.integrators import IntegratorState, velocity_verlet
 
 from dpjax import private
 from dpjax.private import noise
+from dpjax.private.clipped import clipped_gradients
 from dpjax.private.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog
 from dpjax.private.kernel import build_release
-from dpjax.private.clipped import clipped_gradients
 from dpjax.private.metric import metric
 from dpjax.private.penalty import exact, noisy_ratio
 from dpjax.private.schedules import as_schedule, halton_steps
@@ -53,9 +53,11 @@ def test_the_limit_without_noise_is_blackjax(mass) -> None:
 
     settings = HMCSettings(as_schedule(0.05), 30, metric(mass, 3), inf, inf, 0.0, 0.0)
     normals = jnp.linalg.solve(jnp.linalg.cholesky(jnp.asarray(matrix)), momentum)
-    core = jax.jit(lambda log_uniform: hmc_core(
-        TARGET, settings, exact, jnp.asarray(0.05), START, HMCInnovations(normals, log_uniform)
-    ))
+    core = jax.jit(
+        lambda log_uniform: hmc_core(
+            TARGET, settings, exact, jnp.asarray(0.05), START, HMCInnovations(normals, log_uniform)
+        )
+    )
     np.testing.assert_allclose(core(-jnp.inf)[0], end.position, rtol=0, atol=1e-8)
 
     def energy(one: IntegratorState) -> float:
@@ -112,7 +114,9 @@ def test_gradients_are_released_with_the_noise_stated() -> None:
         return value
 
     jax.make_jaxpr(
-        lambda: hmc_core(target, settings, spy, jnp.asarray(step), START[:2], HMCInnovations(jnp.zeros(2), jnp.zeros(())))
+        lambda: hmc_core(
+            target, settings, spy, jnp.asarray(step), START[:2], HMCInnovations(jnp.zeros(2), jnp.zeros(()))
+        )
     )()
     assert [shape for shape, _ in ends] == [(2,), ()]
 

@@ -39,13 +39,14 @@ def places(key: jax.Array, block: int) -> np.ndarray:
 @pytest.mark.x64
 def test_a_sample_larger_than_the_block_is_not_cut_short() -> None:
     vector = jnp.array([0.2])
-    for seed in range(5):
+    sample = jax.jit(lambda key: sampled_gradients(TARGET, key, vector, rate=RATE, bound=0.8, block=3))
+    for seed in range(3):
         key = jax.random.key(seed)
         chosen = places(key, 3)
         assert len(chosen) > 3
         gradients = gradients_of(TARGET, vector, jnp.asarray(RECORDS[chosen]))
         expected = clip_rows(gradients, jnp.ones(len(chosen)), 0.8)
-        total = sampled_gradients(TARGET, key, vector, rate=RATE, bound=0.8, block=3)
+        total = sample(key)
         np.testing.assert_allclose(total.value, expected.value, atol=1e-10)
         assert (total.clipped, total.size) == (expected.clipped, len(chosen))
 
@@ -93,7 +94,7 @@ def test_samples_cut_to_one_block_are_noticed() -> None:
     assert sample_p_value(counts(14, cut=True)) < REJECT
 
 
-def stationary(build: Callable, position: Callable, num_steps: int, num_chains: int = 20_000) -> np.ndarray:
+def stationary(build: Callable, position: Callable, num_steps: int, num_chains: int = 10_000) -> np.ndarray:
     """Positions [chains] after steps from a start in the posterior."""
 
     def chain(key: jax.Array) -> jax.Array:
@@ -112,7 +113,7 @@ def posterior_start(init: Callable, key: jax.Array):
     return init(MEAN + VARIANCE**0.5 * jax.random.normal(key, (1,)))
 
 
-STEP, BATCH, BOUND = VARIANCE / 12, 32, 6.0
+STEP, BATCH, BOUND = VARIANCE / 20, 32, 6.0
 MULTIPLIER = 0.7 * largest_langevin_noise(STEP, BATCH / N, BOUND)
 
 
