@@ -2,7 +2,38 @@
 
 from dpjax.private import accounting, noise
 from dpjax.private.budget import Budget
+from dpjax.private.hmc import dp_hmc, hmc
+from dpjax.private.kernel import PrivateKernel
 from dpjax.private.ledger import BudgetExceeded, Ledger, PrivacySpent
 from dpjax.private.query import Query
+from dpjax.private.random_walk import dp_penalty, rwmh
+from dpjax.private.sample import Diagnostics, PrivateDraws, sample
+from dpjax.private.schedules import halton_steps
+from dpjax.private.sgld import dp_sgld, largest_langevin_noise
+from dpjax.private.sgnht import dp_sgnht
+from dpjax.private.target import Target, model_target, target
 
-__all__ = ["Budget", "BudgetExceeded", "Ledger", "PrivacySpent", "Query", "accounting", "noise"]
+__all__ = [
+    "Budget",
+    "BudgetExceeded",
+    "Diagnostics",
+    "Ledger",
+    "PrivacySpent",
+    "PrivateDraws",
+    "PrivateKernel",
+    "Query",
+    "Target",
+    "accounting",
+    "dp_hmc",
+    "dp_penalty",
+    "dp_sgld",
+    "dp_sgnht",
+    "halton_steps",
+    "hmc",
+    "largest_langevin_noise",
+    "model_target",
+    "noise",
+    "rwmh",
+    "sample",
+    "target",
+]
