@@ -7,7 +7,6 @@ sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `s
 `events` ask for the relation.
 """
 
-from collections.abc import Callable
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
@@ -15,12 +14,13 @@ from scipy.optimize import brentq
 
 from dpjax.mechanisms.calibration import log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.search import largest_count
 from dpjax.validation import check_count, check_positive, fail
 
 NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-or-remove")
-LARGEST_COUNT = 2**62  # a bound on counts that no run reaches
 LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
 LOG_TOLERANCE = 1e-14
+FAR_BELOW = 1e3  # stands for -inf in root finding
 
 
 class Taus(NamedTuple):
@@ -118,10 +118,13 @@ def largest_mu(epsilon: float, delta: float) -> float:
     check_delta(delta)
 
     def excess(log_mu: float) -> float:
-        return log_delta(epsilon, exp(log_mu)) - log(delta)
+        return max(log_delta(epsilon, exp(log_mu)) - log(delta), -FAR_BELOW)
 
-    solution = float(exp(brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)))
-    return solution * (1 - 2 * LOG_TOLERANCE * log(HIGHEST_MU))
+    solution = brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)
+    margin = LOG_TOLERANCE
+    while excess(solution) > 0:  # from the side that keeps the promise
+        solution, margin = solution - margin, 2 * margin
+    return exp(solution)
 
 
 def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | None, num_leapfrog: int) -> int:
@@ -179,23 +182,8 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
         fail("gradient_share", gradient_share, "a number in [0, 1)", "Leave a part for the acceptance test.")
     affordable = largest_mu(epsilon, delta)
     tau_l = sqrt(iterations / (2 * affordable * (1 - gradient_share)))
-    tau_g = sqrt(gradients / (2 * affordable * gradient_share)) if gradient_share > 0 else None
+    tau_g = sqrt(gradients / (2 * affordable)) / sqrt(gradient_share) if gradient_share > 0 else None
     return Taus(tau_l, tau_g)
-
-
-def largest_count(fits: Callable[[int], bool]) -> int:
-    """The largest count for which `fits` holds, where it holds up to some count and no further; 0 if for none."""
-    if not fits(1):
-        return 0
-    low, high = 1, 2
-    while fits(high):
-        low, high = high, 2 * high
-        if high > LARGEST_COUNT:
-            return low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
 
 
 def check_neighbours(neighbours: object) -> None:

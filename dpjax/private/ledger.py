@@ -10,10 +10,10 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 from dpjax.mechanisms.privacy import Neighbours
-from dpjax.private.accounting import largest_count
 from dpjax.private.budget import Budget
 from dpjax.private.composition import composed_epsilon, composed_log_delta
 from dpjax.private.query import Grade, Query, total
+from dpjax.private.search import largest_count, nearly_largest_count
 from dpjax.validation import check_count, fail
 
 FORMAT = 1
@@ -92,17 +92,23 @@ class Ledger:
         """
         times = check_count("times", times)
         with self._lock:
-            after = total((*self._queries, *total(_checked(queries), times)))
-            if not self._allows(after):
+            after = self._after(_checked(queries), times)
+            if self._excess(after) > 0:
                 raise BudgetExceeded(self._refusal(queries, times))
             if self._path is not None:
                 _write(self._path, self._text(after))
             self._queries = after
 
     def affordable(self, queries: Sequence[Query]) -> int:
-        """How many more times `queries` can be charged; of an iteration's queries, over all chains."""
+        """How many more times `queries` can be charged; of an iteration's queries, over all chains.
+
+        The number is exact while all queries read all records. With subsampled ones it may fall short of the largest by
+        one in a thousand, and takes some seconds.
+        """
         queries = _checked(queries)
-        return largest_count(lambda times: self._allows(total((*self._queries, *total(queries, times)))))
+        if any(query.sampling_rate < 1 for query in (*self._queries, *queries)):
+            return nearly_largest_count(lambda times: self._excess(self._after(queries, times)))
+        return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
 
     def privacy_spent(self) -> PrivacySpent:
         """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise."""
@@ -131,9 +137,13 @@ class Ledger:
         ledger._queries = _read(text, ledger.budget)
         return ledger
 
-    def _allows(self, queries: Sequence[Query]) -> bool:
+    def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
+        return total((*self._queries, *total(queries, times)))
+
+    def _excess(self, queries: Sequence[Query]) -> float:
+        """How far log δ is above what the budget allows; not above 0 within it."""
         budget = self._budget
-        return composed_log_delta(queries, budget.epsilon, budget.neighbours) <= log(budget.delta)
+        return composed_log_delta(queries, budget.epsilon, budget.neighbours) - log(budget.delta)
 
     def _refusal(self, queries: Sequence[Query], times: int) -> str:
         spent = f"{self._budget}, of which ε = {self.privacy_spent().epsilon:.6g} is spent"

@@ -4,8 +4,11 @@ import json
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpjax.private import Budget, BudgetExceeded, Ledger, Query, accounting
+from dpjax.private.search import largest_count, nearly_largest_count
 
 BUDGET = Budget(6.0, 1e-6, "replace-one")
 TAU_L, TAU_G, LEAPFROG = 31.622776601683796, 173.9252713092609, 25
@@ -46,6 +49,50 @@ def test_the_budget_is_spent_to_the_last_iteration_and_no_further():
     ledger.charge(ITERATION, 69)
     assert ledger.affordable(ITERATION) == 0
     assert ledger.privacy_spent().epsilon <= 6.0
+
+
+BATCH = [Query("gradient of a batch", 4.0, "secure", sampling_rate=0.05)]
+
+
+def test_subsampled_queries_are_composed_with_the_others():
+    pytest.importorskip("dp_accounting")
+    ledger = Ledger(Budget(2.0, 1e-6, "replace-one"))
+    ledger.charge(BATCH, 300)
+    alone = ledger.privacy_spent().epsilon
+    ledger.charge([Query("gradient", 60.0, "secure")])
+    assert 1.9 < alone < ledger.privacy_spent().epsilon < 2.0
+    assert ledger.log_delta(2.0) < math.log(1e-6)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(BATCH, 25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
+def test_subsampled_queries_are_afforded_to_the_last_thousandth(neighbours):
+    pytest.importorskip("dp_accounting")
+    ledger = Ledger(Budget(2.0, 1e-6, neighbours))
+    ledger.charge(BATCH, 100)
+    more = ledger.affordable(BATCH)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(BATCH, more + more // 500 + 1)
+    ledger.charge(BATCH, more)
+    assert 1.98 < ledger.privacy_spent().epsilon <= 2.0
+    assert ledger.affordable([Query("gradient", 0.5, "secure", sampling_rate=0.5)]) == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9), st.floats(0.2, 5.0), st.floats(-1e3, -1.0))
+def test_the_search_finds_the_largest_count(largest, power, floor):
+    tried = []
+
+    def excess(count):
+        tried.append(count)
+        return max(power * (math.log(count) - math.log(largest + 0.5)), floor)
+
+    found = nearly_largest_count(excess)
+    assert largest * (1 - 1.01e-3) - 1 <= found <= largest
+    assert len(tried) <= 40
+    assert largest_count(lambda count: count <= largest) == largest
 
 
 def test_one_simulated_query_takes_the_grade_from_all():

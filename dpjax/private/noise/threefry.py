@@ -13,7 +13,7 @@ from dpjax.private.query import Query
 class Threefry:
     """Gaussian noise from a JAX key, simulation-grade.
 
-    Whoever knows or guesses the key (32 bits of entropy where it is made from an int32 seed) can subtract the noise;
+    Whoever knows or guesses the seed of the key can subtract the noise;
     threefry is not a cipher that anyone vouches for; and floating-point Gaussians reveal in their last bits what they
     were added to (Mironov 2012; Holohan and Braghin 2021). It is right for studying an algorithm, and wrong for
     publishing draws made from confidential records.
