@@ -1,4 +1,4 @@
-"""The command line: ``python -m benchmarks.dphmc NAME [--quick] [--json FILE]``."""
+"""The command line: ``python -m benchmarks.dphmc NAME [--quick] [--json FILE] [--set NAME=NUMBER]``."""
 
 import argparse
 import importlib
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         machine.use_one_core()
     os.environ["JAX_ENABLE_X64"] = "1"
     experiment = EXPERIMENTS[options.name]
-    settings = experiment.quick if options.quick else experiment.full
+    settings = (experiment.quick if options.quick else experiment.full) | dict(options.set)
     module = importlib.import_module(f"benchmarks.dphmc.{experiment.module}")
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
     content = {"environment": machine.describe(), "settings": settings, **module.measure(**settings)}
@@ -48,7 +48,20 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="a file for the result, a PNG beside it; - for stdout"
     )
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--set", type=parse_setting, action="append", default=[], metavar="NAME=NUMBER", help="a setting of your own"
+    )
+    options = parser.parse_args(arguments)
+    unknown = [name for name, _ in options.set if name not in EXPERIMENTS[options.name].full]
+    if unknown:
+        parser.error(f"{options.name} has no setting {unknown[0]}")
+    return options
+
+
+def parse_setting(text: str) -> tuple[str, int]:
+    """A name and a whole number."""
+    name, number = text.split("=")
+    return name, int(number)
 
 
 def draw_figure(module: Any, result: dict[str, Any], path: Path) -> None:

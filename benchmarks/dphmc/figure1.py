@@ -1,5 +1,6 @@
 """Figure 1: MMD and mean error of the four algorithms at seven budgets, on both models."""
 
+import json
 import sys
 import time
 from typing import Any
@@ -33,7 +34,9 @@ def measure(repeats: int, cap: int, budgets: int) -> dict[str, Any]:
         for name in NAMES:
             began = time.perf_counter()
             rows["algorithms"][name] = measure_algorithm(problem, name, repeats, cap, epsilons)
-            print(f"{model} {name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+            # A run takes hours: what is measured is shown at once.
+            row = json.dumps(rows["algorithms"][name])
+            print(f"{model} {name}, {time.perf_counter() - began:.0f} s: {row}", file=sys.stderr, flush=True)
         rows["wilcoxon"] = compare(rows["algorithms"], len(epsilons))
     return result
 
