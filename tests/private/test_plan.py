@@ -85,8 +85,7 @@ def test_more_iterations_move_less_and_more_privacy_moves_less(planned):
 
 
 def test_bounds_are_quantiles_of_the_pilot(planned, facts):
-    plan = planned(clipped_gradients=0.4, clipped_ratios=0.0)
-    assert np.mean(facts.gradient_norms > plan.gradient_bound) == pytest.approx(0.4, abs=1e-3)
+    plan = planned(clipped_ratios=0.0)
     assert plan.ratio_bound == facts.ratio_slopes.max()
 
 
