@@ -7,6 +7,7 @@ import pytest
 
 from dpjax import private
 from dpjax.private import planning
+from dpjax.private.energy import LONGEST, choose_bounds, choose_ratio_bound
 from dpjax.private.pilot import Pilot, explore
 
 SCATTER = np.array([1.0, 0.2])
@@ -74,7 +75,7 @@ def test_the_budget_is_spent_to_the_last_iteration(planned, neighbours, noise):
 
 def test_more_iterations_move_less_and_more_privacy_moves_less(planned):
     plan = planned()
-    assert plan.step_size * plan.num_leapfrog <= planning.LONGEST
+    assert plan.step_size * plan.num_leapfrog <= LONGEST
     longer = planned(num_iterations=5_000)
     stricter = planned(epsilon=0.5, num_iterations=5_000)
     for short, long in ((longer, plan), (stricter, longer)):
@@ -87,6 +88,31 @@ def test_more_iterations_move_less_and_more_privacy_moves_less(planned):
 def test_bounds_are_quantiles_of_the_pilot(planned, facts):
     plan = planned(clipped_ratios=0.0)
     assert plan.ratio_bound == facts.ratio_slopes.max()
+
+
+def skewed(weight: float) -> Pilot:
+    """Eight records in one dimension: two pull by 3 one way, six by 1 the other."""
+    gradients = np.array([[3.0], [3.0], *[[-1.0]] * 6])
+    unit = np.ones((1, 1))
+    return Pilot(np.zeros(1), 25 * unit, gradients, weight, np.abs(gradients[:, 0]), np.abs(gradients[:, 0]), unit, 1.0)
+
+
+def test_what_is_clipped_on_one_side_is_a_pull():
+    """Clipped to 1 two records lose 2 each: 4 in all where every record stands for itself, in units of √25."""
+    assert skewed(1.0).pull(1.0) == skewed(1.0).shift(1.0) == pytest.approx(4 / 5)
+    # Of the square 16, 8 is what two losses have by chance; it grows with the weight, and the rest with its square.
+    assert skewed(10.0).pull(1.0) == pytest.approx(np.sqrt(100 * 8 + 10 * 8) / 5)
+    assert skewed(10.0).shift(3.0) == skewed(10.0).pull(3.0) == 0.0
+
+
+def test_skewed_ratios_are_not_clipped(facts):
+    assert choose_ratio_bound(skewed(10.0), 0.3) == 3.0
+    assert choose_ratio_bound(facts, 0.01) == np.quantile(facts.ratio_slopes, 0.99)
+
+
+def test_gradients_are_clipped_where_that_lengthens_moves(facts):
+    assert choose_bounds(facts, 0.01, 1e-3).clipped >= 0.1
+    assert choose_bounds(skewed(1e6), 0.01, 1e-3).clipped == 0.0
 
 
 def test_a_plan_says_what_it_assumed_and_where_to_start(planned):
