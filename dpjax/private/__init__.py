@@ -5,6 +5,7 @@ from dpjax.private.budget import Budget
 from dpjax.private.hmc import dp_hmc, hmc
 from dpjax.private.kernel import PrivateKernel
 from dpjax.private.ledger import BudgetExceeded, Ledger, PrivacySpent
+from dpjax.private.planning import Plan, plan
 from dpjax.private.query import Query
 from dpjax.private.random_walk import dp_penalty, rwmh
 from dpjax.private.sample import Diagnostics, PrivateDraws, sample
@@ -18,6 +19,7 @@ __all__ = [
     "BudgetExceeded",
     "Diagnostics",
     "Ledger",
+    "Plan",
     "PrivacySpent",
     "PrivateDraws",
     "PrivateKernel",
@@ -33,6 +35,7 @@ __all__ = [
     "largest_langevin_noise",
     "model_target",
     "noise",
+    "plan",
     "rwmh",
     "sample",
     "target",
