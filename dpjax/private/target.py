@@ -56,12 +56,12 @@ class Target:
         d and n.
     """
 
-    records: Any
-    weights: Array
-    terms: Terms = field(metadata={"static": True})
-    unravel: Callable[[Array], Any] = field(metadata={"static": True})
+    records: Any = field(repr=False)
+    weights: Array = field(repr=False)
+    terms: Terms = field(metadata={"static": True}, repr=False)
+    unravel: Callable[[Array], Any] = field(metadata={"static": True}, repr=False)
     dimension: int = field(metadata={"static": True})
-    num_records: int = field(metadata={"static": True})
+    num_records: int = field(metadata={"static": True}, repr=False)
 
     def log_likelihood(self, vector: Array, record: Any) -> Array:
         """The log-density [] of one record at a vector [d]."""
