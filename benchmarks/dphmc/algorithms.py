@@ -1,7 +1,5 @@
 """The four algorithms at the paper's settings, the two exact ones, and how they are run and paid for."""
 
-from typing import Any
-
 import jax
 import numpy as np
 
@@ -83,9 +81,25 @@ def count_iterations(kernel: private.PrivateKernel, epsilon: float, cap: int) ->
     return iterations, ledger.privacy_spent().epsilon
 
 
+def run_repeats(
+    kernel: private.PrivateKernel, key: jax.Array, starts: jax.Array, num_iterations: int, thin: int = 1
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Draws [repeats, chains, iterations // thin, d] from starts [repeats · chains, d], and means that are not private.
+
+    One repeat after the other: more chains at once would leave the cache.
+    """
+    runs = [
+        run_chains(kernel, jax.random.fold_in(key, repeat), positions, num_iterations, thin)
+        for repeat, positions in enumerate(starts.reshape(-1, NUM_CHAINS, starts.shape[-1]))
+    ]
+    names = runs[0][1]
+    rates = {name: round(float(np.mean([rates[name] for _, rates in runs])), 4) for name in names}
+    return np.stack([draws for draws, _ in runs]), rates
+
+
 def run_chains(
     kernel: private.PrivateKernel, key: jax.Array, positions: jax.Array, num_iterations: int, thin: int = 1
-) -> tuple[np.ndarray, dict[str, Any]]:
+) -> tuple[np.ndarray, dict[str, float]]:
     """Draws [chains, iterations // thin, d], charged to no ledger, and means over them that are not private."""
     states = start_chains(kernel.build, kernel.target, positions)
     capacity = -(-num_iterations // thin)
@@ -96,4 +110,4 @@ def run_chains(
     draws = np.swapaxes(np.asarray(chunk.draws)[: num_iterations // thin], 0, 1)
     totals = jax.tree.map(lambda leaf: np.asarray(leaf) / num_iterations, chunk.totals)
     rates = {"acceptance": totals.accepted, **totals.not_private._asdict()}
-    return draws, {name: round(float(np.mean(rate)), 4) for name, rate in rates.items() if np.all(np.isfinite(rate))}
+    return draws, {name: float(np.mean(rate)) for name, rate in rates.items() if np.all(np.isfinite(rate))}

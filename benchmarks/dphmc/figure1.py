@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from scipy.stats import wilcoxon
 
-from benchmarks.dphmc.algorithms import NAMES, count_iterations, make_kernel, run_chains
+from benchmarks.dphmc.algorithms import NAMES, count_iterations, make_kernel, run_repeats
 from benchmarks.dphmc.distances import floor
 from benchmarks.dphmc.distances import measure as distances
-from benchmarks.dphmc.problems import NUM_CHAINS, make_problem
+from benchmarks.dphmc.problems import make_problem
 
 EPSILONS = (2, 4, 6, 8, 10, 12, 15)
 LOOP = {"DP-SGLD": 20, "DP-SGNHT": 20}
@@ -47,9 +47,8 @@ def measure_algorithm(problem: Any, name: str, repeats: int, cap: int, epsilons:
     counts = [count_iterations(kernel, epsilon, cap if name in LOOP else 10**7) for epsilon in epsilons]
     began = time.perf_counter()
     starts = problem.starts(np.random.default_rng(11), repeats)
-    draws, rates = run_chains(kernel, jax.random.key(5), starts, counts[-1][0], thin)
+    draws, rates = run_repeats(kernel, jax.random.key(5), starts, counts[-1][0], thin)
     seconds = time.perf_counter() - began
-    draws = draws.reshape(repeats, NUM_CHAINS, -1, draws.shape[-1])
     figures = []
     for count, spent in counts:
         rng = np.random.default_rng(12)

@@ -5,10 +5,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from benchmarks.dphmc.algorithms import NAMES, count_iterations, make_kernel, run_chains
+from benchmarks.dphmc.algorithms import NAMES, count_iterations, make_kernel, run_repeats
 from benchmarks.dphmc.distances import measure as distances
 from benchmarks.dphmc.figure1 import LOOP
-from benchmarks.dphmc.problems import NUM_CHAINS, make_problem
+from benchmarks.dphmc.problems import make_problem
 
 NUM_SHOWN = 500
 EPSILON = 15
@@ -23,8 +23,7 @@ def measure(repeats: int, cap: int) -> dict[str, Any]:
         kernel, thin = make_kernel(name, problem), LOOP.get(name, 1)
         count, spent = count_iterations(kernel, EPSILON, cap if name in LOOP else 10**7)
         starts = problem.starts(np.random.default_rng(11), repeats)
-        draws, _ = run_chains(kernel, jax.random.key(5), starts, count, thin)
-        draws = draws.reshape(repeats, NUM_CHAINS, -1, 2)
+        draws, _ = run_repeats(kernel, jax.random.key(5), starts, count, thin)
         order = np.argsort([distances(problem, one, rng)["mmd"] for one in draws])
         chosen = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
         shown = {which: show(draws[place, :, draws.shape[2] // 2 :].reshape(-1, 2)) for which, place in chosen.items()}

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from benchmarks.dphmc.algorithms import JITTER, run_chains
+from benchmarks.dphmc.algorithms import JITTER, run_repeats
 from benchmarks.dphmc.distances import measure as distances
-from benchmarks.dphmc.problems import NUM_CHAINS, Problem, make_problem
+from benchmarks.dphmc.problems import Problem, make_problem
 from dpjax import private
 
 BOUNDS = {
@@ -48,8 +48,7 @@ def measure_bound(problem: Problem, name: str, bound: float, repeats: int, divis
         kernel = private.rwmh(problem.target, proposal_scale=WALK[problem.name], ratio_bound=bound)
     starts = problem.starts(np.random.default_rng(11), repeats)
     count = ITERATIONS[name][problem.name] // divisor
-    draws, rates = run_chains(kernel, jax.random.key(6), starts, count)
-    draws = draws.reshape(repeats, NUM_CHAINS, count, -1)
+    draws, rates = run_repeats(kernel, jax.random.key(6), starts, count)
     found = [distances(problem, one, np.random.default_rng(12)) for one in draws]
     shown = bound if bound < inf else None
     return {"bound": shown, "not_private": rates, "mmd": [round(one["mmd"], 5) for one in found]}

@@ -59,7 +59,8 @@ def as_schedule(step_size: Any) -> Schedule:
     if callable(step_size):
         check_positive("step_size", step_size(jnp.zeros((), int)), "Pass a schedule of positive step sizes.")
         return lambda iteration: jnp.asarray(step_size(iteration), float)
-    if not isinstance(step_size, (Real, jax.Array, np.ndarray)) or getattr(step_size, "shape", ()):
+    dimensions: int = getattr(step_size, "ndim", 0)
+    if not isinstance(step_size, (Real, jax.Array, np.ndarray)) or dimensions:
         remedy = "Pass one number, or a schedule such as optax's."
         fail("step_size", type(step_size).__name__, "a number or a function", remedy, error=TypeError)
     check_positive("step_size", step_size)

@@ -1,5 +1,6 @@
 """DP-SGLD: Langevin dynamics with noisy clipped gradients of Poisson samples."""
 
+from dataclasses import replace
 from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from dpjax.private.kernel import Info, NotPrivate, PrivateKernel, build_release,
 from dpjax.private.noise import Noise
 from dpjax.private.penalty import Release
 from dpjax.private.poisson import SampledSum, choose_block, sampled_gradients
+from dpjax.private.query import Query
 from dpjax.private.schedules import Schedule, as_schedule
 from dpjax.private.target import Target
 from dpjax.validation import check_count, fail
@@ -74,6 +76,11 @@ def dp_sgld(
     ------
     TypeError, ValueError
         If an argument is out of range, or the noise alone is hotter than N(0, η).
+
+    Notes
+    -----
+    Its queries are simulation-grade with any noise source, unless every record takes part: what subsampling saves
+    counts on a sample that nobody can guess, and JAX's generator draws it.
     """
     settings = SGLDSettings(
         as_schedule(step_size), *check_sampling(target, batch_size, gradient_bound, noise_multiplier, block)
@@ -138,9 +145,15 @@ def describe(total: SampledSum) -> Info:
     return Info(jnp.ones((), bool), NotPrivate(clipped, jnp.full_like(clipped, jnp.nan)))
 
 
-def sampled_query(target: Target, noise: Noise, settings: Any) -> Any:
-    """The one query of an iteration."""
-    return noise.query("sampled gradient", settings.multiplier, dimension=target.dimension, sampling_rate=settings.rate)
+def sampled_query(target: Target, noise: Noise, settings: Any) -> Query:
+    """The one query of an iteration.
+
+    It is simulation-grade with any noise: its price counts on a sample that nobody can guess, which JAX's generator
+    draws.
+    """
+    rate, multiplier = settings.rate, settings.multiplier
+    query = noise.query("sampled gradient", multiplier, dimension=target.dimension, sampling_rate=rate)
+    return query if rate == 1 else replace(query, grade="simulation-grade")
 
 
 def check_sampling(

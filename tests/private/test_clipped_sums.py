@@ -8,7 +8,7 @@ import pytest
 
 from dpjax import private
 from dpjax.private.clipped import clip_rows, clipped_gradients, clipped_ratios
-from tests.private.cases import RECORDS, normal_mean
+from tests.private.cases import normal_mean
 
 RNG = np.random.default_rng(3)
 DATA = RNG.normal(size=(101, 3)) * 2
@@ -107,4 +107,18 @@ def test_no_error_shows_a_record() -> None:
         with pytest.raises((TypeError, ValueError)) as caught:
             private.target(lambda p, r: jnp.sum(p), jnp.sum, data, jnp.zeros(1))
         assert "77" not in str(caught.value)
-    assert "0.9" not in repr(RECORDS.shape)
+
+
+def test_no_text_shows_a_record() -> None:
+    target = normal_mean(np.full(3, 77.25))
+    assert repr(target) == "Target(dimension=1)"
+    kernel = private.dp_penalty(target, private.noise.jax, proposal_scale=0.1, ratio_bound=1.0, tau=1.0)
+    assert "77" not in repr(kernel)
+
+
+def test_gradients_of_all_records_are_never_held_at_once() -> None:
+    data = np.zeros((200_000, 3))
+    target = quadratic(1024, data)
+    program = jax.jit(lambda target, at: jax.vmap(lambda one: clipped_gradients(target, one, 1.0).value)(at))
+    memory = program.lower(target, jnp.zeros((4, 3))).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < 0.1 * data.nbytes

@@ -178,3 +178,10 @@ def test_bad_settings_are_refused(change: dict) -> None:
     good = {"step_size": STEP, "batch_size": BATCH, "gradient_bound": BOUND, "noise_multiplier": 0.1}
     with pytest.raises(ValueError, match=next(iter(change))):
         private.dp_sgld(TARGET, noise.jax, **(good | change))
+
+
+def test_a_sample_of_jax_is_not_secure_whatever_the_noise() -> None:
+    pytest.importorskip("cryptography")
+    settings = {"step_size": STEP, "gradient_bound": BOUND, "noise_multiplier": 0.1}
+    sampled, full = (private.dp_sgld(TARGET, noise.secure, batch_size=size, **settings) for size in (BATCH, N))
+    assert (sampled.queries[0].grade, full.queries[0].grade) == ("simulation-grade", "secure")
