@@ -68,9 +68,9 @@ def mu(num_iterations: int, tau_l: float, tau_g: float | None, num_leapfrog: int
     gradients = check_count("num_leapfrog", num_leapfrog, least=0) + 1
     _check_tau("tau_l", tau_l)
     if tau_g is None:
-        return iterations / (2 * tau_l**2)
+        return iterations / tau_l / tau_l / 2
     _check_tau("tau_g", tau_g)
-    return iterations / (2 * tau_l**2) + iterations * gradients / (2 * tau_g**2)
+    return iterations / tau_l / tau_l / 2 + iterations * gradients / tau_g / tau_g / 2
 
 
 def log_delta(epsilon: float, mu: float) -> float:
