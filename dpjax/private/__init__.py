@@ -2,6 +2,7 @@
 
 from dpjax.private import accounting, noise
 from dpjax.private.budget import Budget
+from dpjax.private.composition import noise_multiplier_for
 from dpjax.private.hmc import dp_hmc, hmc
 from dpjax.private.kernel import PrivateKernel
 from dpjax.private.ledger import BudgetExceeded, Ledger, PrivacySpent
@@ -35,6 +36,7 @@ __all__ = [
     "largest_langevin_noise",
     "model_target",
     "noise",
+    "noise_multiplier_for",
     "plan",
     "rwmh",
     "sample",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpjax.private import Budget, BudgetExceeded, Ledger, Query, accounting
+from dpjax.private import Budget, BudgetExceeded, Ledger, Query, accounting, noise_multiplier_for
 from dpjax.private.search import largest_count, nearly_largest_count
 
 BUDGET = Budget(6.0, 1e-6, "replace-one")
@@ -78,6 +78,16 @@ def test_subsampled_queries_are_afforded_to_the_last_thousandth(neighbours):
     ledger.charge(BATCH, more)
     assert 1.98 < ledger.privacy_spent().epsilon <= 2.0
     assert ledger.affordable([Query("gradient", 0.5, "secure", sampling_rate=0.5)]) == 0
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
+@pytest.mark.parametrize(("count", "rate"), [(1_000, 1.0), pytest.param(300, 0.05, marks=pytest.mark.slow)])
+def test_the_noise_for_a_number_of_queries_buys_just_that_number(neighbours, count, rate):
+    budget = Budget(2.0, 1e-6, neighbours)
+    multiplier = noise_multiplier_for(budget, count, sampling_rate=rate)
+    Ledger(budget).charge([Query("gradient", multiplier, "secure", count, rate)])
+    with pytest.raises(BudgetExceeded):
+        Ledger(budget).charge([Query("gradient", multiplier * 0.999, "secure", count, rate)])
 
 
 @settings(max_examples=200, deadline=None)

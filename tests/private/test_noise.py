@@ -43,6 +43,7 @@ def test_secure_noise_is_gaussian_on_a_grid(scale):
     value = np.full(40_000, 0.1 * scale)
     draws = add_noise(scripted(1), value, np.asarray(scale))
     assert stats.kstest(draws / scale, stats.norm(0.1).cdf).pvalue > LEAST_P
+    assert stats.kstest(draws / scale, stats.norm(0.1, 1.05).cdf).pvalue < LEAST_P
     assert on_grid(draws, scale)
     assert not on_grid(coarse(scripted(1), value, scale), scale)
     # The grid is that of the scale, whatever was added.
