@@ -49,7 +49,7 @@ class Ledger:
         The promise that no charge may break.
     path
         A file that holds the ledger, so that the budget survives the process. If it exists, its queries count and its
-        budget must be this one. Each charge is on disk before `charge` returns. One process at a time may use it.
+        budget must be this one. Each charge is on disk before `charge` returns. One run at a time may use it.
 
     Raises
     ------
@@ -68,9 +68,7 @@ class Ledger:
         self._budget = budget
         self._path = None if path is None else Path(path)
         self._lock = RLock()
-        self._queries: tuple[Query, ...] = ()
-        if self._path is not None and self._path.exists():
-            self._queries = _read(self._path.read_text(encoding="utf-8"), budget)
+        self._queries = self._on_disk()
 
     @property
     def budget(self) -> Budget:
@@ -89,6 +87,8 @@ class Ledger:
         ------
         BudgetExceeded
             If they would exceed the budget. Nothing is recorded then.
+        RuntimeError
+            If another run has changed the ledger's file.
         """
         times = check_count("times", times)
         with self._lock:
@@ -96,6 +96,7 @@ class Ledger:
             if self._excess(after) > 0:
                 raise BudgetExceeded(self._refusal(queries, times))
             if self._path is not None:
+                self._check_file()
                 _write(self._path, self._text(after))
             self._queries = after
 
@@ -136,6 +137,17 @@ class Ledger:
         ledger = cls(_budget_of(_parse(text)))
         ledger._queries = _read(text, ledger.budget)
         return ledger
+
+    def _on_disk(self) -> tuple[Query, ...]:
+        if self._path is None or not self._path.exists():
+            return ()
+        return _read(self._path.read_text(encoding="utf-8"), self._budget)
+
+    def _check_file(self) -> None:
+        """Raise if the file is not as this ledger left it: what others have spent counts too."""
+        if self._on_disk() != self._queries:
+            remedy = "Open it anew with Ledger(budget, path), and let one run at a time use it."
+            fail("path", "a file that another run has changed", "what this ledger wrote", remedy, error=RuntimeError)
 
     def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
         return total((*self._queries, *total(queries, times)))

@@ -125,6 +125,18 @@ def test_a_file_keeps_the_budget_from_being_spent_twice(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["ledger.json"]
 
 
+def test_a_file_that_another_run_has_changed_is_noticed(tmp_path):
+    path = tmp_path / "ledger.json"
+    one, other = Ledger(BUDGET, path), Ledger(BUDGET, path)
+    one.charge(ITERATION, 400)
+    with pytest.raises(RuntimeError, match="another run"):
+        other.charge(ITERATION, 400)
+    assert other.queries == ()
+    path.unlink()
+    with pytest.raises(RuntimeError, match="another run"):
+        one.charge(ITERATION)
+
+
 def test_json_holds_the_whole_ledger():
     ledger = Ledger(BUDGET)
     ledger.charge(ITERATION, 10)
