@@ -175,7 +175,9 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
 
 def check_positions(kernel: PrivateKernel, positions: Any) -> int:
     """The number of chains, where each position has the structure and shapes of the target's parameters."""
-    expected = jax.eval_shape(kernel.target.unravel, jax.ShapeDtypeStruct((kernel.target.dimension,), float))
+    target = kernel.target
+    vector = jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype)
+    expected = jax.eval_shape(target.unravel, vector)
     shapes = jax.tree.map(np.shape, positions)
     leading = {shape[:1] for shape in jax.tree.leaves(shapes, is_leaf=lambda leaf: isinstance(leaf, tuple))}
     wanted = jax.tree.map(lambda leaf: (*next(iter(leading), ()), *leaf.shape), expected)
