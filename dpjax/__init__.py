@@ -1,7 +1,7 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import coupling, exchangeable, models, statistics
-from dpjax.adapters.numpyro import from_numpyro
+from dpjax import coupling, exchangeable, models, private, statistics
+from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import (
     Array,
     Imputation,
@@ -90,6 +90,8 @@ __all__ = [
     "parameter_kernel",
     "pcn",
     "prior_predict",
+    "private",
+    "private_target",
     "sample",
     "soma",
     "statistics",

@@ -62,7 +62,23 @@ def test_convergence_bounds_and_estimates_hold():
     assert abs(names["estimate"].mean - exact["mean"]) < MAX_DEVIATION * error
 
 
-@pytest.mark.parametrize("module", [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable])
+@pytest.mark.slow
+@pytest.mark.x64
+def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
+    names = run("private.md")
+    spent = names["published"].privacy_spent()
+    assert (spent.grade, spent.neighbours) == ("secure", "replace-one")
+    assert 3.99 < spent.epsilon <= 4.0
+    assert names["ledger"].affordable(names["kernel"].queries) == 0
+    assert names["copy"].queries == names["ledger"].queries
+    draws = names["published"].draws[:, 100:]
+    for draw, exact in zip(np.moveaxis(draws, -1, 0), names["confidential"].mean(axis=0), strict=True):
+        assert abs(np.mean(draw) - exact) < MAX_DEVIATION * diagnostics.mcse_mean(draw)
+
+
+@pytest.mark.parametrize(
+    "module", [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable, dpjax.private]
+)
 def test_reference_names_everything_public(module):
     entries = re.findall(r"^::: (\S+)", "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md")), re.M)
     documented = {entry.rpartition(".")[2] for entry in entries}
@@ -75,6 +91,7 @@ def test_reference_names_everything_public(module):
         "check_model",
         "coupling",
         "exchangeable",
+        "private",
     }
     kept_for_types = {name for name in dpjax.statistics.__all__ if name[0].isupper()}
     assert set(module.__all__) - own_contract - kept_for_types <= documented

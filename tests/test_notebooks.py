@@ -14,7 +14,9 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path) -> None:
     matplotlib.use("Agg")
+    x64 = jax.config.jax_enable_x64
     # NumPyro's own code promotes ranks and types.
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         names = runpy.run_path(str(path))
+    jax.config.update("jax_enable_x64", x64)  # a notebook may have chosen
     assert names["posterior"].draws

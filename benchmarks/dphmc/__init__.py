@@ -1,0 +1,1 @@
+"""The experiments of Räisä, Koskela and Honkela (2021)."""

@@ -1,0 +1,36 @@
+"""Noise from JAX's own generator: reproducible, for simulations and tests."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+
+from dpjax.base import Array, Key
+from dpjax.private.query import Query
+
+
+@dataclass(frozen=True)
+class Threefry:
+    """Gaussian noise from a JAX key, simulation-grade.
+
+    Whoever knows or guesses the seed of the key can subtract the noise;
+    threefry is not a cipher that anyone vouches for; and floating-point Gaussians reveal in their last bits what they
+    were added to (Mironov 2012; Holohan and Braghin 2021). It is right for studying an algorithm, and wrong for
+    publishing draws made from confidential records.
+    """
+
+    @property
+    def grade(self) -> Literal["simulation-grade"]:
+        """Not fit to protect anyone."""
+        return "simulation-grade"
+
+    def release(self, key: Key, value: Array, scale: Array) -> Array:
+        """A draw of N(value, scale² I) from the key."""
+        return value + scale * jax.random.normal(key, value.shape, value.dtype)
+
+    def query(
+        self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0
+    ) -> Query:
+        """What the releases would cost, were their noise fit for it: no extra term."""
+        del dimension  # the noise is taken for exactly Gaussian
+        return Query(name, noise_multiplier, self.grade, count, sampling_rate)

@@ -1,0 +1,62 @@
+"""What a run asks of the records: noisy sums, as the physical facts from which privacy is computed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dpjax.validation import check_count, check_positive, fail
+
+Grade = Literal["secure", "simulation-grade"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """Sums over records of vectors of bounded norm, each released with Gaussian noise.
+
+    It says what was done, and nothing of neighbours: replacing a record moves such a sum by up to twice the bound,
+    adding or removing one by up to the bound. A `Ledger` knows which of them counts.
+
+    Parameters
+    ----------
+    name
+        What is asked, such as ``"gradient"``.
+    noise_multiplier
+        The standard deviation of the noise over the bound of one record's norm. With noise of 2 τ b (Algorithm 1 of
+        Räisä, Koskela and Honkela 2021) it is 2 τ under either relation. Noise sources return queries with a
+        multiplier that is lower than what it seems where their rounding costs something; see `Noise.query`.
+    count
+        How many such sums.
+    sampling_rate
+        The probability with which each record takes part, independently for each record and sum (Poisson sampling);
+        1 for all records.
+    grade
+        Whether the noise is fit to protect anyone: that of the noise source.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is out of range.
+    """
+
+    name: str
+    noise_multiplier: float
+    grade: Grade
+    count: int = 1
+    sampling_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("noise_multiplier", self.noise_multiplier, "Without noise there is no privacy.")
+        check_count("count", self.count)
+        if not 0 < self.sampling_rate <= 1:
+            fail("sampling_rate", self.sampling_rate, "a probability in (0, 1]", "Pass the chance of one record.")
+        if self.grade not in ("secure", "simulation-grade"):
+            fail("grade", repr(self.grade), "'secure' or 'simulation-grade'", "Take the grade of the noise source.")
+
+
+def total(queries: Sequence[Query], times: int = 1) -> tuple[Query, ...]:
+    """The same queries with equal ones counted together, each `times` times, in the order of first appearance."""
+    counts: dict[Query, int] = {}
+    for query in queries:
+        kind = replace(query, count=1)
+        counts[kind] = counts.get(kind, 0) + query.count * times
+    return tuple(replace(kind, count=count) for kind, count in counts.items())

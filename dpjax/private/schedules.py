@@ -1,0 +1,67 @@
+"""Step sizes as functions of the iteration, in the form of optax's schedules."""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import qmc
+
+from dpjax.base import Array
+from dpjax.validation import check_count, check_positive, fail
+
+__all__ = ["Schedule", "as_schedule", "halton_steps"]
+
+Schedule = Callable[[Array], Array]
+"""``iteration [] -> step size []``."""
+
+
+def halton_steps(step_size: float, *, low: float, high: float, length: int, rng: np.random.Generator) -> Schedule:
+    """Step sizes spread over (low, high) · step_size by a scrambled Halton sequence.
+
+    Within one trajectory the step is the same, so that the law left invariant does not change. The published code of
+    Räisä, Koskela and Honkela (2021) has ``low=0, high=1``: its mean step is half the step size stated.
+
+    Parameters
+    ----------
+    step_size
+        What the range multiplies.
+    low, high
+        The range, 0 <= low < high.
+    length
+        How many step sizes; iterations beyond them begin anew.
+    rng
+        The source of the scrambling.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    check_positive("step_size", step_size)
+    if not 0 <= low < high < np.inf:
+        fail("low, high", (low, high), "0 <= low < high", "Pass the range as factors of the step size.")
+    points = qmc.Halton(d=1, scramble=True, seed=rng).random(check_count("length", length))[:, 0]
+    steps = jnp.asarray(step_size * (low + (high - low) * points), float)
+    return lambda iteration: steps[iteration % length]
+
+
+def as_schedule(step_size: Any) -> Schedule:
+    """A step size, or a function of the iteration, as a function of the iteration.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither, or not positive.
+    """
+    if callable(step_size):
+        check_positive("step_size", step_size(jnp.zeros((), int)), "Pass a schedule of positive step sizes.")
+        return lambda iteration: jnp.asarray(step_size(iteration), float)
+    dimensions: int = getattr(step_size, "ndim", 0)
+    if not isinstance(step_size, (Real, jax.Array, np.ndarray)) or dimensions:
+        remedy = "Pass one number, or a schedule such as optax's."
+        fail("step_size", type(step_size).__name__, "a number or a function", remedy, error=TypeError)
+    check_positive("step_size", step_size)
+    return lambda iteration: jnp.asarray(step_size, float)

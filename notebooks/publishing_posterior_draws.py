@@ -1,0 +1,165 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Publishing posterior draws under differential privacy
+#
+# A hospital association holds 100,000 records of patients: age, number of earlier stays, and whether the patient came
+# back within a month. It wants to publish a model of readmission, with its uncertainty, as draws from a posterior.
+# Every draw of an ordinary sampler is computed from all records, and may tell of one of them.
+#
+# ## The threat model
+#
+# * *The adversary* reads everything that is published, knows the model, the settings and this code, and may know every
+#   record but one. It wants to learn whether that one patient is in the data, or what the record says.
+# * *The data holder* is trusted: it has the records, runs the code, and can read the memory of its own machine.
+# * *What is published*: the draws, the settings, and the privacy that was spent. Nothing else.
+
+# %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+
+import dpjax
+from dpjax import private
+
+jax.config.update("jax_enable_x64", True)  # so that sums of many records move by what one record may move them
+
+# %% [markdown]
+# ## The model and the records
+#
+# A NumPyro model of one plate. Age is in decades from 60, the number of earlier stays is counted from 1 and capped at
+# 2 above it. The records are made up, so that this notebook can compare with the truth; yours are not.
+
+
+# %%
+def readmission(n, age, stays, readmitted=None):
+    intercept = numpyro.sample("intercept", dist.Normal(-1.0, 2.0))
+    of_age = numpyro.sample("of_age", dist.Normal(0.0, 1.0))
+    of_stays = numpyro.sample("of_stays", dist.Normal(0.0, 1.0))
+    with numpyro.plate("patients", n):
+        logits = intercept + of_age * age + of_stays * stays
+        numpyro.sample("readmitted", dist.Bernoulli(logits=logits), obs=readmitted)
+
+
+def make_up(rng, n, intercept, of_age, of_stays):
+    age = np.clip(rng.normal(0.0, 1.2, n), -3.0, 3.0)
+    stays = np.minimum(rng.poisson(0.8, n), 3) - 1.0
+    chance = 1 / (1 + np.exp(-(intercept + of_age * age + of_stays * stays)))
+    return {"readmitted": rng.binomial(1, chance)}, {"age": age, "stays": stays}
+
+
+truth = {"intercept": -1.5, "of_age": 0.25, "of_stays": 0.45}
+records, covariates = make_up(np.random.default_rng(1), 100_000, **truth)
+confidential = dpjax.private_target(readmission, records, covariates)
+
+# %% [markdown]
+# ## The promise
+#
+# (ε, δ)-differential privacy, for the replacement of one patient: the number of patients is public. There is no
+# default, because what to promise is a decision about the people in the data. δ is well below one over their number.
+
+# %%
+budget = private.Budget(epsilon=4.0, delta=1e-7, neighbours="replace-one")
+
+# %% [markdown]
+# ## Settings that cost nothing
+#
+# Step sizes, clip bounds and starting points that were tuned on the records would tell of them. From other hospitals'
+# reports we know that about one in six patients comes back, older ones and those with earlier stays more often.
+# Made-up patients of that kind are enough to choose the settings, and the plan says what it took for granted.
+
+# %%
+pilot = dpjax.private_target(readmission, *make_up(np.random.default_rng(2), 100_000, -1.4, 0.2, 0.4))
+plan = private.plan(
+    jax.random.key(3),
+    pilot,
+    source="synthetic",
+    num_records=100_000,
+    budget=budget,
+    num_chains=4,
+    num_iterations=150,
+)
+print(plan)
+
+# %% [markdown]
+# ## The run
+#
+# The chains see the records through noisy sums only. The ledger is charged for each sum before it is computed, and
+# what is computed from the released sums costs nothing more. `noise.secure` takes its randomness from the operating
+# system: two runs never agree, and no key can be leaked.
+
+# %%
+ledger = private.Ledger(budget)
+kernel = private.dp_hmc(confidential, private.noise.secure, **plan.settings())
+starts = plan.starts(jax.random.key(4), 4)
+posterior = private.sample(jax.random.key(5), kernel, starts, ledger)
+print(posterior.privacy_spent())
+
+# %% [markdown]
+# The budget is spent. A second run of the same ledger is refused, before it reads a record.
+
+# %%
+try:
+    private.sample(jax.random.key(6), kernel, starts, ledger)
+except ValueError as refusal:
+    print(refusal)
+
+# %% [markdown]
+# ## What was paid for accuracy
+#
+# The records are made up, so we may look at what no one should see: the posterior without privacy. The first 50 draws
+# of each private chain lead from the start to the posterior.
+
+# %%
+settings = {"step_size": plan.step_size, "num_leapfrog": plan.num_leapfrog, "mass": plan.mass}
+exact_kernel = private.hmc(confidential, **settings)
+
+
+@jax.jit
+def exact_chain(key, position):
+    def step(state, index):
+        state, _ = exact_kernel.step(jax.random.fold_in(key, index), state)
+        return state, state.position
+
+    return jax.lax.scan(step, exact_kernel.init(position), jnp.arange(1_000))[1]
+
+
+exact = exact_chain(jax.random.key(7), jax.tree.map(lambda leaf: leaf[0], starts))
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
+for axis, (name, value) in zip(axes, truth.items(), strict=True):
+    axis.hist(np.asarray(exact[name])[200:], bins=30, density=True, histtype="step", label="without privacy")
+    axis.hist(np.ravel(posterior.draws[name][:, 50:]), bins=30, density=True, histtype="step", label="published")
+    axis.axvline(value, color="black", linewidth=0.8)
+    axis.set_xlabel(name)
+    axis.set_yticks([])
+axes[0].legend(frameon=False)
+plt.show()
+
+# %% [markdown]
+# ## What is guaranteed
+#
+# Whatever is computed from the published draws, with whatever knowledge besides: had one patient's record been
+# another, any conclusion would have been reached with a probability that differs by a factor of at most e^ε, up to δ.
+# This holds for the whole of what the ledger was charged for, and does not rest on the model being right, on the
+# chains having converged, or on secrecy of the settings.
+#
+# ## What is not
+#
+# * That the draws are those of the posterior. Where log-likelihood ratios are clipped, the chains have another law. The
+#   data holder sees how many were, below; that number is computed from the records and must not be published.
+# * That nothing is learnt about a patient: what follows from the statistics of all patients is learnt with or without
+#   the patient's record.
+# * Anything, if the run used `noise.jax`, whose key gives the noise away, if the settings came from the records, if the
+#   records of one patient are many rows, or if the machine is read by others.
+# * A second look. Any further run, for another model or with other settings, is paid for too, and the costs compose.
+
+# %%
+print("for the data holder only:", posterior.not_private)

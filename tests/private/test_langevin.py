@@ -1,0 +1,187 @@
+"""The subsampled algorithms: the sample is Poisson whatever the block, and the temperature is right."""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from scipy import stats
+
+from dpjax import private
+from dpjax.private import noise
+from dpjax.private.clipped import clip_rows, gradients_of
+from dpjax.private.poisson import sampled_gradients, successes
+from dpjax.private.sgld import SGLDSettings, check_temperature, largest_langevin_noise
+from tests.perfect_start import REJECT
+from tests.private.cases import normal_mean
+
+N, RATE = 40, 0.3
+RECORDS = np.random.default_rng(8).normal(size=N)
+TARGET = normal_mean(RECORDS)
+VARIANCE = 1 / (N + 0.01)
+MEAN = RECORDS.sum() * VARIANCE
+
+
+def places(key: jax.Array, block: int) -> np.ndarray:
+    """All sampled places that blocks of a size give, by the loop that `sampled_gradients` runs on the device."""
+    found, last, number = [], jnp.asarray(-1, jnp.int32), 0
+    while last < N - 1:
+        found.append(np.asarray(successes(jax.random.fold_in(key, number), last, RATE, block, N)))
+        last, number = found[-1][-1], number + 1
+    joined = np.concatenate(found)
+    return joined[joined < N]
+
+
+@pytest.mark.x64
+def test_a_sample_larger_than_the_block_is_not_cut_short() -> None:
+    vector = jnp.array([0.2])
+    sample = jax.jit(lambda key: sampled_gradients(TARGET, key, vector, rate=RATE, bound=0.8, block=3))
+    for seed in range(3):
+        key = jax.random.key(seed)
+        chosen = places(key, 3)
+        assert len(chosen) > 3
+        gradients = gradients_of(TARGET, vector, jnp.asarray(RECORDS[chosen]))
+        expected = clip_rows(gradients, jnp.ones(len(chosen)), 0.8)
+        total = sample(key)
+        np.testing.assert_allclose(total.value, expected.value, atol=1e-10)
+        assert (total.clipped, total.size) == (expected.clipped, len(chosen))
+
+
+def counts(block: int, *, cut: bool = False) -> np.ndarray:
+    """How often each record is in 4,000 samples, and the sizes of the samples."""
+
+    def indicator(key: jax.Array) -> jax.Array:
+        first = successes(jax.random.fold_in(key, 0), jnp.asarray(-1, jnp.int32), RATE, block, N)
+        return jnp.zeros(N).at[first].set(1.0, mode="drop")
+
+    def both(key: jax.Array) -> tuple:
+        # A sum of indicators at θ = 0 with records e_i is the sample itself.
+        return sampled_gradients(UNITS, key, jnp.zeros(N), rate=RATE, bound=2.0, block=block).value, indicator(key)
+
+    whole, first = jax.jit(jax.vmap(both))(jax.random.split(jax.random.key(4), 4_000))
+    return np.rint(np.asarray(first if cut else whole))
+
+
+UNITS = private.target(
+    lambda theta, record: jnp.dot(theta, record), lambda theta: -jnp.sum(theta**2), np.eye(N), jnp.zeros(N)
+)
+
+
+def sample_p_value(members: np.ndarray) -> float:
+    """The smaller p-value of the sizes (binomial) and of each record's and each neighbouring pair's frequency."""
+    sizes = np.bincount(members.sum(axis=1).astype(int), minlength=N + 1)
+    bins = [slice(0, 8), *[slice(k, k + 1) for k in range(8, 17)], slice(17, N + 1)]
+    law = stats.binom(N, RATE).pmf(np.arange(N + 1))
+    size_p = stats.chisquare([sizes[b].sum() for b in bins], [law[b].sum() * len(members) for b in bins]).pvalue
+    pairs = members[:, :-1] * members[:, 1:]
+    z_records = (members.mean(axis=0) - RATE) / np.sqrt(RATE * (1 - RATE) / len(members))
+    z_pairs = (pairs.mean(axis=0) - RATE**2) / np.sqrt(RATE**2 * (1 - RATE**2) / len(members))
+    largest = max(np.abs(z_records).max(), np.abs(z_pairs).max())
+    return min(size_p, 1 - (1 - 2 * stats.norm.sf(largest)) ** (2 * N - 1))
+
+
+@pytest.mark.keys
+def test_each_record_takes_part_independently() -> None:
+    assert sample_p_value(counts(5)) > REJECT
+
+
+def test_samples_cut_to_one_block_are_noticed() -> None:
+    """A planted fault: records beyond the block are dropped."""
+    assert sample_p_value(counts(14, cut=True)) < REJECT
+
+
+def stationary(build: Callable, position: Callable, num_steps: int, num_chains: int = 10_000) -> np.ndarray:
+    """Positions [chains] after steps from a start in the posterior."""
+
+    def chain(key: jax.Array) -> jax.Array:
+        start_key, run_key = jax.random.split(key)
+        state = position(build.init, start_key)
+
+        def step(state, index):
+            return build.step(jax.random.fold_in(run_key, index), state)[0], None
+
+        return jax.lax.scan(step, state, jnp.arange(num_steps))[0].position[0]
+
+    return np.asarray(jax.jit(jax.vmap(chain))(jax.random.split(jax.random.key(6), num_chains)))
+
+
+def posterior_start(init: Callable, key: jax.Array):
+    return init(MEAN + VARIANCE**0.5 * jax.random.normal(key, (1,)))
+
+
+STEP, BATCH, BOUND = VARIANCE / 20, 32, 6.0
+MULTIPLIER = 0.7 * largest_langevin_noise(STEP, BATCH / N, BOUND)
+
+
+def sgld() -> private.PrivateKernel:
+    return private.dp_sgld(
+        TARGET, noise.jax, step_size=STEP, batch_size=BATCH, gradient_bound=BOUND, noise_multiplier=MULTIPLIER
+    )
+
+
+@pytest.mark.keys
+def test_the_stationary_variance_of_sgld_is_the_posterior_s() -> None:
+    draws = stationary(sgld(), posterior_start, 40)
+    assert abs(draws.var() / VARIANCE - 1) < 0.05
+    assert abs(draws.mean() - MEAN) < 5 * np.sqrt(VARIANCE / len(draws))
+
+
+def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: θ += η ∇̂ + N(0, η), which targets the squared posterior."""
+    module = sys.modules["dpjax.private.sgld"]
+    right = module.noisy_gradient
+    exact = partial(right, release=lambda index, value, scale: value)
+
+    def doubled(target, settings, release, vector, total):
+        noisy = right(target, settings, release, vector, total)
+        return noisy + exact(target, settings, vector=vector, total=total)
+
+    monkeypatch.setattr(module, "noisy_gradient", doubled)
+    draws = stationary(sgld(), posterior_start, 40)
+    assert draws.var() / VARIANCE < 0.7
+
+
+def test_the_thermostat_keeps_the_posterior() -> None:
+    kernel = private.dp_sgnht(
+        TARGET, noise.jax, step_size=0.01, diffusion=10.0, batch_size=BATCH, gradient_bound=BOUND, noise_multiplier=1.0
+    )
+
+    def start(init: Callable, key: jax.Array):
+        position_key, momentum_key = jax.random.split(key)
+        return posterior_start(init, position_key)._replace(momentum=jax.random.normal(momentum_key, (1,)))
+
+    draws = stationary(kernel, start, 60)
+    assert abs(draws.var() / VARIANCE - 1) < 0.05
+    assert abs(draws.mean() - MEAN) < 5 * np.sqrt(VARIANCE / len(draws))
+
+
+def test_a_release_hotter_than_the_step_is_refused() -> None:
+    with pytest.raises(ValueError, match="smaller step size"):
+        private.dp_sgld(
+            TARGET, noise.jax, step_size=STEP, batch_size=BATCH, gradient_bound=BOUND, noise_multiplier=2 * MULTIPLIER
+        )
+
+
+def test_schedules_may_fall_and_not_rise() -> None:
+    settings = SGLDSettings(optax.polynomial_schedule(STEP, STEP / 10, 1.0, 100), BATCH / N, BOUND, MULTIPLIER, 50)
+    check_temperature(settings)
+    with pytest.raises(ValueError, match="rises"):
+        check_temperature(settings._replace(schedule=optax.linear_schedule(STEP / 10, STEP, 100)))
+
+
+@pytest.mark.parametrize("change", [{"batch_size": N + 1}, {"gradient_bound": 0.0}, {"noise_multiplier": -1.0}])
+def test_bad_settings_are_refused(change: dict) -> None:
+    good = {"step_size": STEP, "batch_size": BATCH, "gradient_bound": BOUND, "noise_multiplier": 0.1}
+    with pytest.raises(ValueError, match=next(iter(change))):
+        private.dp_sgld(TARGET, noise.jax, **(good | change))
+
+
+def test_a_sample_of_jax_is_not_secure_whatever_the_noise() -> None:
+    pytest.importorskip("cryptography")
+    settings = {"step_size": STEP, "gradient_bound": BOUND, "noise_multiplier": 0.1}
+    sampled, full = (private.dp_sgld(TARGET, noise.secure, batch_size=size, **settings) for size in (BATCH, N))
+    assert (sampled.queries[0].grade, full.queries[0].grade) == ("simulation-grade", "secure")

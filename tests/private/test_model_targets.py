@@ -1,0 +1,86 @@
+"""Targets from dpjax's models and from NumPyro's: their log-posterior is the model's, on the unconstrained scale."""
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import pytest
+from numpyro import distributions as dist
+from numpyro.infer.util import potential_energy
+
+from dpjax import models, private, private_target
+from dpjax.private import Target, noise
+from tests.private.cases import ledger
+
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(11, 2))
+Y = X @ np.array([0.5, -1.0]) + 0.3 * RNG.normal(size=11)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _ranks_and_types_may_differ() -> Iterator[None]:
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def regression(x, y=None) -> None:
+    coef = numpyro.sample("coef", dist.Normal(0.0, 2.0).expand([2]).to_event(1))
+    scale = numpyro.sample("scale", dist.HalfNormal(1.0))
+    with numpyro.plate("records", len(x)):
+        numpyro.sample("y", dist.Normal(x @ coef, scale), obs=y)
+
+
+def log_density(target: Target, vector: jax.Array) -> jax.Array:
+    records = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), target.records)
+    terms = jax.vmap(target.log_likelihood, (None, 0))(vector, records)
+    return jnp.sum(terms * target.weights.ravel()) + target.log_prior(vector)
+
+
+@pytest.mark.x64
+def test_a_numpyro_model_s_posterior_is_its_potential() -> None:
+    target = private_target(regression, {"y": Y}, {"x": X}, chunk_size=4)
+    assert (target.dimension, target.num_records) == (3, 11)
+    vectors = RNG.normal(size=(3, 3))
+
+    def potential(vector: jax.Array) -> jax.Array:
+        return -potential_energy(regression, (X,), {"y": Y}, target.unravel(vector))
+
+    ours, theirs = (
+        jax.jit(jax.vmap(jax.value_and_grad(density)))(jnp.asarray(vectors))
+        for density in (lambda vector: log_density(target, vector), potential)
+    )
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-10)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-9)
+
+
+def test_draws_come_on_the_scale_of_the_model() -> None:
+    target = private_target(regression, {"y": Y}, {"x": X})
+    kernel = private.dp_penalty(target, noise.jax, proposal_scale=0.3, ratio_bound=5.0, tau=10.0)
+    starts = jax.vmap(target.unravel)(jnp.zeros((2, 3)))
+    result = private.sample(jax.random.key(0), kernel, starts, ledger(), num_iterations=20)
+    assert result.draws["coef"].shape == (2, 20, 2)
+    assert np.all(result.draws["scale"] > 0)
+
+
+@pytest.mark.x64
+def test_a_model_of_dpjax_gives_the_same_posterior_up_to_a_constant() -> None:
+    model = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 3.0))
+    target = private.model_target(model, {"y": Y}, chunk_size=4)
+    mean, log_variance = 0.4, -0.3
+    parameters = {"mean": jnp.asarray(mean), "variance": jnp.exp(jnp.asarray(log_variance))}
+    expected = (
+        jnp.sum(model.log_density(parameters, {"y": jnp.asarray(Y)})) + model.log_prior(parameters) + log_variance
+    )
+    vector = jax.flatten_util.ravel_pytree(model.unconstrain(parameters))[0]
+    np.testing.assert_allclose(log_density(target, vector), expected, rtol=1e-10)
+
+
+def test_records_with_laws_of_their_own_are_sent_elsewhere() -> None:
+    model = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 3.0))
+    with pytest.raises(ValueError, match="private_target"):
+        private.model_target(model._replace(exchangeable=False), {"y": Y})
+    with pytest.raises(ValueError, match="not finite") as caught:
+        private_target(regression, {"y": np.where(Y > 0, Y, np.nan)}, {"x": X})
+    assert "0." not in str(caught.value)

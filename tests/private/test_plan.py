@@ -1,0 +1,157 @@
+"""Plans come from the pilot alone, spend the budget to the last iteration, and predict what happens."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dpjax import private
+from dpjax.private import planning
+from dpjax.private.energy import LONGEST, choose_bounds, choose_ratio_bound
+from dpjax.private.pilot import Pilot, explore
+
+SCATTER = np.array([1.0, 0.2])
+TRUTH = np.array([0.3, -1.0])
+
+
+def normal_target(records: np.ndarray) -> private.Target:
+    """Records N(θ, diag(1, 0.04)), prior N(0, 100 I)."""
+
+    def log_likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
+        return -0.5 * jnp.sum(((record - theta) / jnp.asarray(SCATTER, theta.dtype)) ** 2)
+
+    def log_prior(theta: jax.Array) -> jax.Array:
+        return -0.5 * jnp.sum(theta**2) / 100
+
+    return private.target(log_likelihood, log_prior, jnp.asarray(records, float), jnp.zeros(2), chunk_size=64)
+
+
+def draw_records(number: int, seed: int) -> np.ndarray:
+    return TRUTH + SCATTER * np.random.default_rng(seed).standard_normal((number, 2))
+
+
+PILOT = normal_target(draw_records(200, 1))
+ASKED = {"source": "synthetic", "num_records": 10_000, "num_chains": 4, "num_iterations": 50}
+
+
+@pytest.fixture(scope="module")
+def facts() -> Pilot:
+    return explore(jax.random.key(0), PILOT, 10_000)
+
+
+@pytest.fixture
+def planned(facts, monkeypatch):
+    """Plans from the same pilot, which is explored once."""
+    monkeypatch.setattr(planning, "explore", lambda *_: facts)
+
+    def make(neighbours: str = "replace-one", epsilon: float = 4.0, **change) -> private.Plan:
+        budget = private.Budget(epsilon, 1e-6, neighbours)
+        return private.plan(jax.random.key(1), PILOT, budget=budget, **(ASKED | change))
+
+    return make
+
+
+def test_the_pilot_gives_the_scales_of_the_larger_posterior(facts):
+    records = np.asarray(PILOT.records).reshape(-1, 2)[:200]
+    precision = 10_000 / SCATTER**2 + 0.01
+    tolerance = 1e-7 if facts.mode.dtype == np.float64 else 1e-3
+    np.testing.assert_allclose(facts.precision, np.diag(precision), rtol=tolerance, atol=tolerance * precision.max())
+    np.testing.assert_allclose(facts.mode, records.mean(axis=0) * (1 - 0.01 / precision), atol=tolerance)
+    assert facts.stiffness == pytest.approx(1.0, rel=1e-3)
+    norms = np.linalg.norm((records - facts.mode) / SCATTER**2, axis=1)
+    assert facts.gradient_norms.shape == facts.ratio_slopes.shape == (16 * 200,)
+    assert np.median(facts.gradient_norms) == pytest.approx(np.median(norms), rel=0.05)
+    assert np.all(facts.ratio_slopes <= facts.gradient_norms.max() * 1.05)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
+@pytest.mark.parametrize("noise", [private.noise.jax, private.noise.secure], ids=["jax", "secure"])
+def test_the_budget_is_spent_to_the_last_iteration(planned, neighbours, noise):
+    plan = planned(neighbours)
+    kernel = private.dp_hmc(PILOT, noise, **plan.settings())
+    ledger = private.Ledger(private.Budget(4.0, 1e-6, neighbours))
+    assert ledger.affordable(kernel.queries) == 4 * plan.num_iterations == 200
+
+
+def test_more_iterations_move_less_and_more_privacy_moves_less(planned):
+    plan = planned()
+    assert plan.step_size * plan.num_leapfrog <= LONGEST
+    longer = planned(num_iterations=5_000)
+    stricter = planned(epsilon=0.5, num_iterations=5_000)
+    for short, long in ((longer, plan), (stricter, longer)):
+        assert short.step_size * short.num_leapfrog < long.step_size * long.num_leapfrog
+        assert short.tau_g > long.tau_g
+    assert longer.acceptance_rate == pytest.approx(0.386, abs=1e-3)
+    assert planned(epsilon=50.0).acceptance_rate > plan.acceptance_rate + 0.2
+
+
+def test_bounds_are_quantiles_of_the_pilot(planned, facts):
+    plan = planned(clipped_ratios=0.0)
+    assert plan.ratio_bound == facts.ratio_slopes.max()
+
+
+def skewed(weight: float) -> Pilot:
+    """Eight records in one dimension: two pull by 3 one way, six by 1 the other."""
+    gradients = np.array([[3.0], [3.0], *[[-1.0]] * 6])
+    unit = np.ones((1, 1))
+    return Pilot(np.zeros(1), 25 * unit, gradients, weight, np.abs(gradients[:, 0]), np.abs(gradients[:, 0]), unit, 1.0)
+
+
+def test_what_is_clipped_on_one_side_is_a_pull():
+    """Clipped to 1 two records lose 2 each: 4 in all where every record stands for itself, in units of √25."""
+    assert skewed(1.0).pull(1.0) == skewed(1.0).shift(1.0) == pytest.approx(4 / 5)
+    # Of the square 16, 8 is what two losses have by chance; it grows with the weight, and the rest with its square.
+    assert skewed(10.0).pull(1.0) == pytest.approx(np.sqrt(100 * 8 + 10 * 8) / 5)
+    assert skewed(10.0).shift(3.0) == skewed(10.0).pull(3.0) == 0.0
+
+
+def test_skewed_ratios_are_not_clipped(facts):
+    assert choose_ratio_bound(skewed(10.0), 0.3) == 3.0
+    assert choose_ratio_bound(facts, 0.01) == np.quantile(facts.ratio_slopes, 0.99)
+
+
+def test_gradients_are_clipped_where_that_lengthens_moves(facts):
+    assert choose_bounds(facts, 0.01, 1e-3).clipped >= 0.1
+    assert choose_bounds(skewed(1e6), 0.01, 1e-3).clipped == 0.0
+
+
+def test_a_plan_says_what_it_assumed_and_where_to_start(planned):
+    plan = planned(source="public")
+    text = str(plan)
+    assert all(word in text for word in ("public", "biased", "replace-one", "50 times", "tau_g"))
+    starts = plan.starts(jax.random.key(0), 4_000)
+    assert starts.shape == (4_000, 2)
+    np.testing.assert_allclose(np.std(starts, axis=0), SCATTER / 100, rtol=5 / np.sqrt(2 * 4_000))
+
+
+def test_nothing_is_assumed_of_the_pilot_and_the_budget(planned):
+    for name in ("source", "num_records", "num_chains", "num_iterations", "budget"):
+        arguments = {"budget": private.Budget(1.0, 1e-6, "replace-one"), **ASKED}
+        del arguments[name]
+        with pytest.raises(TypeError, match=name):
+            private.plan(jax.random.key(1), PILOT, **arguments)
+    for change, message in (({"source": "private"}, "confidential"), ({"clipped_ratios": 1.0}, "clipped_ratios")):
+        with pytest.raises(ValueError, match=message):
+            planned(**change)
+    with pytest.raises(TypeError, match="budget"):
+        private.plan(jax.random.key(1), PILOT, **ASKED, budget=4.0)
+
+
+def test_a_pilot_that_tells_nothing_of_a_parameter_is_refused():
+    flat = private.target(
+        lambda theta, record: -0.5 * (record - theta[0]) ** 2, lambda theta: 0.0 * theta[1], np.ones(5), jnp.zeros(2)
+    )
+    with pytest.raises(ValueError, match="informs every parameter"):
+        explore(jax.random.key(0), flat, 100)
+
+
+@pytest.mark.slow
+@pytest.mark.x64
+def test_predicted_acceptance_is_about_what_a_run_finds(planned):
+    """Moves shorter than the average one, which is what is predicted of, are accepted more often."""
+    plan = planned(num_iterations=400)
+    kernel = private.dp_hmc(normal_target(draw_records(10_000, 2)), private.noise.jax, **plan.settings())
+    ledger = private.Ledger(private.Budget(4.0, 1e-6, "replace-one"))
+    starts = plan.starts(jax.random.key(2), 4)
+    run = private.sample(jax.random.key(3), kernel, starts, ledger, num_iterations=plan.num_iterations)
+    assert -0.05 < np.mean(run.not_private.acceptance_rate) - plan.acceptance_rate < 0.2
