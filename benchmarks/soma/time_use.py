@@ -39,7 +39,7 @@ SLICES = 30
 """Slice updates of each shape in a sweep; how many the paper makes, and how often, it does not say."""
 
 WARM_UP = 400
-"""Sweeps of IMwG that no figure counts: from the prior some chains take 200 sweeps, which are 700,000 offers."""
+"""Sweeps of IMwG that no figure counts: from the prior some chains take 100 to 200 sweeps."""
 
 UPDATE = dpjax.parameter_kernel("coordinate_slice", num_steps=SLICES)
 SAMPLERS = {"soma": dpjax.soma(), "imwg": dpjax.imwg()}
