@@ -1,10 +1,24 @@
-"""Log-space arithmetic shared by the kernels."""
+"""Sums, choices and log-space arithmetic shared by the kernels."""
 
+from collections.abc import Callable
+from functools import reduce
 from math import isqrt
+from operator import add
 
+import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array
+
+MAX_ROWS = 64
+"""Up to this many rows are added one by one; beyond, the program would grow long."""
+
+
+def sum_rows(row: Callable[[int], Array], num_rows: int) -> Array:
+    """The sum of row(0), row(1), ...; one expression, which XLA's CPU compiler vectorises better than a reduction."""
+    if num_rows > MAX_ROWS:
+        return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
+    return reduce(add, map(row, range(num_rows)))
 
 
 def never_nan(log_density: Array) -> Array:

@@ -25,8 +25,8 @@ from dpjax.diagnostics import ess_bulk, split_r_hat
 # %% [markdown]
 # ## The problem
 #
-# 20 records of two covariates and a response, clamped at ±10 and mapped to ±1; their nine sums are released with Laplace
-# noise. The coefficients and the variance of the response are unknown.
+# 20 records of two covariates and a response, clamped at ±10 and mapped to ±1; their nine sums are released with
+# Laplace noise. The coefficients and the variance of the response are unknown.
 
 # %%
 n, epsilon = 20, 10.0
@@ -98,7 +98,7 @@ for name, found in meetings.items():
 # sharp. If a single pair had not met, the bound would be refused rather than be too small.
 
 # %%
-times = np.arange(0, 1_000, 5)
+times = np.arange(0, 800, 5)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 for name, found in meetings.items():
     survival = np.mean(found.times[:, None] - found.lag > times, axis=0)
@@ -147,8 +147,8 @@ for index, name in enumerate(("intercept", "first slope", "second slope")):
 #
 # * The bound holds for this sampler from this start. Another kernel, interweaving for one, usually converges faster; it
 #   is then the default of `dpjax.sample` that is better than promised here.
-# * Records were relabelled while the chains ran, which the posterior does not notice: the bound speaks of parameters and
-#   of all that does not depend on the order of records.
+# * Records were relabelled while the chains ran, which the posterior does not notice: the bound speaks of parameters
+#   and of all that does not depend on the order of records.
 # * The bound and its error come from the pairs that were run. A second mode that no start ever visits would not be
 #   seen; starts from the prior, as here, reach whatever the prior reaches.
 # * Meeting late does not prove slow mixing: the coupling can be at fault, and not the chain.
