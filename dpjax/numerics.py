@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import reduce
 from math import isqrt
 from operator import add
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ MAX_ROWS = 64
 """Up to this many rows are added one by one; beyond, the program would grow long."""
 
 
-def sum_rows(row: Callable[[int], Array], num_rows: int) -> Array:
+def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
     """The sum of row(0), row(1), ...; one expression, which XLA's CPU compiler vectorises better than a reduction."""
     if num_rows > MAX_ROWS:
         return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
