@@ -79,7 +79,7 @@ def sweep(
     def attempt(sides: Sides, step: Any) -> Any:
         index, innovation = step
         if scheme.kind == "soma":
-            one, other, broken = soma_choices(target, sides, innovation, scheme.relabel is not None)
+            one, other, broken = soma_choices(target, sides, innovation)
         else:
             one, other, broken = imwg_choices(target, sides, innovation)
         moved = Sides(
