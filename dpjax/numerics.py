@@ -1,10 +1,25 @@
-"""Log-space arithmetic shared by the kernels."""
+"""Sums, choices and log-space arithmetic shared by the kernels."""
 
+from collections.abc import Callable
+from functools import reduce
 from math import isqrt
+from operator import add
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array
+
+MAX_ROWS = 64
+"""Up to this many rows are added one by one; beyond, the program would grow long."""
+
+
+def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
+    """The sum of row(0), row(1), ...; one expression, which XLA's CPU compiler vectorises better than a reduction."""
+    if num_rows > MAX_ROWS:
+        return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
+    return reduce(add, map(row, range(num_rows)))
 
 
 def never_nan(log_density: Array) -> Array:
@@ -43,24 +58,29 @@ def select_weight(weights: Array, uniform: Array) -> tuple[Array, Array]:
     size = weights.shape[0]
     width = isqrt(size - 1) + 1
     blocks = jnp.pad(weights, (0, -size % width)).reshape(-1, width)
-    block_ends = _cumulative_sum(jnp.sum(blocks, axis=1))
+    block_ends = _cumulative_sum(jnp.sum(blocks.T, axis=0))  # sums over a first axis are vectorised
     total = block_ends[-1]
-    target = uniform * total
-    block = _first_above(block_ends, target)
-    row = blocks[block]
-    before = block_ends[block] - jnp.sum(row)
-    entry = _first_above(before + _cumulative_sum(row), target)
-    # Rounding between the two levels can leave the target just past the block: then its heaviest entry.
-    entry = jnp.where(row[entry] > 0, entry, jnp.argmax(row))
-    return block * width + entry, total
+    target = below(uniform * total, total)
+    passed = block_ends <= target
+    block = _count(passed)
+    entry_ends = _cumulative_sum(blocks[block])
+    # Rounding between the two levels can leave the target just past the block.
+    inside = below(target - jnp.max(jnp.where(passed, block_ends, 0.0)), entry_ends[-1])
+    # Without any weight the last place of the last block is found, which may be padding.
+    return jnp.minimum(block * width + _count(entry_ends <= inside), size - 1), total
+
+
+def below(value: Array, bound: Array) -> Array:
+    """The value, or the largest number below a positive bound if it is not below it."""
+    return jnp.minimum(value, bound * (1 - jnp.finfo(bound.dtype).epsneg))
 
 
 def _cumulative_sum(values: Array) -> Array:
     """The running sum of a short vector as one masked reduction, which compiles to a single loop."""
     steps = jnp.arange(values.shape[0])
-    return jnp.sum(jnp.where(steps[None, :] <= steps[:, None], values[None, :], 0.0), axis=1)
+    return jnp.sum(jnp.where(steps[:, None] <= steps[None, :], values[:, None], 0.0), axis=0)
 
 
-def _first_above(ends: Array, target: Array) -> Array:
-    """The index of the first cumulative end above the target, or the last index."""
-    return jnp.minimum(jnp.sum(ends <= target), ends.shape[0] - 1)
+def _count(passed: Array) -> Array:
+    """How many are true [], but not all: the index of the first that is not."""
+    return jnp.minimum(jnp.sum(passed), passed.shape[0] - 1)

@@ -3,12 +3,15 @@
 import importlib
 import inspect
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.soma import __main__ as command
 from benchmarks.soma.__main__ import EXPERIMENTS, choose_settings, parse
 from benchmarks.soma.problems import PRINTED, histogram, regression, two_records
+from benchmarks.soma.time_use_file import read_shares
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -46,3 +49,19 @@ def test_problems_are_those_of_the_paper() -> None:
     assert regression(10, 30)[1].mechanism.scale == pytest.approx(0.04)
     assert regression(100, 30)[1].value.shape == (9,)
     assert regression(10, 3)[1].value.tolist() == pytest.approx(PRINTED[3])
+
+
+def test_the_time_use_survey_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "survey.dat"
+    rows = ["1,1,360,240,120,720", "2,2,500,76,72,792", "3,2,500,76,0,864"]
+    path.write_text("\n".join(["TUCASEID,TESEX,t010101,t010201,t110101,t120303", *rows]))
+    shares = read_shares(path)
+    np.testing.assert_allclose(shares["male"], [[600 / 1440, 120 / 1440, 720 / 1440]])
+    np.testing.assert_allclose(shares["female"], [[0.4, 0.05, 0.55]])  # a day without a meal is left out
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("age,sex\n1,2\n")
+    with pytest.raises(ValueError, match="expected TESEX"):
+        read_shares(path)

@@ -132,6 +132,7 @@ def test_sweeps_at_the_wrong_power_are_noticed(monkeypatch: pytest.MonkeyPatch) 
     assert errors_off(wrong.log_marginal_likelihood, exact, wrong.log_marginal_likelihood_error) > MAX_ERRORS
 
 
+@pytest.mark.slow
 def test_two_modes_by_quadrature() -> None:
     """Σ y² tells |mean| alone: the sign is left to the prior, N(0.5, 2²), which puts 0.62 on the right."""
     model = models.normal(mean_prior=models.NormalPrior(0.5, 2.0), variance=1.0)

@@ -4,12 +4,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import dpjax
-from benchmarks.soma.problems import SAMPLERS, two_records
+from benchmarks.soma.problems import COLORS, SAMPLERS, two_records
+from benchmarks.soma.quadrature import PRIORS as PRIOR_LAWS
+from dpjax.coupling import theory
 
-PRIORS = ("beta", "exponential")
+PRIORS = tuple(PRIOR_LAWS)
 START = 0.3
+TRACE_EPSILON = 20.0
 
 
 def measure(points: int, chains: int, sweeps: int) -> dict[str, Any]:
@@ -61,16 +65,37 @@ def measure_rates(prior: str, grid: list[float], imputation: dpjax.Imputation, c
 def trace(imputation: dpjax.Imputation) -> list[list[float]]:
     """Both records after each of 250 sweeps of two offers."""
     run = jax.jit(make_chain("beta", imputation, 250))
-    return run(jnp.asarray(20.0), jax.random.key(6))[0].tolist()
+    return run(jnp.asarray(TRACE_EPSILON), jax.random.key(6))[0].tolist()
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
-    """Acceptance against ε; the exponential prior dashed."""
+    """Acceptance against ε for both priors with the proved bounds, and the traces over the posterior's density."""
     rates = result["acceptance_rate"]
-    for prior, style in zip(PRIORS, ("-", "--"), strict=True):
-        for place, (name, figures) in enumerate(rates[prior].items()):
-            axes.plot(rates["epsilon"], figures["mean"], style, color=f"C{place}", label=f"{name}, {prior}")
-    axes.set_xscale("log")
-    axes.set_xlabel("ε")
-    axes.set_ylabel("acceptance rate")
-    axes.legend(fontsize="small")
+    for panel, prior in zip(axes, PRIORS, strict=False):
+        for name, figures in rates[prior].items():
+            style = ".--" if name == "imwg_systematic" else ".-"  # it lies upon the random scan
+            panel.plot(rates["epsilon"], figures["mean"], style, color=COLORS[name], label=name)
+        panel.set(xscale="log", ylim=(0, 1), xlabel="ε", ylabel="acceptance rate", title=f"{prior} prior")
+    # The mean of two records of [0, 1] with noise of scale 1 / ε has half the privacy loss; Exp(1) has no bound.
+    budget = np.asarray(rates["epsilon"]) / 2
+    axes[0].plot(2 * budget, theory.soma_acceptance_bound(budget, 2), "C2:", label="SOMA at least (Theorem 12)")
+    axes[0].plot(2 * budget, theory.imwg_acceptance_bound(budget), "C0:", label="IMwG at least (Theorem 12)")
+    axes[2].legend(*axes[0].get_legend_handles_labels(), loc="center", frameon=False)
+    axes[2].set_axis_off()
+    for panel, (name, points) in zip(axes[3:], result["traces"].items(), strict=True):
+        draw_trace(panel, points)
+        panel.set_title(f"{name}, ε = {TRACE_EPSILON:g}")
+
+
+def draw_trace(axes: Any, points: list[list[float]]) -> None:
+    """One trace from dark to light, over lines of equal posterior density."""
+    grid = np.linspace(0.15, 0.85, 100)
+    prior = PRIOR_LAWS["beta"]
+    mean = (grid[:, None] + grid[None]) / 2
+    density = np.outer(prior.pdf(grid), prior.pdf(grid)) * np.exp(-TRACE_EPSILON * np.abs(prior.mean() - mean))
+    levels = density.max() * np.array([0.01, 0.1, 0.4, 0.8])
+    axes.contour(grid, grid, density, levels=levels, colors="C1", linewidths=0.8)
+    path = np.array([[START, START], *points])
+    axes.plot(*path.T, color="0.7", linewidth=0.5, zorder=1)
+    axes.scatter(*path.T, c=np.arange(len(path)), s=8, zorder=2)
+    axes.set(xlabel="first record", ylabel="second record", aspect="equal")

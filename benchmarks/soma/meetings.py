@@ -10,9 +10,10 @@ from dpjax.coupling import CoupledKernel, Meetings, meeting_times
 LAG = 1
 
 
-def meet(kernel: CoupledKernel, pairs: int, cap: int, seed: int = 2) -> Meetings:
+def meet(kernel: CoupledKernel, pairs: int, cap: int, seed: int = 2, batch_size: int = 1_024) -> Meetings:
     """Pairs that start independently and run for at most `cap` coupled steps."""
-    return meeting_times(jax.random.key(seed), kernel, lag=LAG, num_pairs=pairs, max_steps=cap + LAG, batch_size=pairs)
+    run = {"lag": LAG, "num_pairs": pairs, "max_steps": cap + LAG, "batch_size": min(pairs, batch_size)}
+    return meeting_times(jax.random.key(seed), kernel, **run)
 
 
 def coupled_steps(meetings: Meetings) -> list[int]:

@@ -10,6 +10,9 @@ from dpjax import models, statistics
 SAMPLERS = {"imwg_random": dpjax.imwg(scan="random"), "imwg_systematic": dpjax.imwg(), "soma": dpjax.soma()}
 """In the order of the paper's tables."""
 
+COLORS = {"imwg_random": "C0", "imwg_systematic": "C1", "soma": "C2", "soma_equal_indices": "C3", "imwg": "C1"}
+"""In all figures."""
+
 COEFFICIENTS, VARIANCE = (-1.79, -2.89, -0.66), 1.13
 """What gave the records of the regressions; Appendix B.3."""
 

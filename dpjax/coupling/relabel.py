@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.coupling.sides import Choice, Side, Sides, is_place
+from dpjax.numerics import sum_rows
 
 __all__ = ["between_sweeps", "within_sweep"]
 
@@ -41,20 +42,18 @@ def exchange(side: Side, place: Array, other: Array) -> Side:
 
 
 def exchange_closer(sides: Sides, place: Array) -> Sides:
-    """The second chain with the exchange of an unmatched place [] that shortens the summed distance most, if any."""
+    """The second chain with the exchange of an unmatched place [] that shortens the summed L1 distance most, if any."""
     first, second, same = sides
-    own = distance(first.columns, second.columns)
-    gain = own[place] + own
-    gain = gain - distance(first.columns[:, place][:, None], second.columns)
-    gain = gain - distance(first.columns, second.columns[:, place][:, None])
-    gain = jnp.where(same | same[place], 0.0, gain)
+    one, other = first.columns[:, place], second.columns[:, place]
+
+    def row(index: int) -> Array:
+        ours, theirs = first.columns[index], second.columns[index]
+        now = jnp.abs(one[index] - other[index]) + jnp.abs(ours - theirs)
+        return now - jnp.abs(one[index] - theirs) - jnp.abs(ours - other[index])
+
+    gain = jnp.where(same | same[place], 0.0, sum_rows(row, len(one)))
     best = jnp.argmax(gain)
     return Sides(first, exchange(second, place, jnp.where(gain[best] > 0, best, place)), same)
-
-
-def distance(columns: Array, others: Array) -> Array:
-    """The L1 distances [n] between columns [d, n]."""
-    return jnp.sum(jnp.abs(columns - others), axis=0)
 
 
 def between_sweeps(key: Key, sides: Sides, same_offers: Array) -> Sides:

@@ -1,14 +1,13 @@
 """A release of one value: a statistic summed over records, seen through a mechanism."""
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import add
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Mechanism, Records, Statistic
+from dpjax.numerics import sum_rows
 from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import schema
 from dpjax.release.checks import (
@@ -22,9 +21,6 @@ from dpjax.release.checks import (
 )
 from dpjax.statistics import RecordStatistic
 from dpjax.validation import check_count, fail
-
-MAX_ROWS = 64
-"""Up to this many coordinates are added row by row; beyond, the program would grow long."""
 
 
 @frozen_pytree
@@ -106,9 +102,10 @@ class Release:
         # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
         mechanism = jax.tree.map(_as_column, self.mechanism)
         if hasattr(mechanism, "log_noise"):
-            return _sum_rows(mechanism.log_noise(residuals))
-        value = self.value[:, None]
-        return _sum_rows(mechanism.log_density_terms(value, value - residuals))
+            terms = mechanism.log_noise(residuals)
+        else:
+            terms = mechanism.log_density_terms(self.value[:, None], self.value[:, None] - residuals)
+        return sum_rows(lambda row: terms[row], len(residuals))
 
     def sample(self, key: Key, records: Records) -> "Release":
         """A release of other records [n] by the same mechanism: only the value is new."""
@@ -187,10 +184,3 @@ class Release:
 
 def _as_column(parameter: Array) -> Array:
     return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter
-
-
-def _sum_rows(terms: Array) -> Array:
-    """The sum [m] of d rows [d, m]; added row by row, which XLA runs 2 to 8 times faster than its own sum."""
-    if terms.shape[0] > MAX_ROWS:
-        return jnp.sum(terms, axis=0)
-    return reduce(add, [jax.lax.index_in_dim(terms, row, keepdims=False) for row in range(terms.shape[0])])

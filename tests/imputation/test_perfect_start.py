@@ -81,8 +81,16 @@ def noise_p(release: dpjax.Release, noise: np.ndarray) -> float:
     return noise_p_value(noise, law(scale=float(mechanism.scale)))
 
 
-# The key reuse checker takes BlackJAX's own scan over slice directions for a reuse.
-CHECKED = [pytest.param(name, marks=() if name == "slice sampling" else pytest.mark.keys) for name in CASES]
+LONG = ("regression", "naive bayes")
+"""Models whose conditional updates other cases cover; their programs take long to compile."""
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    # The key reuse checker takes BlackJAX's own scan over slice directions for a reuse.
+    return [pytest.mark.keys] * (name != "slice sampling") + [pytest.mark.slow] * (name in LONG)
+
+
+CHECKED = [pytest.param(name, marks=marks(name)) for name in CASES]
 
 
 @pytest.mark.parametrize("name", CHECKED)

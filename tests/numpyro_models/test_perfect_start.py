@@ -40,9 +40,7 @@ def replicates(program: Any, model: dpjax.Model | None = None, num_sweeps: int =
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["beta", *(pytest.param(name, marks=pytest.mark.slow) for name in ("logistic", "poisson"))]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in CASES])
 def test_a_perfect_start_stays_perfect(name: str) -> None:
     program, laws = CASES[name]
     after = replicates(program)

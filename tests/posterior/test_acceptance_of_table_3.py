@@ -22,12 +22,12 @@ TOLERANCE = 0.15
 
 
 @pytest.mark.parametrize(("imputation", "epsilon", "percent"), [
-    (dpjax.soma(), 3, 99.49),
-    (dpjax.imwg(), 3, 94.71),
-    (dpjax.imwg(scan="random"), 3, 94.71),
+    pytest.param(dpjax.soma(), 3, 99.49, marks=pytest.mark.slow),
+    pytest.param(dpjax.imwg(), 3, 94.71, marks=pytest.mark.slow),
+    pytest.param(dpjax.imwg(scan="random"), 3, 94.71, marks=pytest.mark.slow),
     (dpjax.soma(), 30, 93.93),
     (dpjax.imwg(), 30, 51.23),
-    (dpjax.imwg(scan="random"), 30, 51.23),
+    pytest.param(dpjax.imwg(scan="random"), 30, 51.23, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_stationary_acceptance(imputation: dpjax.Imputation, epsilon: int, percent: float) -> None:
     model = models.linear_regression(

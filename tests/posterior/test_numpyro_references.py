@@ -62,7 +62,7 @@ BUILDS: dict[str, Callable] = {
     "naive bayes 10": lambda: naive_bayes("nb10"),
     "regression": regression,
 }
-QUICK = ("regression",)
+QUICK = ("normal mean",)
 
 
 @pytest.mark.parametrize(

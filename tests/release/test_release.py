@@ -10,8 +10,8 @@ from scipy import stats
 
 from dpjax import statistics
 from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from dpjax.numerics import MAX_ROWS
 from dpjax.release import Release
-from dpjax.release.summed import MAX_ROWS
 
 pytestmark = pytest.mark.x64
 
