@@ -41,8 +41,11 @@ def log_density(theta: jax.Array) -> jax.Array:
     return jnp.sum(jax.vmap(log_likelihood, (None, 0))(theta, RECORDS)) + log_prior(theta)
 
 
+MASSES = [1.0, pytest.param(np.array([0.5, 1.0, 2.0]), marks=pytest.mark.slow), DENSE]
+
+
 @pytest.mark.x64
-@pytest.mark.parametrize("mass", [1.0, np.array([0.5, 1.0, 2.0]), DENSE], ids=["scalar", "diagonal", "dense"])
+@pytest.mark.parametrize("mass", MASSES, ids=["scalar", "diagonal", "dense"])
 def test_the_limit_without_noise_is_blackjax(mass) -> None:
     matrix = np.diag(np.broadcast_to(mass, 3)) if np.ndim(mass) < 2 else mass
     inverse = np.linalg.inv(matrix) if np.ndim(mass) == 2 else 1 / np.broadcast_to(mass, 3)

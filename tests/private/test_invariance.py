@@ -90,7 +90,7 @@ def test_the_posterior_is_invariant_at_three_levels_of_noise(name: str) -> None:
     assert accepted[0] > accepted[1] > accepted[2] > 0.03
 
 
-@pytest.mark.parametrize("name", ["walk", "hmc"])
+@pytest.mark.parametrize("name", ["walk", pytest.param("hmc", marks=pytest.mark.slow)])
 def test_without_the_penalty_it_is_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the noisy ratio is tested as if it were exact."""
     module = sys.modules["dpjax.private.hmc" if name == "hmc" else "dpjax.private.random_walk"]
