@@ -156,7 +156,9 @@ def start_state(problem: Problem, scheme: Scheme, key: Key, labels: Array, recor
     weights = DRAW_WEIGHTS[scheme.weights](key_weights, counts, concentration)
     prior = problem.component.sample_prior(key_prior, scheme.capacity)
     theta = problem.component.update(key_theta, prior, counts, totals)
-    return init_state(problem, scheme, Mixing(weights.weights, theta, weights.beyond[-1]), concentration, labels, records)
+    return init_state(
+        problem, scheme, Mixing(weights.weights, theta, weights.beyond[-1]), concentration, labels, records
+    )
 
 
 def init_state(

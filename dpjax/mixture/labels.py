@@ -109,5 +109,3 @@ def first_above(ends: list[Array] | Array, uniforms: Array) -> Array:
     if isinstance(ends, list):
         return sum(((end <= target) & (end < total)).astype(jnp.int32) for end in ends)  # type: ignore[return-value]
     return jnp.sum((ends <= target[None]) & (ends < total[None]), axis=0, dtype=jnp.int32)
-
-
