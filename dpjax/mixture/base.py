@@ -1,7 +1,7 @@
 """The contracts of the mixture samplers: components, tractable pairs, and what a sweep carries and reports."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from dpjax.base import Array, Key
 

@@ -3,6 +3,7 @@
 Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -113,10 +114,13 @@ def cut(scheme: Scheme, uniforms: Array, labels: Array, weights: Weights) -> Sli
 def densities_at_slots(problem: Problem, scheme: Scheme, theta: Theta, records: Array) -> Array:
     """The log-densities [H, n] from which labels are drawn: of the values where that is known, else of the records."""
     tractable = problem.tractable if scheme.num_offers == 0 else None
-    if tractable is None:
-        log_density, given = problem.component.log_density, records
-    else:
-        log_density, given = tractable.log_marginal, problem.values
+    if tractable is not None:
+        return at_slots(tractable.log_marginal, problem.values, theta)
+    return at_slots(problem.component.log_density, records, theta)
+
+
+def at_slots(log_density: Callable[[Array, Theta], Array], given: Array, theta: Theta) -> Array:
+    """A log-density [H, n] of each of [n] at each slot."""
     return jax.vmap(jax.vmap(log_density, in_axes=(0, None)), in_axes=(None, 0))(given, theta)
 
 

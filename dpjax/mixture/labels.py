@@ -92,7 +92,7 @@ def choose_slots(uniforms: Array, slices: Slices, log_densities: Array, labels: 
 
 
 def running_sums(weights: Array) -> list[Array] | Array:
-    """The running sums over the slots of weights [H, n]: a list of H arrays [n], or one array [H, n] where H is large."""
+    """The running sums over the slots of weights [H, n]: H arrays [n], or one array [H, n] where H is large."""
     if weights.shape[0] > UNROLLED:
         return jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(weights[0]), weights)[1]
     sums = [weights[0]]
@@ -105,7 +105,7 @@ def first_above(ends: list[Array] | Array, uniforms: Array) -> Array:
     """The first slot [n] whose running sum lies above the share `uniforms` of the total; never one of weight zero."""
     total = ends[-1]
     target = uniforms * total
-    # Where rounding lifts the target to the total, the first slot that reaches the total is the last of positive weight.
+    # Where rounding lifts the target to the total: the first slot to reach it is the last of positive weight.
     if isinstance(ends, list):
         return sum(((end <= target) & (end < total)).astype(jnp.int32) for end in ends)  # type: ignore[return-value]
     return jnp.sum((ends <= target[None]) & (ends < total[None]), axis=0, dtype=jnp.int32)

@@ -23,7 +23,7 @@ MAX_CAPACITY = 2**14
 
 
 class Phase(NamedTuple):
-    """A part of a run: its name, the number of its first step, how many steps it has, and how far kept ones lie apart."""
+    """A part of a run: its name, the number of its first step, its steps, and how far kept ones lie apart."""
 
     name: str
     start: int

@@ -1,6 +1,5 @@
 """From released values to the posterior of their mixture: the one call."""
 
-import warnings
 from functools import partial
 from typing import Any, Literal
 
@@ -9,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Mechanism
-from dpjax.mixture.base import Component, Mixing, MixtureState
-from dpjax.mixture.chunks import Draw
+from dpjax.mixture.base import Component, MixtureState
 from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
 from dpjax.mixture.inputs import check_collect, check_options, check_problem, choose_component
+from dpjax.mixture.report import report
 from dpjax.mixture.result import MixturePosterior
 from dpjax.mixture.run import Phase, Run, Status, draw_all, trim
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
@@ -56,8 +55,8 @@ def sample(
     values : [n] or [n, k]
         What was released, one row a record.
     channel
-        The mechanism that was applied to each record, such as `dpjax.Laplace` or `dpjax.HaarWavelet`, or any object with
-        ``log_density(value, statistic)`` and ``sample(key, statistic)``. None if the values are the records themselves.
+        The mechanism that was applied to each record, such as `dpjax.Laplace` or `dpjax.HaarWavelet`, or any object
+        with ``log_density(value, statistic)`` and ``sample(key, statistic)``. None if the values are the records.
     kernel, base
         The mixture kernel f by name with the base measure G0 of its parameters, or a `Component` that has both.
     concentration
@@ -139,49 +138,3 @@ def go(
         warm = trim(warm)
         start = Status(warm.scheme, warm.states)
         return draw_all(run, Phase("sampling", num_warmup, steps, thin), start, bar), num_samples
-
-
-def report(run: Run, status: Status, wanted: int) -> MixturePosterior:
-    """The posterior of the draws made, with a warning if some are missing and an error if all are."""
-    drawn = sum(len(chunk.num_clusters) for chunk in status.chunks)
-    if drawn == 0:
-        raise KeyboardInterrupt("mixture.sample was interrupted before the first draw.")
-    if drawn < wanted:
-        warnings.warn(f"mixture.sample was interrupted after {drawn} of {wanted} draws.", stacklevel=3)
-    draw = join(status.chunks)
-    info = {name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots")}
-    error = 0.0
-    if status.scheme.weights == "blocked":
-        error = truncation_error(run.problem.values.shape[0], status.scheme.capacity, np.max(draw.concentration))
-    return MixturePosterior(
-        draws={"num_clusters": draw.num_clusters, "concentration": draw.concentration},
-        mixing=draw.mixing,
-        info=info,
-        collected=draw.collected,
-        truncation_error=error,
-        interrupted=drawn < wanted,
-        problem=run.problem,
-        final_states=status.states,
-    )
-
-
-def join(chunks: tuple[Draw, ...]) -> Draw:
-    """The draws of all chunks as arrays [chain, draw, ...]; slots that a chunk does not have are empty there."""
-    capacity = max(chunk.mixing.weights.shape[2] for chunk in chunks)
-
-    def widen(leaf: np.ndarray) -> np.ndarray:
-        width = [(0, 0), (0, 0), (0, capacity - leaf.shape[2]), *[(0, 0)] * (leaf.ndim - 3)]
-        return np.pad(leaf, width, mode="edge")
-
-    def fill(mixing: Mixing) -> Mixing:
-        empty = np.arange(capacity) >= mixing.weights.shape[2]
-        weights = np.where(empty, 0, widen(mixing.weights)).astype(mixing.weights.dtype)
-        return Mixing(weights, {name: widen(leaf) for name, leaf in mixing.theta.items()}, mixing.remainder)
-
-    filled = [chunk._replace(mixing=fill(chunk.mixing)) for chunk in chunks]
-    return jax.tree.map(lambda *leaves: np.swapaxes(np.concatenate(leaves), 0, 1), *filled)
-
-
-def truncation_error(n: int, capacity: int, concentration: float) -> float:
-    """The bound 4 n exp(-(H - 1) / α) of the L1 distance between the records' prior laws (Ishwaran and James 2001)."""
-    return float(4 * n * np.exp(-(capacity - 1) / concentration))

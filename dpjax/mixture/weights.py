@@ -36,7 +36,7 @@ def posterior_weights(key: Key, counts: Array, concentration: Array) -> Weights:
     """The weights given the clusters, by the posterior representation of the Dirichlet process.
 
     The occupied slots and all the rest together have Dirichlet(n_1, ..., n_k, α) weights; the rest is broken into
-    Beta(1, α) sticks over the empty slots, in their order. No order of the clusters matters, unlike for sticks over all.
+    Beta(1, α) sticks over the empty slots, in their order. The clusters need no order, unlike for sticks over all.
 
     Parameters
     ----------
@@ -81,6 +81,6 @@ def stick_weights(key: Key, counts: Array, concentration: Array) -> Weights:
 
 
 def blocked_weights(key: Key, counts: Array, concentration: Array) -> Weights:
-    """The weights of a process truncated to H slots: the last stick takes all that is left (Ishwaran and James 2001)."""
+    """The weights of a process cut to H slots: the last stick takes all that is left (Ishwaran and James 2001)."""
     weights, beyond = stick_weights(key, counts, concentration)
     return Weights(weights.at[-1].add(beyond[-1]), beyond.at[-1].set(0))
