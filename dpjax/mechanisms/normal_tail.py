@@ -1,7 +1,6 @@
 """The upper tail of the standard normal law, accurate at any distance and in any float dtype."""
 
 from math import log, pi, sqrt
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +22,7 @@ def _fit_tail(degree: int) -> tuple[float, ...]:
     The scaled complement falls like 1 / x, and so does t: their ratio is smooth on all of [0, ∞].
     """
 
-    def log_ratio(s: Any) -> Any:
+    def log_ratio(s: np.ndarray) -> np.ndarray:
         t = (s + 1) / 2
         return np.log(special.erfcx(2 * (1 / t - 1)) / t)
 

@@ -7,6 +7,7 @@ parameters of the first record's cluster.
 
 from collections.abc import Callable
 from functools import partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -45,24 +46,38 @@ def run(
     concentration: float | GammaPrior,
     channel: Any = None,
     *,
-    move: Callable = sweep,
+    believed: tuple[Any, Any] | None = None,
     num_chains: int = 4_000,
     num_sweeps: int = 4,
 ) -> Ends:
-    """The state of perfectly started chains after some sweeps."""
-    channel = dpjax.Laplace(NOISE) if channel is None else channel
+    """The state of perfectly started chains after some sweeps.
+
+    Parameters
+    ----------
+    believed
+        The channel and concentration that the sweeps work with, where they are not the true ones: a planted fault that
+        costs no compilation.
+    """
+    truth = (dpjax.Laplace(NOISE) if channel is None else channel, concentration)
+    keys = jax.random.split(key, num_chains)
+    return Ends(*map(np.asarray, simulate(sweep, scheme, num_sweeps, keys, truth, believed or truth)))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def simulate(move: Callable, scheme: Scheme, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
+    """The ends of all chains."""
 
     def chain(key: jax.Array) -> tuple:
         alpha_key, stick_key, theta_key, label_key, record_key, value_key, run_key = jax.random.split(key, 7)
-        alpha = start_concentration(alpha_key, concentration)
+        alpha = start_concentration(alpha_key, truth[1])
         sticks = 1 - jax.random.uniform(stick_key, (scheme.capacity,)) ** (1 / alpha)
         beyond = jnp.cumprod(1 - sticks)
         weights = sticks * jnp.append(jnp.ones_like(beyond[:1]), beyond[:-1])
         theta = BASE.sample_prior(theta_key, scheme.capacity)
         labels = jax.random.categorical(label_key, jnp.log(weights), shape=(N,)).astype(jnp.int32)
         records = BASE.sample(record_key, {name: leaf[labels] for name, leaf in theta.items()})
-        values = jax.vmap(channel.sample)(jax.random.split(value_key, N), records)
-        problem = Problem(values, channel, BASE, concentration)
+        values = jax.vmap(truth[0].sample)(jax.random.split(value_key, N), records)
+        problem = Problem(values, believed[0], BASE, believed[1])
         state = init_state(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
 
         def step(state: Any, index: jax.Array) -> tuple:
@@ -73,8 +88,7 @@ def run(
         found = (jnp.sum(state.counts > 0), values - state.records, first["mean"], first["variance"])
         return *found, state.concentration, info.overflow, info.acceptance_rate
 
-    ends = jax.jit(jax.vmap(chain))(jax.random.split(key, num_chains))
-    return Ends(*map(np.asarray, ends))
+    return jax.vmap(chain)(keys)
 
 
 def p_value(ends: Ends, concentration: float | GammaPrior, noise_law: Any = None) -> float:

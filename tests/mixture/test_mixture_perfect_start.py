@@ -1,6 +1,7 @@
 """Every variant of the conditional sampler keeps the joint law of everything; planted faults do not."""
 
 import sys
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,6 @@ from scipy import stats
 
 import dpjax
 from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.records import Imputed
 from dpjax.models import GammaPrior
 from tests.mixture.perfect import NOISE, p_value, run
 from tests.perfect_start import REJECT
@@ -40,13 +40,23 @@ def test_the_joint_law_is_invariant(name: str) -> None:
     assert (ends.acceptance_rate.mean() == 1.0) == (scheme.num_offers == 0)
 
 
+@pytest.fixture(autouse=True)
+def forget_planted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No program compiled for a planted fault is left behind."""
+    yield
+    if "monkeypatch" in request.fixturenames:
+        jax.clear_caches()
+
+
 def plant(monkeypatch: pytest.MonkeyPatch, name: str, fault: object) -> None:
+    jax.clear_caches()  # the program compiled for the right kernel would answer for the wrong one
     monkeypatch.setattr(sys.modules["dpjax.mixture.conditional"], name, fault)
 
 
 SCHEME = Scheme("posterior", 20, 0)
 
 
+@pytest.mark.slow
 def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: every record may choose every slot held, by equal weights."""
     from dpjax.mixture import labels
@@ -58,13 +68,24 @@ def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPa
     assert p_value(run(jax.random.key(21), SCHEME, ALPHA), ALPHA) < REJECT
 
 
-def test_records_that_ignore_the_values_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deaf(problem, scheme, key, theta, state):
-        drawn = problem.component.sample(key, theta)
-        return Imputed(drawn, state.log_channel, jnp.ones(len(drawn), bool), jnp.array(0))
+WRONG = {
+    "values that are not listened to": (dpjax.Laplace(1e3), PRIOR),
+    "noise of another scale": (dpjax.Laplace(1.3 * NOISE), PRIOR),
+    "a concentration of another prior": (dpjax.Laplace(NOISE), GammaPrior(6.0, 6.0)),
+}
 
-    plant(monkeypatch, "impute", deaf)
-    assert p_value(run(jax.random.key(21), SCHEME, ALPHA), ALPHA) < REJECT
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
+    scheme, concentration, channel = CASES["exact"]
+    ends = run(jax.random.key(21), scheme, concentration, channel, believed=WRONG[fault])
+    assert p_value(ends, concentration) < REJECT
+
+
+def test_offers_that_are_always_taken_are_rejected() -> None:
+    scheme, concentration, channel = CASES["metropolis"]
+    ends = run(jax.random.key(21), scheme, concentration, channel, believed=(dpjax.Laplace(1e3), ALPHA))
+    assert p_value(ends, concentration) < REJECT
 
 
 @pytest.mark.slow
