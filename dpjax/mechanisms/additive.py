@@ -91,14 +91,13 @@ class Laplace(Additive):
         odds M(λ - r) / M(λ + r), M being Mills' ratio: the weights of the two pieces of the marginal density of z,
         exp(∓ λ r) Φ(± r - λ), after their normal factors cancel.
         """
-        key_side, key_excess = jax.random.split(key)
         value, mean, scale = jnp.broadcast_arrays(as_floating(value), as_floating(mean), as_floating(scale))
         tilt = scale / self.scale
         offset = (value - mean) / scale
         log_odds = log_mills(tilt - offset) - log_mills(tilt + offset)
-        below = jax.random.bernoulli(key_side, jax.nn.sigmoid(log_odds))
-        exponential = jax.random.exponential(key_excess, offset.shape, offset.dtype)
-        excess = scale * normal_excess(exponential, jnp.where(below, tilt - offset, tilt + offset))
+        side, depth = jax.random.uniform(key, (2, *offset.shape), offset.dtype)
+        below = side < jax.nn.sigmoid(log_odds)
+        excess = scale * normal_excess(-jnp.log1p(-depth), jnp.where(below, tilt - offset, tilt + offset))
         return jnp.where(below, value - excess, value + excess)
 
 

@@ -13,7 +13,8 @@ from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
 __all__ = ["Draw", "run_chunk"]
 
 Sweep = Callable[[Any, Any, Key, MixtureState], tuple[MixtureState, MixtureInfo]]
-"""``(problem, scheme, key, state) -> (state, info)``, a module-level function; the scheme is hashable."""
+"""``(problem, scheme, key, state) -> (state, info)``, a module-level function; the scheme is hashable and says whether
+chains are advanced ``in_turn``."""
 
 
 class Draw(NamedTuple):
@@ -82,11 +83,12 @@ def run_chunk(
     overflow
         Whether slots ran out [].
     """
-    advance = jax.vmap(partial(sweep, problem, scheme))
 
     def one(step: Array, states: MixtureState) -> tuple[MixtureState, Draw, Array]:
-        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(chain_keys, start + step)
-        moved, info = advance(keys, states)
+        def advance(key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+            return sweep(problem, scheme, jax.random.fold_in(key, start + step), state)
+
+        moved, info = for_chains(scheme.in_turn, advance)(chain_keys, states)
         return moved, jax.vmap(partial(keep, collect))(moved, info), jnp.any(info.overflow)
 
     shapes = jax.eval_shape(one, start, states)[1]
@@ -100,11 +102,19 @@ def run_chunk(
         # Sweeps between two kept ones are written over by the next.
         place = (carry.step + start % thin) // thin
         draws = jax.tree.map(lambda held, leaf: held.at[place].set(leaf), carry.draws, draw)
-        states = jax.tree.map(lambda new, old: jnp.where(overflow, old, new), moved, carry.states)
+        # A branch rather than a select of each leaf, into which the compiler would copy all that computes it.
+        states = jax.lax.cond(overflow, lambda new, old: old, lambda new, old: new, moved, carry.states)
         return Carry(carry.step + jnp.where(overflow, 0, 1), states, draws, overflow)
 
     last = jax.lax.while_loop(unfinished, body, Carry(jnp.zeros_like(start), states, empty, jnp.array(False)))
     return last.states, last.draws, last.step, last.overflow
+
+
+def for_chains(in_turn: bool, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of one chain for all of them, one after another or side by side."""
+    if not in_turn:
+        return jax.vmap(function)
+    return lambda *arguments: jax.lax.map(lambda chain: function(*chain), arguments)
 
 
 def keep(collect: tuple[str, ...], state: MixtureState, info: MixtureInfo) -> Draw:

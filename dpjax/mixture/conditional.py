@@ -5,6 +5,7 @@ Given the mixing measure all records are independent, so each step is one vector
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -23,6 +24,10 @@ __all__ = ["Problem", "Scheme", "init_state", "start_state", "summarize_clusters
 
 SLICE_SHARE = 0.2
 """The slice threshold of the posterior weights in units of 1 / n: about the weight that a cluster of one record has."""
+
+
+BRANCHES = (8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""Numbers of slots for which the choice among them is compiled."""
 
 
 @frozen_pytree
@@ -60,6 +65,9 @@ class Scheme(NamedTuple):
         ``"posterior"``, ``"stick"`` or, truncated to the capacity, ``"blocked"``.
     capacity
         The number of slots.
+    in_turn
+        Whether chains are advanced one after another, each at the cost of the slots that it needs, rather than side by
+        side. On a CPU that is faster.
     num_offers
         Offers to each record, 0 for exact draws with labels drawn from the marginal.
     """
@@ -67,6 +75,7 @@ class Scheme(NamedTuple):
     weights: str
     capacity: int
     num_offers: int
+    in_turn: bool = False
 
 
 DRAW_WEIGHTS: dict[str, DrawWeights] = {
@@ -91,14 +100,13 @@ def sweep(problem: Problem, scheme: Scheme, key: Key, state: MixtureState) -> tu
     theta = problem.component.update(key_theta, state.mixing.theta, state.counts, state.totals)
     uniforms = jax.random.uniform(key_uniform, (2, n), state.counts.dtype)
     slices = cut(scheme, 1 - uniforms[0], state.labels, weights)
-    log_densities = densities_at_slots(problem, scheme, theta, state.records)
-    labels, num_stuck = choose_slots(uniforms[1], slices, log_densities, state.labels)
+    last = scheme.capacity - jnp.argmax(state.counts[::-1] > 0)
+    num_slots = jnp.maximum(slices.num_slots, last)
+    labels, num_stuck = choose_labels(problem, scheme, uniforms[1], slices._replace(num_slots=num_slots), theta, state)
     imputed = impute(problem, scheme, key_record, at_labels(theta, labels), state)
     counts, totals = summarize_clusters(problem.component, scheme.capacity, labels, imputed.records)
     mixing = Mixing(weights.weights, theta, weights.beyond[-1])
     moved = MixtureState(labels, imputed.records, counts, totals, mixing, concentration, imputed.log_channel)
-    last = scheme.capacity - jnp.argmax(counts[::-1] > 0)
-    num_slots = jnp.maximum(slices.num_slots, last)
     rate = jnp.mean(imputed.accepted, dtype=counts.dtype)
     return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow)
 
@@ -109,6 +117,23 @@ def cut(scheme: Scheme, uniforms: Array, labels: Array, weights: Weights) -> Sli
         return open_slices(labels, weights)
     threshold = 1.0 if scheme.weights == "stick" else min(1.0, SLICE_SHARE / labels.shape[0])
     return draw_slices(uniforms, labels, weights, jnp.asarray(threshold, uniforms.dtype))
+
+
+def choose_labels(
+    problem: Problem, scheme: Scheme, uniforms: Array, slices: Slices, theta: Theta, state: MixtureState
+) -> tuple[Array, Array]:
+    """New labels [n] and how many records kept theirs for want of a number; only slots in reach are looked at."""
+
+    def among_first(size: int) -> tuple[Array, Array]:
+        first = {name: leaf[:size] for name, leaf in theta.items()}
+        log_densities = densities_at_slots(problem, scheme, first, state.records)
+        reached = slices._replace(heights=slices.heights[:size], log_shares=slices.log_shares[:size])
+        return choose_slots(uniforms, reached, log_densities, state.labels)
+
+    # Side by side all branches would be computed.
+    sizes = [size for size in BRANCHES if size < scheme.capacity] if scheme.in_turn else []
+    enough = jnp.sum(jnp.array(sizes, int) < slices.num_slots)
+    return jax.lax.switch(enough, [partial(among_first, size) for size in (*sizes, scheme.capacity)])
 
 
 def densities_at_slots(problem: Problem, scheme: Scheme, theta: Theta, records: Array) -> Array:

@@ -108,9 +108,10 @@ def make_scheme(problem: Problem, weights: str, truncation: int | None, offers: 
     """How a sweep is made."""
     if offers is None:
         offers = 0 if problem.channel is None or problem.tractable is not None else 1
+    in_turn = jax.default_backend() == "cpu"
     if truncation is not None:
-        return Scheme("blocked", truncation, offers)
-    return Scheme(weights, FIRST_CAPACITY, offers)
+        return Scheme("blocked", truncation, offers, in_turn)
+    return Scheme(weights, FIRST_CAPACITY, offers, in_turn)
 
 
 @partial(jax.jit, static_argnames="scheme")

@@ -7,7 +7,6 @@ parameters of the first record's cluster.
 
 from collections.abc import Callable
 from functools import partial
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -122,5 +121,3 @@ def mean_law_of_clusters(concentration: float | GammaPrior) -> np.ndarray:
     law = stats.gamma(float(concentration.shape), scale=1 / float(concentration.rate))
     grid = law.ppf((np.arange(2_000) + 0.5) / 2_000)
     return np.mean([number_of_clusters(N, alpha) for alpha in grid], axis=0)
-
-

@@ -38,8 +38,7 @@ def scores(posterior: mixture.MixturePosterior, name: str) -> dict[str, np.ndarr
     density = posterior.density(REFERENCE["grid"])
     law_errors = np.hypot(diagnostics.mcse_mean(shares), expected["K_pmf_mcse"][common - 1])
     return {
-        "mean": (number.mean() - expected["K_mean"])
-        / np.hypot(diagnostics.mcse_mean(number), expected["K_mean_mcse"]),
+        "mean": (number.mean() - expected["K_mean"]) / np.hypot(diagnostics.mcse_mean(number), expected["K_mean_mcse"]),
         "law": (shares.mean(axis=(0, 1)) - expected["K_pmf"][common - 1]) / law_errors,
         "density": (density.mean - expected["dens_mean"]) / np.hypot(density.mcse, expected["dens_mcse"]),
     }
