@@ -103,7 +103,12 @@ def sweep(problem: Problem, scheme: Scheme, key: Key, state: MixtureState) -> tu
     last = scheme.capacity - jnp.argmax(state.counts[::-1] > 0)
     num_slots = jnp.maximum(slices.num_slots, last)
     labels, num_stuck = choose_labels(problem, scheme, uniforms[1], slices._replace(num_slots=num_slots), theta, state)
-    imputed = impute(problem, scheme, key_record, at_labels(theta, labels), state)
+    # The branch also keeps the compiler from computing the records once for each use of them.
+    imputed = jax.lax.cond(
+        slices.overflow,
+        lambda: keep_records(state),
+        lambda: impute(problem, scheme, key_record, at_labels(theta, labels), state),
+    )
     counts, totals = summarize_clusters(problem.component, scheme.capacity, labels, imputed.records)
     mixing = Mixing(weights.weights, theta, weights.beyond[-1])
     moved = MixtureState(labels, imputed.records, counts, totals, mixing, concentration, imputed.log_channel)
@@ -152,13 +157,18 @@ def at_slots(log_density: Callable[[Array, Theta], Array], given: Array, theta: 
 def impute(problem: Problem, scheme: Scheme, key: Key, theta: Theta, state: MixtureState) -> Imputed:
     """The records given their parameters, leaves [n, ...]."""
     if problem.channel is None:
-        return Imputed(state.records, state.log_channel, jnp.ones(state.labels.shape, bool), jnp.array(0))
+        return keep_records(state)
     if scheme.num_offers == 0:
         assert problem.tractable is not None
         kernel = exact_records(problem.tractable)
     else:
         kernel = offered_records(problem.channel, problem.component, scheme.num_offers)
     return kernel(key, problem.values, theta, state.records, state.log_channel)
+
+
+def keep_records(state: MixtureState) -> Imputed:
+    """The records as they are."""
+    return Imputed(state.records, state.log_channel, jnp.ones(state.labels.shape, bool), jnp.array(0))
 
 
 def summarize_clusters(component: Component, capacity: int, labels: Array, records: Array) -> tuple[Array, Array]:
