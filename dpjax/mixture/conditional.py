@@ -29,6 +29,9 @@ SLICE_SHARE = 0.2
 BRANCHES = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of slots for which the choice among them is compiled."""
 
+BRANCHING = 2_000
+"""So many densities a sweep make it worth to leave out those that are not needed."""
+
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False)
@@ -135,8 +138,9 @@ def choose_labels(
         reached = slices._replace(heights=slices.heights[:size], log_shares=slices.log_shares[:size])
         return choose_slots(uniforms, reached, log_densities, state.labels)
 
-    # Side by side all branches would be computed.
-    sizes = [size for size in BRANCHES if size < scheme.capacity] if scheme.in_turn else []
+    # Side by side all branches would be computed; and few records are not worth the compilation.
+    worthwhile = scheme.in_turn and len(uniforms) * scheme.capacity >= BRANCHING
+    sizes = [size for size in BRANCHES if size < scheme.capacity] if worthwhile else []
     enough = jnp.sum(jnp.array(sizes, int) < slices.num_slots)
     return jax.lax.switch(enough, [partial(among_first, size) for size in (*sizes, scheme.capacity)])
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Array
 from dpjax.mixture.base import Component, Theta
@@ -84,8 +85,8 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
     shape = record_shape(component)
     if not isinstance(concentration, GammaPrior):
         check_positive("concentration", concentration, "Pass a number above zero or a dpjax.models.GammaPrior.")
-        if jnp.shape(concentration) != ():
-            fail("concentration", f"shape {list(jnp.shape(concentration))}", "one number", "Pass one number.")
+        if np.shape(concentration) != ():
+            fail("concentration", f"shape {list(np.shape(concentration))}", "one number", "Pass one number.")
         concentration = jnp.asarray(concentration, float)
     if channel is None:
         remedy = "Pass one record a row; without a channel the values are the records."

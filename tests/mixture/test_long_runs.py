@@ -48,6 +48,7 @@ def largest(found: dict[str, np.ndarray]) -> float:
     return max(float(np.max(np.abs(score))) for score in found.values())
 
 
+@pytest.mark.slow
 def test_clusters_and_density_agree_with_long_runs() -> None:
     posterior = draw(1_500)
     assert all(largest(scores(posterior, name)) < GATE for name in ("slice", "neal5"))

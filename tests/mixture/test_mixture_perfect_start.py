@@ -26,7 +26,7 @@ CASES = {
 }
 
 
-QUICK = ("exact", "metropolis")
+QUICK = ("exact",)
 MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest.mark.slow) for name in CASES]
 
 
@@ -82,6 +82,7 @@ def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
     assert p_value(ends, concentration) < REJECT
 
 
+@pytest.mark.slow
 def test_offers_that_are_always_taken_are_rejected() -> None:
     scheme, concentration, channel = CASES["metropolis"]
     ends = run(jax.random.key(21), scheme, concentration, channel, believed=(dpjax.Laplace(1e3), ALPHA))
