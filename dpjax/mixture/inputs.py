@@ -8,23 +8,30 @@ import numpy as np
 
 from dpjax.base import Array
 from dpjax.mixture.base import Component, Theta
+from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.conditional import Problem
 from dpjax.mixture.gaussian import NormalInverseGamma
 from dpjax.mixture.starts import record_shape
+from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
 from dpjax.release import LocalRelease
 from dpjax.validation import check_array, check_count, check_positive, fail
 
 __all__ = ["KERNELS", "check_collect", "check_problem", "choose_component"]
 
-KERNELS: dict[str, tuple[type, ...]] = {"gaussian": (NormalInverseGamma,)}
+KERNELS: dict[str, tuple[type, ...]] = {
+    "beta": (GammaShapes,),
+    "gaussian": (NormalInverseGamma, TruncatedNormalInverseGamma),
+}
 """The base measures that go with each kernel that has a name."""
 
 COLLECTABLE = ("labels", "records")
 
 
-def choose_component(kernel: Any, base: Any) -> Component:
+def choose_component(kernel: Any, base: Any, channel: Any = None) -> Component:
     """The component of a kernel's name and its base measure, or the user's own.
+
+    A base measure that is conjugate behind some channel is told which channel that is.
 
     Raises
     ------
@@ -41,7 +48,7 @@ def choose_component(kernel: Any, base: Any) -> Component:
         expected = " or ".join(known.__name__ for known in KERNELS[kernel])
         remedy = "Pass the base measure of the kernel's parameters; priors have no default."
         fail("base", type(base).__name__, expected, remedy, error=TypeError)
-    return check_component(base)
+    return check_component(base.behind(channel) if hasattr(base, "behind") else base)
 
 
 def check_component(component: Any) -> Component:
@@ -88,7 +95,7 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         if np.shape(concentration) != ():
             fail("concentration", f"shape {list(np.shape(concentration))}", "one number", "Pass one number.")
         concentration = jnp.asarray(concentration, float)
-    if channel is None:
+    if channel is None or hasattr(component, "behind"):
         remedy = "Pass one record a row; without a channel the values are the records."
         check_array("values", values, lambda array: array.size > 0, "finite numbers", remedy)
         values = jnp.asarray(values, float)

@@ -162,7 +162,8 @@ class MixturePosterior:
 
 def mixture_density(component: Component, points: Array, mixing: Mixing) -> Array:
     """The density [points] of one mixture; the atoms beyond the slots are left out and the others made up for it."""
-    over_slots = jax.vmap(component.log_density, in_axes=(None, 0))
+    # Where the component is that of the released values, the records have a law of their own.
+    over_slots = jax.vmap(getattr(component, "log_record_density", component.log_density), in_axes=(None, 0))
     densities = jnp.exp(jax.vmap(over_slots, in_axes=(0, None))(points, mixing.theta))
     return densities @ (mixing.weights / jnp.sum(mixing.weights))
 

@@ -30,7 +30,7 @@ def sample(
     values: Any,
     channel: Mechanism | None,
     *,
-    kernel: Literal["gaussian"] | Component = "gaussian",
+    kernel: Literal["gaussian", "beta"] | Component = "gaussian",
     base: Any = None,
     concentration: float | GammaPrior,
     sampler: Literal["conditional"] = "conditional",
@@ -93,7 +93,7 @@ def sample(
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
     """
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
-    problem = check_problem(values, channel, choose_component(kernel, base), concentration)
+    problem = check_problem(values, channel, choose_component(kernel, base, channel), concentration)
     check_options(weights, truncation, offers, problem.tractable is not None)
     scheme = make_scheme(problem, weights, truncation, offers)
     start_key, chain_key = jax.random.split(key)
