@@ -68,7 +68,8 @@ def test_mixtures_are_sampled_from():
         names = run("mixtures.md")
     density, grid = names["density"], np.linspace(-10, 10, 201)
     assert np.interp([-5, 5], grid, density.mean).min() > 3 * np.interp(0, grid, density.mean)
-    assert names["number"].shape == names["waits"].draws["num_clusters"].shape[:1] + (500,)
+    assert names["number"].shape == (4, 500)
+    assert names["waits"].draws["num_clusters"].shape == (4, 100)
 
 
 @pytest.mark.parametrize(
