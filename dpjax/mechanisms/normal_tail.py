@@ -1,6 +1,7 @@
 """The upper tail of the standard normal law, accurate at any distance and in any float dtype."""
 
 from math import log, pi, sqrt
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import special
 
 from dpjax.base import Array
 
-NEWTON_STEPS = 5
+NEWTON_STEPS = 3  # errors of 2e-1, 2e-3, 4e-7, and then rounding
 NEAR = 2.0  # below it the inverse distribution function loses nothing
 DEGREES = {4: 10, 8: 24}
 """The degree at which the polynomial below is as exact as a float of so many bytes."""
@@ -22,7 +23,7 @@ def _fit_tail(degree: int) -> tuple[float, ...]:
     The scaled complement falls like 1 / x, and so does t: their ratio is smooth on all of [0, ∞].
     """
 
-    def log_ratio(s: np.ndarray) -> np.ndarray:
+    def log_ratio(s: Any) -> Any:
         t = (s + 1) / 2
         return np.log(special.erfcx(2 * (1 / t - 1)) / t)
 
