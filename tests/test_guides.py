@@ -76,8 +76,19 @@ def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
         assert abs(np.mean(draw) - exact) < MAX_DEVIATION * diagnostics.mcse_mean(draw)
 
 
+@pytest.mark.slow
+def test_mixtures_are_sampled_from():
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = run("mixtures.md")
+    density, grid = names["density"], np.linspace(-10, 10, 201)
+    assert np.interp([-5, 5], grid, density.mean).min() > 3 * np.interp(0, grid, density.mean)
+    assert names["number"].shape == (4, 500)
+    assert names["waits"].draws["num_clusters"].shape == (4, 100)
+
+
 @pytest.mark.parametrize(
-    "module", [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable, dpjax.private]
+    "module",
+    [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable, dpjax.mixture, dpjax.private],
 )
 def test_reference_names_everything_public(module):
     entries = re.findall(r"^::: (\S+)", "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md")), re.M)
@@ -91,6 +102,7 @@ def test_reference_names_everything_public(module):
         "check_model",
         "coupling",
         "exchangeable",
+        "mixture",
         "private",
     }
     kept_for_types = {name for name in dpjax.statistics.__all__ if name[0].isupper()}

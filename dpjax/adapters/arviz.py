@@ -18,11 +18,21 @@ def to_arviz(posterior: "Posterior") -> Any:
     ImportError
         If arviz is not installed.
     """
+    return from_groups(make_groups(posterior))
+
+
+def from_groups(groups: dict[str, dict[str, np.ndarray]]) -> Any:
+    """Groups of arrays [chain, draw, ...] by name as ArviZ holds them.
+
+    Raises
+    ------
+    ImportError
+        If arviz is not installed.
+    """
     try:
         import arviz
     except ImportError as error:
         raise ImportError('arviz: not installed; expected for to_arviz. Run pip install "dpjax[plots]".') from error
-    groups = make_groups(posterior)
     # From version 1 on the one argument is a dict of groups.
     from_dict: Any = arviz.from_dict
     return from_dict(**groups) if int(arviz.__version__.split(".")[0]) < 1 else from_dict(groups)

@@ -11,9 +11,11 @@ from dpjax.mechanisms.calibration import (
 )
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.noise import Additive
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
+from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
     "Additive",
@@ -21,12 +23,17 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Gaussian",
+    "HaarWavelet",
     "Laplace",
     "Privacy",
     "RandomizedResponse",
+    "SmoothedHistogram",
     "gaussian_delta",
     "gaussian_scale",
+    "haar_scale",
+    "haar_sensitivity",
     "laplace_scale",
+    "smoothing_weight",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",

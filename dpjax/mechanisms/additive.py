@@ -1,7 +1,7 @@
 """Mechanisms that add independent continuous noise to each coordinate of a statistic."""
 
 from dataclasses import dataclass, field
-from math import log, pi
+from math import log, pi, sqrt
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ from jax.scipy.special import log_ndtr
 
 from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, as_floating, checked_scale
-from dpjax.mechanisms.normal_tail import log_mills, normal_excess
+from dpjax.mechanisms.normal_tail import erfcx, log_mills, normal_excess
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.pytree import frozen_pytree
 
@@ -53,6 +53,27 @@ class Laplace(Additive):
         """Draws of the noise, of the given shape and floating dtype."""
         return self.scale * jax.random.laplace(key, shape, dtype)
 
+    def log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
+        """The log-density of the released value where the statistic is y ~ N(mean, scale²), elementwise.
+
+        Parameters
+        ----------
+        value, mean, scale : [...]
+            The released value and the mean and standard deviation of y.
+
+        Notes
+        -----
+        In units of `scale`, with λ = scale / b and r = |value - mean| / scale, the density is
+        exp(-r² / 2) (e(A) + e(B)) / (4 b), where e(x) = exp(x²) erfc(x) and A, B = (λ ∓ r) / √2. For A < 0,
+        e(A) = 2 exp(A²) - e(-A) is taken out, so that nothing overflows.
+        """
+        tilt, offset = scale / self.scale, jnp.abs(value - mean) / scale
+        near, far = sqrt(0.5) * (tilt - offset), sqrt(0.5) * (tilt + offset)
+        near_tail, far_tail = erfcx(jnp.abs(near)), erfcx(far)
+        log_peak = jnp.where(near < 0, tilt * (tilt / 2 - offset), -offset * offset / 2)
+        rest = jnp.where(near < 0, 2 + jnp.exp(-near * near) * (far_tail - near_tail), near_tail + far_tail)
+        return log_peak + jnp.log(rest) - jnp.log(4 * jnp.asarray(self.scale))
+
     def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.
 
@@ -70,14 +91,13 @@ class Laplace(Additive):
         odds M(λ - r) / M(λ + r), M being Mills' ratio: the weights of the two pieces of the marginal density of z,
         exp(∓ λ r) Φ(± r - λ), after their normal factors cancel.
         """
-        key_side, key_excess = jax.random.split(key)
         value, mean, scale = jnp.broadcast_arrays(as_floating(value), as_floating(mean), as_floating(scale))
         tilt = scale / self.scale
         offset = (value - mean) / scale
         log_odds = log_mills(tilt - offset) - log_mills(tilt + offset)
-        below = jax.random.bernoulli(key_side, jax.nn.sigmoid(log_odds))
-        exponential = jax.random.exponential(key_excess, offset.shape, offset.dtype)
-        excess = scale * normal_excess(exponential, jnp.where(below, tilt - offset, tilt + offset))
+        side, depth = jax.random.uniform(key, (2, *offset.shape), offset.dtype)
+        below = side < jax.nn.sigmoid(log_odds)
+        excess = scale * normal_excess(-jnp.log1p(-depth), jnp.where(below, tilt - offset, tilt + offset))
         return jnp.where(below, value - excess, value + excess)
 
 
@@ -117,6 +137,17 @@ class Gaussian(Additive):
     def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
         """Draws of the noise, of the given shape and floating dtype."""
         return self.scale * jax.random.normal(key, shape, dtype)
+
+    def log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
+        """The log-density of the released value where the statistic is y ~ N(mean, scale²), elementwise.
+
+        Parameters
+        ----------
+        value, mean, scale : [...]
+            The released value and the mean and standard deviation of y.
+        """
+        variance = jnp.square(scale) + jnp.square(self.scale)
+        return -jnp.square(value - mean) / (2 * variance) - jnp.log(variance) / 2 - log(2 * pi) / 2
 
     def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.

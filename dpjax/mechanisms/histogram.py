@@ -1,0 +1,95 @@
+"""A global mechanism for densities on the unit interval: values drawn from a smoothed histogram."""
+
+from dataclasses import dataclass, field
+from math import expm1
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key
+from dpjax.mechanisms.noise import as_floating
+from dpjax.mechanisms.privacy import Privacy
+from dpjax.pytree import frozen_pytree
+from dpjax.validation import check_array, check_count, check_positive
+
+__all__ = ["SmoothedHistogram", "smoothing_weight"]
+
+
+def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> float:
+    """The smallest weight δ of the uniform law for which k draws from a smoothed histogram are ε-private.
+
+    Replacing one of n records changes the density at a draw by a factor of at most 1 + (1 - δ) m / (δ n); k draws are
+    ε-private if k times its logarithm is at most ε.
+
+    Parameters
+    ----------
+    epsilon
+        The budget of the whole release, for replacing one record.
+    num_draws, num_bins, n
+        The numbers k of draws, m of bins and n of records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ε is not finite and positive, or a number is not whole and at least 1.
+
+    Notes
+    -----
+    Theorem 4.2 of Wasserman and Zhou (2010): δ = (m / n) / (m / n + e^(ε/k) - 1).
+    """
+    check_positive("epsilon", epsilon)
+    for name, number in {"num_draws": num_draws, "num_bins": num_bins, "n": n}.items():
+        check_count(name, number)
+    per_record = num_bins / n
+    return float(per_record / (per_record + expm1(epsilon / num_draws)))
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class SmoothedHistogram:
+    """Releases draws from (1 - δ) m Σ_j (c_j / n) 1[B_j] + δ on [0, 1], given the counts c of m equal bins.
+
+    Parameters
+    ----------
+    weight : []
+        The weight δ of the uniform law, in (0, 1]; `smoothing_weight` computes one.
+    num_draws
+        The number k of values that are released.
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the weight is not in (0, 1], or the number of draws is not whole and at least 1.
+
+    Notes
+    -----
+    Wasserman and Zhou (2010); equation 12 of Beraha, Favaro and Rao (2025) with the factor m that it lacks.
+    """
+
+    weight: Array | float
+    num_draws: int = field(metadata={"static": True})
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        remedy = "smoothing_weight(epsilon, num_draws, num_bins, n) computes one."
+        check_array("weight", self.weight, lambda array: (array > 0) & (array <= 1), "a number in (0, 1]", remedy)
+        check_count("num_draws", self.num_draws)
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the released values [k] given the counts [m]."""
+        counts = as_floating(statistic)
+        heights = (1 - self.weight) * counts.shape[0] * counts / jnp.sum(counts) + self.weight
+        inside = (value >= 0) & (value <= 1)
+        bins = jnp.clip(jnp.floor(value * counts.shape[0]), 0, counts.shape[0] - 1).astype(int)
+        return jnp.sum(jnp.where(inside, jnp.log(heights)[bins], -jnp.inf))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """Released values [k] given the counts [m]."""
+        key_smooth, key_bin, key_place = jax.random.split(key, 3)
+        counts = as_floating(statistic)
+        place = jax.random.uniform(key_place, (self.num_draws,), counts.dtype)
+        bins = jax.random.categorical(key_bin, jnp.log(counts), shape=(self.num_draws,)).astype(counts.dtype)
+        smooth = jax.random.bernoulli(key_smooth, self.weight, (self.num_draws,))
+        return jnp.where(smooth, place, (bins + place) / counts.shape[0])

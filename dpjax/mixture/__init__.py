@@ -1,0 +1,25 @@
+"""Dirichlet-process mixtures of records that were each released through a channel."""
+
+from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Tractable
+from dpjax.mixture.beta import GammaShapes
+from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.result import Density, MixturePosterior
+from dpjax.mixture.sample import sample
+from dpjax.mixture.tractable import find_tractable, register_tractable
+from dpjax.mixture.truncated import TruncatedNormalInverseGamma
+
+__all__ = [
+    "Component",
+    "Density",
+    "GammaShapes",
+    "Mixing",
+    "MixtureInfo",
+    "MixturePosterior",
+    "MixtureState",
+    "NormalInverseGamma",
+    "Tractable",
+    "TruncatedNormalInverseGamma",
+    "find_tractable",
+    "register_tractable",
+    "sample",
+]

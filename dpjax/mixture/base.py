@@ -1,0 +1,123 @@
+"""The contracts of the mixture samplers: components, tractable pairs, and what a sweep carries and reports."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from dpjax.base import Array, Key
+
+__all__ = ["Component", "Mixing", "MixtureInfo", "MixtureState", "Theta", "Tractable"]
+
+Theta = dict[str, Array]
+"""The parameters of components: named arrays with the leading axes of whatever they belong to."""
+
+
+@runtime_checkable
+class Component(Protocol):
+    """A mixture kernel f(y | θ) with the base measure of its parameters θ.
+
+    A component is a frozen pytree (`dpjax.frozen_pytree` above ``@dataclass(frozen=True)``), or hashable. A record is
+    an array [] or [p].
+    """
+
+    def sample_prior(self, key: Key, size: int) -> Theta:
+        """Independent draws [size, ...] from the base measure; those of a smaller size are the first of them."""
+
+    def sample(self, key: Key, theta: Theta) -> Array:
+        """One record for each set of parameters: leaves [n, ...] give records [n, ...]."""
+
+    def log_density(self, record: Array, theta: Theta) -> Array:
+        """log f(y | θ) [] of one record under one set of parameters."""
+
+    def features(self, record: Array) -> Array:
+        """The summands [k] of the sufficient statistic of one record."""
+
+    def update(self, key: Key, theta: Theta, counts: Array, totals: Array) -> Theta:
+        """Parameters [H, ...] after a move that leaves their law given the clusters' statistics invariant.
+
+        The law of slot h has density ∝ G0(θ) Π f(y_i | θ) over the ``counts[h]`` records of its cluster, whose features
+        sum up to ``totals[h]``. A slot of count 0 gets a draw from the base measure. What slot h gets does not depend
+        on how many slots come after it.
+
+        Parameters
+        ----------
+        theta
+            The present parameters, leaves [H, ...]; a conjugate draw ignores them.
+        counts : [H]
+            The numbers of records, as floats.
+        totals : [H, k]
+            The sums of their features.
+        """
+
+
+class Tractable(NamedTuple):
+    """A channel and a component whose marginal g(z | θ) = ∫ q(z | y) f(y | θ) dy is known.
+
+    log_marginal
+        ``(value, theta) -> []``: log g(z | θ) of one released value under one set of parameters.
+    sample_latent
+        ``(key, values, theta) -> records``: draws from the densities ∝ q(z_i | y) f(y | θ_i), leaves [n, ...].
+    """
+
+    log_marginal: Callable[[Array, Theta], Array]
+    sample_latent: Callable[[Key, Array, Theta], Array]
+
+
+class Mixing(NamedTuple):
+    """A draw of the mixing measure: Σ_h weights[h] δ(theta[h]) and the mass of the atoms beyond the slots.
+
+    weights
+        The weights [H] of the slots; with `remainder` they sum to 1.
+    theta
+        The parameters of the slots, leaves [H, ...].
+    remainder
+        The mass [] of all further atoms, whose parameters are those of the base measure.
+    """
+
+    weights: Array
+    theta: Theta
+    remainder: Array
+
+
+class MixtureState(NamedTuple):
+    """What a chain carries. Records share a cluster if their labels agree; which label that is means nothing.
+
+    labels
+        The slot [n] of each record, int32.
+    records
+        The imputed confidential records [n] or [n, p].
+    counts, totals
+        The clusters' numbers of records [H] and sums of features [H, k].
+    mixing
+        The mixing measure from which the labels were drawn.
+    concentration
+        The concentration α [].
+    log_channel
+        log q(z_i | y_i) [n] of the present records; zeros where they are drawn exactly.
+    """
+
+    labels: Array
+    records: Array
+    counts: Array
+    totals: Array
+    mixing: Mixing
+    concentration: Array
+    log_channel: Array
+
+
+class MixtureInfo(NamedTuple):
+    """What a sweep reports.
+
+    acceptance_rate
+        The share of records [] whose offer was accepted; 1 where they are drawn exactly.
+    num_nonfinite
+        How many records [] kept their label or value because a density was not a number.
+    num_slots
+        How many slots [] the sweep needed: all occupied ones, and those that some record might have moved to.
+    overflow
+        Whether that was more than there are []: the sweep must then be made again with more slots.
+    """
+
+    acceptance_rate: Array
+    num_nonfinite: Array
+    num_slots: Array
+    overflow: Array

@@ -1,0 +1,127 @@
+"""The Beta kernel on the unit interval with Gamma priors of its two shapes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import Theta
+from dpjax.models.gamma import draw_log_gamma
+from dpjax.pytree import frozen_pytree
+from dpjax.validation import check_positive
+
+__all__ = ["GammaShapes"]
+
+SWEEPS = 2
+"""Slice moves in each direction in one update."""
+
+WIDTHS = (4.0, 6.0)
+"""Widths of the first intervals for log(a / b) and log(a b), in units of 1 / sqrt(1 + records)."""
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class GammaShapes:
+    """Records y ~ Beta(a, b) with independent a, b ~ Gamma(shape, rate) as base measure.
+
+    The parameters are named ``"a"`` and ``"b"``. Given a cluster they are moved by slice sampling, in the directions
+    of log(a / b) and log(a b), on three sufficient statistics.
+
+    Parameters
+    ----------
+    shape, rate : []
+        Of the Gamma law of each parameter.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite and positive.
+    """
+
+    shape: Array | float
+    rate: Array | float
+
+    def __post_init__(self) -> None:
+        check_positive("shape", self.shape)
+        check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
+
+    def sample_prior(self, key: Key, size: int) -> Theta:
+        """Independent draws [size] from the base measure."""
+        shapes = jnp.full((size, 2), self.shape, float)
+        drawn = jnp.exp(draw_log_gamma(key, shapes)) / self.rate
+        return {"a": drawn[:, 0], "b": drawn[:, 1]}
+
+    def sample(self, key: Key, theta: Theta) -> Array:
+        """One record [n] in the open unit interval for each set of parameters [n]."""
+        log_gammas = draw_log_gamma(key, jnp.stack([theta["a"], theta["b"]]))
+        precision = jnp.finfo(log_gammas.dtype)
+        return jnp.clip(jax.nn.sigmoid(log_gammas[0] - log_gammas[1]), precision.tiny, 1 - precision.epsneg)
+
+    def log_density(self, record: Array, theta: Theta) -> Array:
+        """log Beta(y | a, b), elementwise; -inf outside the open unit interval."""
+        a, b = theta["a"], theta["b"]
+        inside = (record > 0) & (record < 1)
+        y = jnp.where(inside, record, 0.5)
+        density = (a - 1) * jnp.log(y) + (b - 1) * jnp.log1p(-y) + gammaln(a + b) - gammaln(a) - gammaln(b)
+        return jnp.where(inside, density, -jnp.inf)
+
+    def features(self, record: Array) -> Array:
+        """log y and log(1 - y) [2]."""
+        return jnp.stack([jnp.log(record), jnp.log1p(-record)])
+
+    def update(self, key: Key, theta: Theta, counts: Array, totals: Array) -> Theta:
+        """Parameters [H] after slice moves given the clusters' statistics, or draws of the base measure for none."""
+        key_prior, key_slice = jax.random.split(key)
+        point = jnp.stack([jnp.log(theta["a"]), jnp.log(theta["b"])])
+
+        def log_target(point: Array) -> Array:
+            return self._log_posterior(point, counts, totals)
+
+        for sweep in range(SWEEPS):
+            for axis, direction in enumerate(((0.5, -0.5), (0.5, 0.5))):
+                move = jax.random.fold_in(key_slice, 2 * sweep + axis)
+                widths = WIDTHS[axis] / jnp.sqrt(1 + counts)
+                point = slice_move(move, log_target, point, jnp.array(direction), widths)
+        prior = self.sample_prior(key_prior, counts.shape[0])
+        moved = {"a": jnp.exp(point[0]), "b": jnp.exp(point[1])}
+        return {name: jnp.where(counts > 0, moved[name], prior[name]) for name in moved}
+
+    def _log_posterior(self, point: Array, counts: Array, totals: Array) -> Array:
+        """The log-density [H] of (log a, log b) [2, H] given the clusters' statistics, up to a constant."""
+        a, b = jnp.exp(point)
+        likelihood = counts * (gammaln(a + b) - gammaln(a) - gammaln(b)) + a * totals[:, 0] + b * totals[:, 1]
+        return likelihood + self.shape * (point[0] + point[1]) - self.rate * (a + b)
+
+
+def slice_move(key: Key, log_target: Callable[[Array], Array], point: Array, direction: Array, widths: Array) -> Array:
+    """A move of each of many points [2, H] along a direction that leaves its density [H] invariant.
+
+    Slice sampling (Neal 2003) with an interval of fixed width at random around the point, shrunk at each refusal.
+    """
+    key_level, key_place, key_shrink = jax.random.split(key, 3)
+    shape, dtype = widths.shape, widths.dtype
+    level = log_target(point) + jnp.log1p(-jax.random.uniform(key_level, shape, dtype))
+    low = -widths * jax.random.uniform(key_place, shape, dtype)
+
+    def at(step: Array) -> Array:
+        return point + direction[:, None].astype(dtype) * step[None, :]
+
+    def unfinished(carry: Any) -> Array:
+        return ~jnp.all(carry[3])
+
+    def shrink(carry: Any) -> Any:
+        low, high, step, done, round_number = carry
+        uniform = jax.random.uniform(jax.random.fold_in(key_shrink, round_number), shape, dtype)
+        proposed = low + (high - low) * uniform
+        step = jnp.where(done, step, proposed)
+        # An interval shrunk to nothing is the point itself.
+        done = done | (log_target(at(step)) >= level) | (high - low < jnp.finfo(dtype).eps * widths)
+        return jnp.where(step < 0, step, low), jnp.where(step < 0, high, step), step, done, round_number + 1
+
+    start = (low, low + widths, jnp.zeros(shape, dtype), jnp.zeros(shape, bool), jnp.array(0))
+    step = jax.lax.while_loop(unfinished, shrink, start)[2]
+    return at(step)

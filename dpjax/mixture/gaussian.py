@@ -1,0 +1,99 @@
+"""The univariate Gaussian kernel N(mean, variance) with its Normal-inverse-gamma base measure."""
+
+from dataclasses import dataclass
+from math import log, pi
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import Theta
+from dpjax.models.gamma import draw_log_gamma
+from dpjax.pytree import frozen_pytree
+from dpjax.validation import check_array, check_positive
+
+__all__ = ["NormalInverseGamma"]
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class NormalInverseGamma:
+    """Records y ~ N(μ, σ²) with the base measure σ² ~ IG(shape, scale), μ | σ² ~ N(mean, σ² / precision).
+
+    The parameters are named ``"mean"`` and ``"variance"``; draws of them given a cluster are exact.
+
+    Parameters
+    ----------
+    mean : []
+        The prior mean of a cluster's mean.
+    precision : []
+        How many records the prior mean is worth.
+    shape, scale : []
+        Of the inverse gamma law, of density ∝ v^(-shape - 1) exp(-scale / v).
+
+    Raises
+    ------
+    ValueError
+        If the mean is not finite, or another number is not finite and positive.
+    """
+
+    mean: Array | float
+    precision: Array | float
+    shape: Array | float
+    scale: Array | float
+
+    def __post_init__(self) -> None:
+        check_array("mean", self.mean, lambda array: array == array, "a finite number", "Pass the prior mean.")
+        check_positive("precision", self.precision, "Pass how many records the prior mean is worth.")
+        check_positive("shape", self.shape)
+        check_positive("scale", self.scale)
+
+    def sample_prior(self, key: Key, size: int) -> Theta:
+        """Independent draws [size] from the base measure."""
+        return self._draw(key, *self.posterior(jnp.zeros(size), jnp.zeros((size, 2))))
+
+    def sample(self, key: Key, theta: Theta) -> Array:
+        """One record [n] for each set of parameters [n]."""
+        mean = theta["mean"]
+        return mean + jnp.sqrt(theta["variance"]) * jax.random.normal(key, mean.shape, mean.dtype)
+
+    def log_density(self, record: Array, theta: Theta) -> Array:
+        """log N(y | μ, σ²), elementwise."""
+        variance = theta["variance"]
+        return -jnp.square(record - theta["mean"]) / (2 * variance) - jnp.log(variance) / 2 - log(2 * pi) / 2
+
+    def normal_field(self, theta: Theta) -> tuple[Array, Array]:
+        """The mean and standard deviation of a record, elementwise."""
+        return theta["mean"], jnp.sqrt(theta["variance"])
+
+    def features(self, record: Array) -> Array:
+        """The deviation from the prior mean and its square [2]: far from zero they lose less to rounding."""
+        deviation = record - self.mean
+        return jnp.stack([deviation, jnp.square(deviation)])
+
+    def update(self, key: Key, theta: Theta, counts: Array, totals: Array) -> Theta:
+        """An exact draw [H] given the clusters' statistics."""
+        return self._draw(key, *self.posterior(counts, totals))
+
+    def posterior(self, counts: Array, totals: Array) -> tuple[Array, Array, Array, Array]:
+        """The mean, precision, shape and scale [H] of the Normal-inverse-gamma laws given the clusters' statistics."""
+        precision = self.precision + counts
+        shift = totals[:, 0] / precision
+        squares = jnp.maximum(totals[:, 1] - precision * jnp.square(shift), 0)
+        return self.mean + shift, precision, self.shape + counts / 2, self.scale + squares / 2
+
+    def log_evidence(self, counts: Array, totals: Array) -> Array:
+        """The log-density [H] of the records of each cluster with its parameters integrated out."""
+        _, precision, shape, scale = self.posterior(counts, totals)
+        prior_shape, prior_scale = jnp.asarray(self.shape, counts.dtype), jnp.asarray(self.scale, counts.dtype)
+        of_precision = jnp.log(jnp.asarray(self.precision, counts.dtype) / precision) / 2
+        of_scale = prior_shape * jnp.log(prior_scale) - shape * jnp.log(scale)
+        return of_precision + of_scale + gammaln(shape) - gammaln(prior_shape) - counts * log(2 * pi) / 2
+
+    def _draw(self, key: Key, mean: Array, precision: Array, shape: Array, scale: Array) -> Theta:
+        """Draws [H] from Normal-inverse-gamma laws."""
+        key_variance, key_mean = jax.random.split(key)
+        variance = scale * jnp.exp(-draw_log_gamma(key_variance, shape))
+        normal = jax.random.normal(key_mean, mean.shape, mean.dtype)
+        return {"mean": mean + jnp.sqrt(variance / precision) * normal, "variance": variance}

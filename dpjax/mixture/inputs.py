@@ -1,0 +1,127 @@
+"""What `dpjax.mixture.sample` refuses, before anything is compiled."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array
+from dpjax.mixture.base import Component, Theta
+from dpjax.mixture.beta import GammaShapes
+from dpjax.mixture.conditional import Problem
+from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.starts import record_shape
+from dpjax.mixture.truncated import TruncatedNormalInverseGamma
+from dpjax.models import GammaPrior
+from dpjax.release import LocalRelease
+from dpjax.validation import check_array, check_count, check_positive, fail
+
+__all__ = ["KERNELS", "check_collect", "check_problem", "choose_component"]
+
+KERNELS: dict[str, tuple[type, ...]] = {
+    "beta": (GammaShapes,),
+    "gaussian": (NormalInverseGamma, TruncatedNormalInverseGamma),
+}
+"""The base measures that go with each kernel that has a name."""
+
+COLLECTABLE = ("labels", "records")
+
+
+def choose_component(kernel: Any, base: Any, channel: Any = None) -> Component:
+    """The component of a kernel's name and its base measure, or the user's own.
+
+    A base measure that is conjugate behind some channel is told which channel that is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the name is unknown, or the base measure does not go with it.
+    """
+    if not isinstance(kernel, str):
+        if base is not None:
+            fail("base", type(base).__name__, "None beside a component", "A component has a base measure of its own.")
+        return check_component(kernel)
+    if kernel not in KERNELS:
+        fail("kernel", repr(kernel), f"one of {sorted(KERNELS)}, or a component", "Name the kernel.")
+    if not isinstance(base, KERNELS[kernel]):
+        expected = " or ".join(known.__name__ for known in KERNELS[kernel])
+        remedy = "Pass the base measure of the kernel's parameters; priors have no default."
+        fail("base", type(base).__name__, expected, remedy, error=TypeError)
+    return check_component(base.behind(channel) if hasattr(base, "behind") else base)
+
+
+def check_component(component: Any) -> Component:
+    """The component, or an error unless its functions fit each other."""
+    if isinstance(component, type) or not isinstance(component, Component):
+        name = getattr(component, "__name__", type(component).__name__)
+        remedy = "It has sample_prior, sample, log_density, features and update."
+        fail("kernel", name, "a dpjax.mixture.Component", remedy, error=TypeError)
+    try:
+        shapes = jax.eval_shape(lambda: exercise(component))
+    except (TypeError, ValueError, IndexError, KeyError) as error:
+        remedy = "Its functions must fit each other: see dpjax.mixture.Component."
+        fail("kernel", f"one that failed with {type(error).__name__}: {error}", "a working component", remedy)
+    density, features, prior, updated = shapes
+    if density.shape != () or features.ndim != 1:
+        given = f"log_density of shape {list(density.shape)}, features of shape {list(features.shape)}"
+        fail("kernel", given, "shapes [] and [k] for one record", "Sum over the coordinates of a record.")
+    if jax.tree.map(jnp.shape, prior) != jax.tree.map(jnp.shape, updated):
+        fail("kernel", "an update that changes shapes", "parameters as they were", "Return leaves [H, ...].")
+    return component
+
+
+def exercise(component: Component, size: int = 3) -> tuple[Array, Array, Theta, Theta]:
+    """Every function of a component once: a log-density, features, and parameters before and after an update."""
+    prior_key, record_key, update_key = jax.random.split(jax.random.key(0), 3)
+    theta = component.sample_prior(prior_key, size)
+    records = component.sample(record_key, theta)
+    density = component.log_density(records[0], {name: leaf[0] for name, leaf in theta.items()})
+    features = jax.vmap(component.features)(records)
+    return density, features[0], theta, component.update(update_key, theta, jnp.ones(size), features)
+
+
+def check_problem(values: Any, channel: Any, component: Component, concentration: Any) -> Problem:
+    """The problem, or an error unless values, channel, component and concentration fit each other.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the argument, what was given, what was expected and the remedy.
+    """
+    shape = record_shape(component)
+    if not isinstance(concentration, GammaPrior):
+        check_positive("concentration", concentration, "Pass a number above zero or a dpjax.models.GammaPrior.")
+        if np.shape(concentration) != ():
+            fail("concentration", f"shape {list(np.shape(concentration))}", "one number", "Pass one number.")
+        concentration = jnp.asarray(concentration, float)
+    if channel is None or hasattr(component, "behind"):
+        remedy = "Pass one record a row; without a channel the values are the records."
+        check_array("values", values, lambda array: array.size > 0, "finite numbers", remedy)
+        values = jnp.asarray(values, float)
+        if values.shape[1:] != shape:
+            fail("values", f"shape {list(values.shape)}", f"shape {['n', *shape]}", remedy)
+        return Problem(values, None, component, concentration)
+    release = LocalRelease(values, channel, "record")
+    release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
+    return Problem(release.values, release.channel, component, concentration)
+
+
+def check_collect(collect: Any) -> tuple[str, ...]:
+    """The names of what to keep, or an error."""
+    names = (collect,) if isinstance(collect, str) else tuple(collect)
+    if not set(names) <= set(COLLECTABLE):
+        fail("collect", list(names), f"names among {list(COLLECTABLE)}", "Name what to keep beside the mixture.")
+    return names
+
+
+def check_options(weights: Any, truncation: Any, offers: Any, exact: bool) -> None:
+    """Raise unless the options of the conditional sampler are usable; `exact` says whether records can be drawn so."""
+    if weights not in ("posterior", "stick"):
+        fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")
+    if truncation is not None:
+        check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
+    if offers is not None:
+        remedy = "Pass how many offers each record gets a sweep, or 0 for exact draws."
+        if check_count("offers", offers, remedy, least=0) == 0 and not exact:
+            fail("offers", 0, "at least 1, as no marginal is known for this channel and kernel", remedy)

@@ -1,0 +1,103 @@
+"""The confidential records given their parameters and the released values: exactly, or by fresh offers."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Mechanism
+from dpjax.mixture.base import Component, Theta, Tractable
+from dpjax.mixture.labels import first_above, running_sums
+from dpjax.numerics import never_nan
+
+__all__ = ["Imputed", "RecordKernel", "channel_densities", "exact_records", "offered_records"]
+
+
+class Imputed(NamedTuple):
+    """Records after an update.
+
+    records
+        The records [n, ...].
+    log_channel
+        log q(z_i | y_i) [n]; zeros where it is not needed.
+    accepted
+        Whether each record took an offer [n].
+    num_nonfinite
+        How many offers had a density that was not a number [].
+    """
+
+    records: Array
+    log_channel: Array
+    accepted: Array
+    num_nonfinite: Array
+
+
+RecordKernel = Callable[[Key, Array, Theta, Array, Array], Imputed]
+"""``(key, values, theta, records, log_channel) -> imputed``, with everything [n, ...]."""
+
+
+def channel_densities(channel: Mechanism, values: Array, records: Array) -> Array:
+    """log q(z_i | y_i) [n]."""
+    return jax.vmap(channel.log_density)(values, records)
+
+
+def exact_records(tractable: Tractable) -> RecordKernel:
+    """Exact draws from the densities ∝ q(z_i | y) f(y | θ_i)."""
+
+    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
+        drawn = tractable.sample_latent(key, values, theta)
+        return Imputed(drawn, log_channel, jnp.ones(len(values), bool), jnp.array(0))
+
+    return update
+
+
+def offered_records(channel: Mechanism, component: Component, num_offers: int) -> RecordKernel:
+    """A move that leaves ∏ q(z_i | y_i) f(y_i | θ_i) invariant, by offers from f(· | θ_i).
+
+    One offer is taken with probability min(1, q(z | y') / q(z | y)), which is at least e^(-ε) for an ε-private
+    channel. Of several offers and the present record one is drawn with probability ∝ q(z | ·): iterated sampling
+    importance resampling (Andrieu, Lee and Vihola 2018), which nears an exact draw as they grow in number.
+    """
+    return one_offer(channel, component) if num_offers == 1 else several_offers(channel, component, num_offers)
+
+
+def one_offer(channel: Mechanism, component: Component) -> RecordKernel:
+    """An independence Metropolis step for every record."""
+
+    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
+        key_offer, key_accept = jax.random.split(key)
+        offers = component.sample(key_offer, theta)
+        log_offers = channel_densities(channel, values, offers)
+        uniform = jax.random.uniform(key_accept, log_channel.shape, log_channel.dtype)
+        accepted = jnp.log(uniform) < log_offers - log_channel
+        kept = jnp.where(accepted, log_offers, log_channel)
+        return Imputed(take(accepted, offers, records), kept, accepted, jnp.sum(jnp.isnan(log_offers)))
+
+    return update
+
+
+def several_offers(channel: Mechanism, component: Component, num_offers: int) -> RecordKernel:
+    """A draw among the present record and several offers."""
+
+    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
+        key_offer, key_choice = jax.random.split(key)
+        many = jax.tree.map(lambda leaf: jnp.tile(leaf, (num_offers, *(1,) * (leaf.ndim - 1))), theta)
+        offers = component.sample(key_offer, many).reshape(num_offers, *records.shape)
+        fresh = jax.vmap(lambda offer: channel_densities(channel, values, offer))(offers)
+        candidates = jnp.concatenate([records[None], offers])
+        log_weights = never_nan(jnp.concatenate([log_channel[None], fresh]))
+        peaks = jnp.max(log_weights, axis=0)
+        weights = jnp.exp(log_weights - jnp.where(jnp.isfinite(peaks), peaks, 0)[None])
+        uniform = jax.random.uniform(key_choice, log_channel.shape, log_channel.dtype)
+        # Where no candidate is possible the first one is chosen, the present record.
+        chosen = jnp.where(jnp.isfinite(peaks), first_above(running_sums(weights), uniform), 0)
+        place = jnp.arange(len(values))
+        return Imputed(candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(jnp.isnan(fresh)))
+
+    return update
+
+
+def take(accepted: Array, offers: Array, records: Array) -> Array:
+    """The offers [n, ...] where they are accepted [n], else the records."""
+    return jnp.where(accepted.reshape(-1, *(1,) * (records.ndim - 1)), offers, records)

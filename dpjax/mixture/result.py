@@ -1,0 +1,185 @@
+"""Draws from the posterior of a mixture and what can be asked of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax import diagnostics
+from dpjax.base import Array
+from dpjax.mixture.base import Component, Mixing
+from dpjax.mixture.conditional import Problem
+from dpjax.posterior import summarize, warn_of_poor_mixing
+from dpjax.summary import Summary, tabulate
+from dpjax.validation import check_array, fail
+
+__all__ = ["Density", "MixturePosterior"]
+
+
+class Density(NamedTuple):
+    """The posterior of a density at points of a grid, each [points].
+
+    mean
+        The posterior mean: the density of a new record.
+    lower, upper
+        Pointwise credible bounds.
+    mcse
+        The Monte Carlo standard error of the mean.
+    """
+
+    grid: np.ndarray
+    mean: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    mcse: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MixturePosterior:
+    """Draws from the posterior of a Dirichlet-process mixture given released values.
+
+    Parameters
+    ----------
+    draws
+        ``"num_clusters"`` and ``"concentration"``, [chain, draw].
+    mixing
+        The mixing measure: weights [chain, draw, slot], parameters [chain, draw, slot, ...] and the mass of the atoms
+        beyond the slots [chain, draw].
+    info
+        Reports on the kept sweeps [chain, draw]: ``"acceptance_rate"``, ``"num_nonfinite"`` and ``"num_slots"``.
+    collected
+        What was asked for: ``"labels"`` [chain, draw, n], ``"records"`` [chain, draw, n, ...].
+    truncation_error
+        A bound of the total error of the records' prior law where the process was truncated (Ishwaran and James 2001,
+        theorem 2, at the largest concentration drawn); 0 where it was not.
+    interrupted
+        Whether the run stopped before its last draw.
+    problem
+        What the draws were made from.
+    final_states
+        The states of the chains after the last draw, leaves [chain, ...].
+    """
+
+    draws: dict[str, np.ndarray]
+    mixing: Mixing
+    info: dict[str, np.ndarray]
+    collected: dict[str, np.ndarray]
+    truncation_error: float
+    interrupted: bool
+    problem: Problem
+    final_states: Any
+
+    def summary(self) -> Summary:
+        """Mean, sd, quantiles, Monte Carlo standard errors, effective sample sizes and R-hat of `draws`.
+
+        Warns
+        -----
+        UserWarning
+            If some R-hat is above 1.01 or some effective sample size below 400.
+        """
+        varying = {name: leaf.astype(float) for name, leaf in self.draws.items() if np.ptp(leaf) > 0}
+        table = tabulate({name: summarize(leaf) for name, leaf in varying.items()})
+        if table.rows:
+            warn_of_poor_mixing(table, "Draw more (num_samples, num_warmup), or thin more.")
+        return table
+
+    def density_draws(self, grid: Any) -> np.ndarray:
+        """The density of each draw's mixture at each point of the grid, [chain, draw, points].
+
+        Parameters
+        ----------
+        grid : [points] or [points, p]
+            Where to evaluate it.
+        """
+        points = self._check_grid(grid)
+        return np.asarray(mixture_densities(self.problem, points, jax.tree.map(jnp.asarray, self.mixing)))
+
+    def density(self, grid: Any, *, level: float = 0.95) -> Density:
+        """The posterior mean of the confidential records' density, with pointwise credible bounds.
+
+        Parameters
+        ----------
+        grid : [points] or [points, p]
+            Where to evaluate it.
+        level
+            The probability of the band at each point.
+
+        Raises
+        ------
+        ValueError
+            If the grid is no array of finite records, or the level is not between 0 and 1.
+        """
+        remedy = "Pass the probability of the band."
+        check_array("level", level, lambda array: (array > 0) & (array < 1), "a number in (0, 1)", remedy)
+        densities = self.density_draws(grid)
+        lower, upper = np.quantile(densities, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
+        mcse = diagnostics.mcse_mean(densities)
+        return Density(np.asarray(grid), np.mean(densities, axis=(0, 1)), lower, upper, mcse)
+
+    def functional(self, function: Callable[[Array, dict[str, Array]], Array]) -> np.ndarray:
+        """A functional of each draw's mixing measure, [chain, draw, ...].
+
+        Parameters
+        ----------
+        function
+            ``(weights, theta) -> array`` of the slots' weights [H], which sum to 1, and parameters [H, ...]: for
+            instance ``lambda weights, theta: weights @ theta["mean"]``.
+        """
+        return np.asarray(evaluate(function, jax.tree.map(jnp.asarray, self.mixing)))
+
+    def co_clustering(self) -> np.ndarray:
+        """The posterior probability [n, n] that two records share a cluster; it needs ``collect=("labels",)``."""
+        if "labels" not in self.collected:
+            fail("collect", sorted(self.collected), "'labels' among them", "Sample with collect=('labels',).")
+        labels = self.collected["labels"].reshape(-1, self.collected["labels"].shape[-1])
+        total = np.zeros((labels.shape[1],) * 2)
+        for row in labels:
+            total += row[:, None] == row[None, :]
+        return total / len(labels)
+
+    def to_arviz(self) -> Any:
+        """The draws, reports and released values for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
+
+        Raises
+        ------
+        ImportError
+            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.adapters.arviz import from_groups
+
+        released = {"released": np.asarray(self.problem.values)}
+        return from_groups({"posterior": self.draws, "sample_stats": self.info, "observed_data": released})
+
+    def _check_grid(self, grid: Any) -> Array:
+        remedy = "Pass the points at which to evaluate the density."
+        check_array("grid", grid, lambda array: array.ndim > 0, "finite points [points] or [points, p]", remedy)
+        return jnp.asarray(grid, float)
+
+
+def mixture_density(component: Component, points: Array, mixing: Mixing) -> Array:
+    """The density [points] of one mixture; the atoms beyond the slots are left out and the others made up for it."""
+    # Where the component is that of the released values, the records have a law of their own.
+    over_slots = jax.vmap(getattr(component, "log_record_density", component.log_density), in_axes=(None, 0))
+    densities = jnp.exp(jax.vmap(over_slots, in_axes=(0, None))(points, mixing.theta))
+    return densities @ (mixing.weights / jnp.sum(mixing.weights))
+
+
+@jax.jit
+def mixture_densities(problem: Problem, points: Array, mixing: Mixing) -> Array:
+    """The densities [chain, draw, points] of mixtures [chain, draw, ...]."""
+    return over_draws(partial(mixture_density, problem.component, points), mixing)
+
+
+@partial(jax.jit, static_argnums=0)
+def evaluate(function: Callable[[Array, dict[str, Array]], Array], mixing: Mixing) -> Array:
+    """A functional of mixing measures [chain, draw, ...]."""
+    return over_draws(lambda one: function(one.weights / jnp.sum(one.weights), one.theta), mixing)
+
+
+def over_draws(function: Callable[[Mixing], Array], mixing: Mixing) -> Array:
+    """A function of one mixing measure, at each of [chain, draw]."""
+    return jax.lax.map(lambda chain: jax.lax.map(function, chain), mixing)

@@ -1,0 +1,163 @@
+"""A run of the mixture samplers: starts, chunks, and more slots where they run out."""
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Key
+from dpjax.mixture.base import Mixing, MixtureState, Theta
+from dpjax.mixture.chunks import Draw, Sweep, run_chunk
+from dpjax.sampling.progress import Progress, next_length
+
+__all__ = ["Phase", "Run", "Status", "draw_all", "grow", "trim"]
+
+BUFFER_BYTES = 2**24
+"""The memory that one chunk's draws may take on the device."""
+
+MAX_BUFFER = 1024
+MAX_CAPACITY = 2**14
+
+
+class Phase(NamedTuple):
+    """A part of a run: its name, the number of its first step, its steps, and how far kept ones lie apart."""
+
+    name: str
+    start: int
+    steps: int
+    thin: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What stays as it is from the first step to the last.
+
+    sweep
+        ``(problem, scheme, key, state) -> (state, info)``.
+    collect
+        Which parts of the state to keep beside the mixing measure.
+    """
+
+    problem: Any
+    sweep: Sweep
+    collect: tuple[str, ...]
+    chain_keys: Key
+
+
+class Status(NamedTuple):
+    """How far a phase has come.
+
+    scheme
+        The kernel; its capacity may grow.
+    states
+        The states of the chains [chain, ...].
+    done
+        Steps made in this phase.
+    chunks
+        The draws kept so far: host arrays [draw, chain, ...].
+    interrupted
+        Whether the user stopped it.
+    """
+
+    scheme: Any
+    states: MixtureState
+    done: int = 0
+    chunks: tuple[Draw, ...] = ()
+    interrupted: bool = False
+
+
+def draw_all(run: Run, phase: Phase, status: Status, bar: Progress) -> Status:
+    """Make all steps of a phase, or those until an interruption; what was drawn is kept."""
+    length = 1
+    try:
+        while status.done < phase.steps:
+            began = time.perf_counter()
+            before = status.done
+            status = make_chunk(run, phase, status, length)
+            made = status.done - before
+            length = next_length(max(made, 1), time.perf_counter() - began)
+            bar.advance(made, phase.name)
+    except KeyboardInterrupt:
+        status = status._replace(interrupted=True)
+    return status
+
+
+def make_chunk(run: Run, phase: Phase, status: Status, length: int) -> Status:
+    """Make up to `length` steps; where slots run out, stop before that step and come back with more of them."""
+    buffer = choose_buffer(run, status)
+    length = min(length, (buffer - 1) * phase.thin, phase.steps - status.done)
+    numbers = {"start": status.done, "length": length, "thin": phase.thin}
+    states, draws, made, overflow = run_chunk(
+        run.sweep,
+        status.scheme,
+        run.collect,
+        buffer,
+        problem=run.problem,
+        chain_keys=phase_keys(run, phase),
+        states=status.states,
+        **{name: np.int32(number) for name, number in numbers.items()},
+    )
+    done = status.done + int(made)
+    whole = done // phase.thin - status.done // phase.thin
+    kept = jax.tree.map(lambda leaf: np.asarray(leaf)[:whole], draws)
+    status = status._replace(states=states, done=done, chunks=(*status.chunks, kept))
+    return grow(status) if overflow else status
+
+
+def phase_keys(run: Run, phase: Phase) -> Key:
+    """The chains' keys [chain] of a phase, of which step t uses ``fold_in(key, t)``."""
+    return jax.vmap(jax.random.fold_in, in_axes=(0, None))(run.chain_keys, phase.start)
+
+
+def choose_buffer(run: Run, status: Status) -> int:
+    """How many draws of all chains fit the memory for one chunk, at least 2."""
+    kept = (status.states.mixing, {name: getattr(status.states, name) for name in run.collect})
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(kept))
+    return max(2, min(MAX_BUFFER, BUFFER_BYTES // max(size, 1)))
+
+
+def grow(status: Status) -> Status:
+    """The status with a quarter more slots, in multiples of eight; the new ones are empty."""
+    capacity = status.scheme.capacity + 8 * (status.scheme.capacity // 32 + 1)
+    if capacity > MAX_CAPACITY:
+        text = f"The mixture needs more than {status.scheme.capacity} slots. A smaller concentration needs fewer."
+        raise RuntimeError(text)
+    return status._replace(scheme=status.scheme._replace(capacity=capacity), states=resize(status.states, capacity))
+
+
+def trim(status: Status) -> Status:
+    """The status with as many slots as its later half needed, where that is fewer: a sweep costs by the slot."""
+    if not status.chunks:
+        return status
+    needed = np.concatenate([chunk.info.num_slots for chunk in status.chunks])
+    capacity = 8 * (int(np.max(needed[len(needed) // 2 :])) // 8 + 1)
+    if capacity >= status.scheme.capacity:
+        return status
+    return status._replace(scheme=status.scheme._replace(capacity=capacity), states=cut_slots(status.states, capacity))
+
+
+def cut_slots(states: MixtureState, capacity: int) -> MixtureState:
+    """The states [chain, ...] with the first slots only."""
+    mixing, theta = states.mixing, {name: leaf[:, :capacity] for name, leaf in states.mixing.theta.items()}
+    beyond = mixing.remainder + jnp.sum(mixing.weights[:, capacity:], axis=1)
+    first = Mixing(mixing.weights[:, :capacity], theta, beyond)
+    return states._replace(mixing=first, counts=states.counts[:, :capacity], totals=states.totals[:, :capacity])
+
+
+def resize(states: MixtureState, capacity: int) -> MixtureState:
+    """The states [chain, ...] with more slots; the parameters of the new ones are placeholders until the next sweep."""
+
+    def pad(leaf: jax.Array) -> jax.Array:
+        width = [(0, 0), (0, capacity - leaf.shape[1]), *[(0, 0)] * (leaf.ndim - 2)]
+        return jnp.pad(leaf, width)
+
+    def stretch(leaf: jax.Array) -> jax.Array:
+        """A parameter is repeated, so that a kernel that starts from it finds a possible value."""
+        return pad(leaf).at[:, leaf.shape[1] :].set(leaf[:, :1])
+
+    theta: Theta = {name: stretch(leaf) for name, leaf in states.mixing.theta.items()}
+    mixing = Mixing(pad(states.mixing.weights), theta, states.mixing.remainder)
+    return states._replace(mixing=mixing, counts=pad(states.counts), totals=pad(states.totals))

@@ -1,0 +1,141 @@
+"""From released values to the posterior of their mixture: the one call."""
+
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, Mechanism
+from dpjax.mixture.base import Component, MixtureState
+from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
+from dpjax.mixture.inputs import check_collect, check_options, check_problem, choose_component
+from dpjax.mixture.report import report
+from dpjax.mixture.result import MixturePosterior
+from dpjax.mixture.run import Phase, Run, Status, draw_all, trim
+from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
+from dpjax.models import GammaPrior
+from dpjax.sampling.inputs import check_run
+from dpjax.sampling.progress import Progress
+
+__all__ = ["sample"]
+
+FIRST_CAPACITY = 32
+"""The slots to begin with; the run finds out how many are needed."""
+
+
+def sample(
+    key: Key,
+    values: Any,
+    channel: Mechanism | None,
+    *,
+    kernel: Literal["gaussian", "beta"] | Component = "gaussian",
+    base: Any = None,
+    concentration: float | GammaPrior,
+    sampler: Literal["conditional"] = "conditional",
+    weights: Literal["posterior", "stick"] = "posterior",
+    truncation: int | None = None,
+    offers: int | None = None,
+    num_chains: int = 4,
+    num_warmup: int = 1_000,
+    num_samples: int = 1_000,
+    thin: int = 1,
+    collect: tuple[str, ...] = (),
+    progress: bool = True,
+) -> MixturePosterior:
+    """Draw from the posterior of a Dirichlet-process mixture of records, given what a channel released of each.
+
+    z_i ~ q(· | y_i), y_i ~ f(· | θ_i), θ_i ~ P, P ~ DP(α, G0): equation 4 of Beraha, Favaro and Rao (2025).
+
+    Parameters
+    ----------
+    key
+        One typed key; equal keys give equal draws.
+    values : [n] or [n, k]
+        What was released, one row a record.
+    channel
+        The mechanism that was applied to each record, such as `dpjax.Laplace` or `dpjax.HaarWavelet`, or any object
+        with ``log_density(value, statistic)`` and ``sample(key, statistic)``. None if the values are the records.
+    kernel, base
+        The mixture kernel f by name with the base measure G0 of its parameters, or a `Component` that has both.
+    concentration
+        The concentration α, or its `dpjax.models.GammaPrior`.
+    sampler
+        ``"conditional"``: the mixing measure is drawn given the clusters, then all records at once.
+    weights
+        ``"posterior"`` for weights free of the clusters' order, ``"stick"`` for the sticks of Kalli, Griffin and Walker
+        (2011), which move less.
+    truncation
+        Cut the process to so many atoms (Ishwaran and James 2001); by default it is not cut, and the slots held in
+        memory grow with what the draws need.
+    offers
+        Offers to each record a sweep; 0 for exact draws. By default exact where the channel's marginal under the kernel
+        is known, else 1.
+    num_chains
+        Chains, run side by side.
+    num_warmup
+        Sweeps of each chain that are thrown away.
+    num_samples, thin
+        Draws kept of each chain, `thin` sweeps apart.
+    collect
+        What else to keep of each draw: ``"labels"`` for `MixturePosterior.co_clustering`, ``"records"``.
+    progress
+        Whether to show a bar; there is none where standard error is not a terminal.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable, before compilation.
+    RuntimeError
+        If more than 16,384 slots are needed.
+    KeyboardInterrupt
+        If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+    """
+    check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
+    problem = check_problem(values, channel, choose_component(kernel, base, channel), concentration)
+    check_options(weights, truncation, offers, problem.tractable is not None)
+    scheme = make_scheme(problem, weights, truncation, offers)
+    start_key, chain_key = jax.random.split(key)
+    chain_keys = jax.vmap(partial(jax.random.fold_in, chain_key))(jnp.arange(num_chains))
+    run = Run(problem, sweep, check_collect(collect), chain_keys)
+    groups = jnp.asarray(np.resize(NUM_GROUPS, num_chains))
+    states = start_chains(problem, scheme, jax.random.split(start_key, num_chains), groups)
+    return report(run, *go(run, scheme, states, num_warmup, num_samples, thin, progress))
+
+
+def make_scheme(problem: Problem, weights: str, truncation: int | None, offers: int | None) -> Scheme:
+    """How a sweep is made."""
+    if offers is None:
+        offers = 0 if problem.channel is None or problem.tractable is not None else 1
+    in_turn = jax.default_backend() == "cpu"
+    if truncation is not None:
+        return Scheme("blocked", truncation, offers, in_turn)
+    return Scheme(weights, FIRST_CAPACITY, offers, in_turn)
+
+
+@partial(jax.jit, static_argnames="scheme")
+def start_chains(problem: Problem, scheme: Scheme, keys: Key, groups: Array) -> MixtureState:
+    """Over-dispersed starts [chain, ...]."""
+
+    def one(key: Key, num_groups: Array) -> MixtureState:
+        record_key, state_key = jax.random.split(key)
+        records = start_records(problem, record_key)
+        labels = start_labels(records, jnp.minimum(num_groups, scheme.capacity))
+        return start_state(problem, scheme, state_key, labels, records)
+
+    return jax.vmap(one)(keys, groups)
+
+
+def go(
+    run: Run, scheme: Scheme, states: MixtureState, num_warmup: int, num_samples: int, thin: int, progress: bool
+) -> tuple[Status, int]:
+    """Warm up, fit the slots to what was needed, and draw; the end and how many draws were wanted."""
+    steps = num_samples * thin
+    with Progress(num_warmup + steps, 0, progress) as bar:
+        warm = draw_all(run, Phase("warm-up", 0, num_warmup, 1), Status(scheme, states), bar)
+        if warm.interrupted:
+            raise KeyboardInterrupt("mixture.sample was interrupted in warm-up, before the first draw.")
+        warm = trim(warm)
+        start = Status(warm.scheme, warm.states)
+        return draw_all(run, Phase("sampling", num_warmup, steps, thin), start, bar), num_samples

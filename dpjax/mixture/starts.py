@@ -1,0 +1,45 @@
+"""Over-dispersed starts: chains begin with one cluster, a few, or many."""
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import Component
+from dpjax.mixture.conditional import Problem
+
+__all__ = ["NUM_GROUPS", "record_shape", "start_labels", "start_records"]
+
+NUM_GROUPS = (1, 8, 3, 16)
+"""The numbers of clusters at the start, chain after chain."""
+
+
+def record_shape(component: Component) -> tuple[int, ...]:
+    """The shape of one record of a component."""
+
+    def one(key: Key) -> Array:
+        prior_key, record_key = jax.random.split(key)
+        return component.sample(record_key, component.sample_prior(prior_key, 1))
+
+    return jax.eval_shape(one, jax.eval_shape(jax.random.key, 0)).shape[1:]
+
+
+def start_labels(records: Array, num_groups: Array) -> Array:
+    """Labels [n] of groups of about equal size, in the order of the records' first coordinate."""
+    n = records.shape[0]
+    ranks = jnp.argsort(jnp.argsort(records.reshape(n, -1)[:, 0]))
+    return (ranks * jnp.minimum(num_groups, n) // n).astype(jnp.int32)
+
+
+def start_records(problem: Problem, key: Key) -> Array:
+    """Records [n, ...] to start from: the released values where they are possible records, else prior draws."""
+    key_prior, key_record = jax.random.split(key)
+    n, shape = problem.values.shape[0], record_shape(problem.component)
+    theta = problem.component.sample_prior(key_prior, n)
+    drawn = problem.component.sample(key_record, theta)
+    if problem.values.shape[1:] != shape:
+        return drawn
+    values = problem.values.astype(drawn.dtype)
+    if problem.channel is None:
+        return values
+    possible = jnp.isfinite(jax.vmap(problem.component.log_density)(values, theta))
+    return jnp.where(possible.reshape(n, *(1,) * len(shape)), values, drawn)

@@ -1,0 +1,126 @@
+"""The perfect start of a mixture: a chain started from the joint law of everything must stay in it.
+
+Thousands of chains each draw a concentration, a mixing measure, labels, records and released values, then run a few
+sweeps. The number of clusters keeps its law, the noise that the records imply keeps the channel's, and so do the
+parameters of the first record's cluster.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+
+from dpjax.mixture import NormalInverseGamma
+from dpjax.mixture.base import Mixing
+from dpjax.mixture.concentration import start_concentration
+from dpjax.mixture.conditional import Problem, Scheme, init_state, sweep
+from dpjax.models import GammaPrior
+from tests.mixture.crp import number_of_clusters
+
+N = 5
+NOISE = 0.8
+BASE = NormalInverseGamma(0.5, 0.5, 3.0, 2.0)
+LAPLACE = stats.laplace(scale=NOISE)
+
+
+class Ends(NamedTuple):
+    """What the chains hold at the end, [chains, ...]."""
+
+    num_clusters: np.ndarray
+    noise: np.ndarray
+    theta: dict[str, np.ndarray]
+    concentration: np.ndarray
+    overflow: np.ndarray
+    acceptance_rate: np.ndarray
+
+
+def run(
+    key: jax.Array,
+    scheme: Scheme,
+    concentration: float | GammaPrior,
+    channel: Any,
+    *,
+    component: Any = BASE,
+    believed: tuple[Any, Any] | None = None,
+    num_chains: int = 4_000,
+    num_sweeps: int = 4,
+) -> Ends:
+    """The state of perfectly started chains after some sweeps.
+
+    Parameters
+    ----------
+    believed
+        The channel and concentration that the sweeps work with, where they are not the true ones: a planted fault that
+        costs no compilation.
+    """
+    truth = (channel, concentration, component)
+    believed = truth if believed is None else (*believed, component)
+    keys = jax.random.split(key, num_chains)
+    return Ends(*jax.device_get(simulate(sweep, scheme, num_sweeps, keys, truth, believed)))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def simulate(move: Callable, scheme: Scheme, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
+    """The ends of all chains."""
+
+    def chain(key: jax.Array) -> tuple:
+        alpha_key, stick_key, theta_key, label_key, record_key, value_key, run_key = jax.random.split(key, 7)
+        alpha = start_concentration(alpha_key, truth[1])
+        sticks = 1 - jax.random.uniform(stick_key, (scheme.capacity,)) ** (1 / alpha)
+        beyond = jnp.cumprod(1 - sticks)
+        weights = sticks * jnp.append(jnp.ones_like(beyond[:1]), beyond[:-1])
+        theta = truth[2].sample_prior(theta_key, scheme.capacity)
+        labels = jax.random.categorical(label_key, jnp.log(weights), shape=(N,)).astype(jnp.int32)
+        records = truth[2].sample(record_key, {name: leaf[labels] for name, leaf in theta.items()})
+        values = records
+        if truth[0] is not None:
+            values = jax.vmap(truth[0].sample)(jax.random.split(value_key, N), records)
+        problem = Problem(values, believed[0], believed[2], believed[1])
+        state = init_state(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
+
+        def step(state: Any, index: jax.Array) -> tuple:
+            return move(problem, scheme, jax.random.fold_in(run_key, index), state)
+
+        state, info = jax.lax.scan(step, state, jnp.arange(num_sweeps))
+        first = {name: leaf[state.labels[0]] for name, leaf in state.mixing.theta.items()}
+        found = (jnp.sum(state.counts > 0), values - state.records, first)
+        return *found, state.concentration, info.overflow, info.acceptance_rate
+
+    return jax.vmap(chain)(keys)
+
+
+BASE_LAWS = {"mean": stats.t(6.0, loc=0.5, scale=np.sqrt(2.0 / 3.0 / 0.5)), "variance": stats.invgamma(3.0, scale=2.0)}
+
+
+def p_value(
+    ends: Ends, concentration: float | GammaPrior, noise_law: Any = LAPLACE, laws: dict[str, Any] = BASE_LAWS
+) -> float:
+    """The smallest p-value, times their number, that the ends follow the laws they began with."""
+    p_values = [cluster_p_value(ends.num_clusters, concentration)]
+    if noise_law is not None:
+        p_values += [stats.kstest(ends.noise[:, place], noise_law.cdf).pvalue for place in (0, -1)]
+    p_values += [stats.kstest(ends.theta[name], law.cdf).pvalue for name, law in laws.items()]
+    if isinstance(concentration, GammaPrior):
+        law = stats.gamma(float(concentration.shape), scale=1 / float(concentration.rate))
+        p_values.append(stats.kstest(ends.concentration, law.cdf).pvalue)
+    return min(1.0, min(p_values) * len(p_values))
+
+
+def cluster_p_value(num_clusters: np.ndarray, concentration: float | GammaPrior) -> float:
+    """By χ², that the numbers of clusters follow the law that the concentration gives them."""
+    law = mean_law_of_clusters(concentration)
+    observed = np.bincount(num_clusters, minlength=N + 1)[1:]
+    return float(stats.chisquare(observed, law * observed.sum()).pvalue)
+
+
+def mean_law_of_clusters(concentration: float | GammaPrior) -> np.ndarray:
+    """P(K = k), averaged over the prior of the concentration where it has one."""
+    if not isinstance(concentration, GammaPrior):
+        return number_of_clusters(N, concentration)
+    law = stats.gamma(float(concentration.shape), scale=1 / float(concentration.rate))
+    grid = law.ppf((np.arange(2_000) + 0.5) / 2_000)
+    return np.mean([number_of_clusters(N, alpha) for alpha in grid], axis=0)
