@@ -120,8 +120,8 @@ def choose_buffer(run: Run, status: Status) -> int:
 
 
 def grow(status: Status) -> Status:
-    """The status with a quarter more slots, in multiples of eight; the new ones are empty."""
-    capacity = status.scheme.capacity + 8 * (status.scheme.capacity // 32 + 1)
+    """The status with twice as many slots, the new ones empty: each size is compiled, so that there should be few."""
+    capacity = 2 * status.scheme.capacity
     if capacity > MAX_CAPACITY:
         text = f"The mixture needs more than {status.scheme.capacity} slots. A smaller concentration needs fewer."
         raise RuntimeError(text)
