@@ -15,10 +15,11 @@ __all__ = ["collapsed_labels"]
 
 
 class Clusters(NamedTuple):
-    """The sizes [H] of the clusters, the sums of their features [H, k], and what went wrong."""
+    """The sizes [H] of the clusters, their sums of features [H, k] and log-densities [H], and what went wrong."""
 
     counts: Array
     totals: Array
+    log_evidence: Array
     num_nonfinite: Array
     overflow: Array
 
@@ -43,7 +44,9 @@ def collapsed_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: 
     def turn(clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
         return take_turn(problem.component, state.concentration, clusters, seat)
 
-    start = Clusters(state.counts, state.totals, jnp.array(0), jnp.array(False))
+    component: Any = problem.component
+    log_evidence = component.log_evidence(state.counts, state.totals)
+    start = Clusters(state.counts, state.totals, log_evidence, jnp.array(0), jnp.array(False))
     clusters, labels = jax.lax.scan(turn, start, Seat(features, state.labels, uniforms))
     one = jnp.ones((), uniforms.dtype)
     kept = (state.records, state.log_channel, state.mixing.theta)
@@ -60,12 +63,14 @@ def take_turn(component: Any, concentration: Array, clusters: Clusters, seat: Se
     totals = jnp.where(occupied[:, None], clusters.totals - own[:, None] * seat.features, 0)
     opening = slots == jnp.argmin(occupied)
     sizes = jnp.where(occupied, others, jnp.where(opening, concentration, 0))
-    joined = component.log_evidence(others + 1, totals + seat.features)
-    log_predictive = joined - component.log_evidence(others, totals)
-    log_weights = jnp.where(sizes > 0, jnp.log(sizes) + log_predictive, -jnp.inf)
+    # In one call the clusters with the record, and its own without it.
+    counts = jnp.append(others + 1, others[seat.label])
+    found = component.log_evidence(counts, jnp.concatenate([totals + seat.features, totals[seat.label][None]]))
+    joined, log_evidence = found[:-1], jnp.where(own > 0, found[-1], clusters.log_evidence)
+    log_weights = jnp.where(sizes > 0, jnp.log(sizes) + joined - log_evidence, -jnp.inf)
     chosen, broken = choose(seat.uniform, log_weights)
     label = jnp.where(broken, seat.label, chosen)
     new = (slots == label).astype(others.dtype)
-    overflow = clusters.overflow | jnp.all(occupied)
-    after = (others + new, totals + new[:, None] * seat.features)
-    return Clusters(*after, clusters.num_nonfinite + jnp.where(broken, 1, 0), overflow), label
+    after = (others + new, totals + new[:, None] * seat.features, jnp.where(new > 0, joined, log_evidence))
+    num_nonfinite = clusters.num_nonfinite + jnp.where(broken, 1, 0)
+    return Clusters(*after, num_nonfinite, clusters.overflow | jnp.all(occupied)), label

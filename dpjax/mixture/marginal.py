@@ -66,9 +66,7 @@ def draw_mixing(
     return Mixing(weights.weights, theta, weights.beyond[-1]), weights.beyond
 
 
-def summarize_held(
-    component: Component, scheme: MarginalScheme, labels: Array, records: Array
-) -> tuple[Array, Array]:
+def summarize_held(component: Component, scheme: MarginalScheme, labels: Array, records: Array) -> tuple[Array, Array]:
     """The sizes [H] of the clusters and the sums of features [H, k] over all that is held of their records."""
     if scheme.num_held == 1:
         return summarize_clusters(component, scheme.capacity, labels, records)
@@ -77,9 +75,7 @@ def summarize_held(
     return counts / scheme.num_held, totals
 
 
-def start_marginal(
-    problem: Problem, scheme: MarginalScheme, key: Key, labels: Array, records: Array
-) -> MixtureState:
+def start_marginal(problem: Problem, scheme: MarginalScheme, key: Key, labels: Array, records: Array) -> MixtureState:
     """A state with these labels and records [n, ...]; everything else is drawn."""
     key_concentration, key_prior, key_mixing = jax.random.split(key, 3)
     concentration = start_concentration(key_concentration, problem.concentration)
@@ -93,7 +89,7 @@ def start_marginal(
 def init_marginal(
     problem: Problem, scheme: MarginalScheme, mixing: Mixing, concentration: Array, labels: Array, records: Array
 ) -> MixtureState:
-    """The state of these values, with what is computed from them; of several auxiliaries all are the record [n, ...]."""
+    """The state of these values, with what is computed from them; each auxiliary held is the record [n, ...]."""
     log_channel = jnp.zeros(labels.shape, concentration.dtype)
     if scheme.sampler == "neal5":
         assert problem.channel is not None

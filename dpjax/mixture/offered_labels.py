@@ -110,9 +110,7 @@ def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
     return Urn(jnp.where(fresh, 0, sources), fresh, jnp.minimum(slots, last), new_so_far[-1] > empty_so_far[-1])
 
 
-def settle(
-    urn: Urn, labels: Array, offer: Callable[[Array], Offers], accept: Callable[[Offers], Array]
-) -> Offers:
+def settle(urn: Urn, labels: Array, offer: Callable[[Array], Offers], accept: Callable[[Offers], Array]) -> Offers:
     """The offers that the records get when they decide one after another.
 
     Each round lets all decide at once, given what earlier records did in the round before. A record that waits for

@@ -18,7 +18,10 @@ import dpjax
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.concentration import start_concentration
-from dpjax.mixture.conditional import Problem, Scheme, init_state, sweep
+from dpjax.mixture.conditional import Problem, Scheme, init_state
+from dpjax.mixture.marginal import init_marginal
+from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.schemes import functions_of
 from dpjax.models import GammaPrior
 from tests.mixture.crp import number_of_clusters
 
@@ -41,7 +44,7 @@ class Ends(NamedTuple):
 
 def run(
     key: jax.Array,
-    scheme: Scheme,
+    scheme: Scheme | MarginalScheme,
     concentration: float | GammaPrior,
     channel: Any = None,
     *,
@@ -59,12 +62,13 @@ def run(
     """
     truth = (dpjax.Laplace(NOISE) if channel is None else channel, concentration)
     keys = jax.random.split(key, num_chains)
-    return Ends(*map(np.asarray, simulate(sweep, scheme, num_sweeps, keys, truth, believed or truth)))
+    return Ends(*map(np.asarray, simulate(functions_of(scheme)[1], scheme, num_sweeps, keys, truth, believed or truth)))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def simulate(move: Callable, scheme: Scheme, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
+def simulate(move: Callable, scheme: Any, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
     """The ends of all chains."""
+    init: Callable = init_marginal if isinstance(scheme, MarginalScheme) else init_state
 
     def chain(key: jax.Array) -> tuple:
         alpha_key, stick_key, theta_key, label_key, record_key, value_key, run_key = jax.random.split(key, 7)
@@ -77,7 +81,7 @@ def simulate(move: Callable, scheme: Scheme, num_sweeps: int, keys: jax.Array, t
         records = BASE.sample(record_key, {name: leaf[labels] for name, leaf in theta.items()})
         values = jax.vmap(truth[0].sample)(jax.random.split(value_key, N), records)
         problem = Problem(values, believed[0], BASE, believed[1])
-        state = init_state(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
+        state = init(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
 
         def step(state: Any, index: jax.Array) -> tuple:
             return move(problem, scheme, jax.random.fold_in(run_key, index), state)
