@@ -55,22 +55,22 @@ def collapsed_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: 
 
 def take_turn(component: Any, concentration: Array, clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
     """One record is taken out and chooses again; the clusters and its slot after it."""
-    slots = jnp.arange(clusters.counts.shape[0])
+    slots = jnp.arange(clusters.counts.shape[0], dtype=seat.label.dtype)
     own = (slots == seat.label).astype(clusters.counts.dtype)
     others = clusters.counts - own
     occupied = others > 0
     # What rounding leaves of an emptied cluster is taken away with it.
-    totals = jnp.where(occupied[:, None], clusters.totals - own[:, None] * seat.features, 0)
-    opening = slots == jnp.argmin(occupied)
+    totals = jnp.where(occupied[:, None], clusters.totals - jnp.outer(own, seat.features), 0)
+    opening = slots == jnp.argmin(occupied).astype(slots.dtype)
     sizes = jnp.where(occupied, others, jnp.where(opening, concentration, 0))
     # In one call the clusters with the record, and its own without it.
     counts = jnp.append(others + 1, others[seat.label])
-    found = component.log_evidence(counts, jnp.concatenate([totals + seat.features, totals[seat.label][None]]))
+    found = component.log_evidence(counts, jnp.concatenate([totals + seat.features[None], totals[seat.label][None]]))
     joined, log_evidence = found[:-1], jnp.where(own > 0, found[-1], clusters.log_evidence)
     log_weights = jnp.where(sizes > 0, jnp.log(sizes) + joined - log_evidence, -jnp.inf)
     chosen, broken = choose(seat.uniform, log_weights)
     label = jnp.where(broken, seat.label, chosen)
     new = (slots == label).astype(others.dtype)
-    after = (others + new, totals + new[:, None] * seat.features, jnp.where(new > 0, joined, log_evidence))
+    after = (others + new, totals + jnp.outer(new, seat.features), jnp.where(new > 0, joined, log_evidence))
     num_nonfinite = clusters.num_nonfinite + jnp.where(broken, 1, 0)
     return Clusters(*after, num_nonfinite, clusters.overflow | jnp.all(occupied)), label

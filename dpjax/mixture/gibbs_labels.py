@@ -88,7 +88,7 @@ def take_turn(
     of_singletons : []
         The weight of a record's own cluster where it is alone there; its first fresh offer is then withdrawn.
     """
-    slots = jnp.arange(table.counts.shape[0])
+    slots = jnp.arange(table.counts.shape[0], dtype=seat.label.dtype)
     own = slots == seat.label
     others = table.counts - own.astype(table.counts.dtype)
     own_empty = own & (others <= 0)

@@ -125,7 +125,7 @@ def settle(urn: Urn, labels: Array, offer: Callable[[Array], Offers], accept: Ca
         ``labels -> offers`` and ``offers -> [n]``; what a record gets depends on its own label only.
     """
     before = labels[urn.sources]
-    earlier = urn.sources < jnp.arange(labels.shape[0])
+    earlier = urn.sources < jnp.arange(labels.shape[0], dtype=labels.dtype)
 
     def offered(after: Array) -> Array:
         return jnp.where(urn.fresh, urn.slots, jnp.where(earlier, after[urn.sources], before))

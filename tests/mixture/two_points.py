@@ -63,7 +63,7 @@ class ReleasedTwoPoints(TwoPoints):
         return super().update(key, theta, counts, totals[:, 1:] - totals[:, :1])
 
     def log_evidence(self, counts: jax.Array, totals: jax.Array) -> jax.Array:
-        return jax.scipy.special.logsumexp(totals + jnp.log(jnp.array(PRIOR, totals.dtype)), axis=1)
+        return jax.scipy.special.logsumexp(totals + jnp.log(jnp.array(PRIOR, totals.dtype))[None], axis=1)
 
 
 @register_tractable(dpjax.Laplace, KnownTwoPoints)
