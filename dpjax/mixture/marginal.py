@@ -14,7 +14,7 @@ from dpjax.mixture.records import channel_densities
 from dpjax.mixture.relabelled import MarginalScheme, Relabel
 from dpjax.mixture.weights import posterior_weights
 
-__all__ = ["init_marginal", "start_marginal", "sweep_marginal"]
+__all__ = ["LEFT_OUT", "init_marginal", "start_marginal", "sweep_marginal"]
 
 LEFT_OUT = 1e-3
 """The most weight that the atoms beyond the slots may have; with more there are too few slots."""

@@ -4,19 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.chunks import Sweep
 from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
 from dpjax.mixture.inputs import check_options
-from dpjax.mixture.marginal import start_marginal, sweep_marginal
+from dpjax.mixture.marginal import LEFT_OUT, start_marginal, sweep_marginal
 from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.run import MAX_CAPACITY
+from dpjax.models import GammaPrior
 from dpjax.validation import check_count, fail
 
 __all__ = ["SAMPLERS", "choose_scheme", "functions_of"]
 
 FIRST_CAPACITY = 32
-"""The slots to begin with; the run finds out how many are needed."""
+"""The fewest slots to begin with; the run finds out how many are needed."""
 
 SAMPLERS = ("conditional", "neal2", "neal3", "neal5", "neal8")
 
@@ -93,7 +96,17 @@ def marginal_scheme(problem: Problem, sampler: str, auxiliaries: Any, redraw: bo
         check_known_marginal(problem)
     else:
         check_conjugate(problem, sampler)
-    return MarginalScheme(sampler, FIRST_CAPACITY, auxiliaries, redraw, on_cpu())
+    return MarginalScheme(sampler, first_capacity(problem), auxiliaries, redraw, on_cpu())
+
+
+def first_capacity(problem: Problem) -> int:
+    """Slots for the clusters expected of the prior and for all but a thousandth of the weight of other atoms."""
+    concentration = problem.concentration
+    if isinstance(concentration, GammaPrior):
+        concentration = concentration.shape / concentration.rate
+    alpha, n = float(np.mean(concentration)), problem.values.shape[0]
+    needed = alpha * (np.log1p(n / alpha) - np.log(LEFT_OUT)) + 3 * np.sqrt(7 * alpha)
+    return int(min(max(FIRST_CAPACITY, 8 * np.ceil(needed / 8)), MAX_CAPACITY))
 
 
 def check_channel(problem: Problem) -> None:

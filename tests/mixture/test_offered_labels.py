@@ -1,5 +1,7 @@
 """Neal 5 in rounds: the sweep that comes out is the one in turn, number by number."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,55 +9,72 @@ import numpy as np
 import dpjax
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.conditional import Problem
-from dpjax.mixture.offered_labels import Offers, draw_records, draw_urn, log_channels, log_mean, settle
+from dpjax.mixture.offered_labels import Offers, Urn, draw_records, draw_urn, log_channels, log_mean, settle
 
 N = 60
 SIZES = (30.0, 0.0, 29.0, 1.0, 0.0, 0.0, 0.0, 0.0)
 KEYS = jax.random.split(jax.random.key(4), 6)
 
 
-class Case:
+COMPONENT = NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
+
+
+class Case(NamedTuple):
     """The innovations of one sweep over records that share few clusters, most offers being taken."""
 
-    def __init__(self) -> None:
-        component = NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
-        self.labels = jnp.repeat(jnp.arange(8, dtype=jnp.int32), jnp.array(SIZES, int), total_repeat_length=N)
-        values = 3.0 * jax.random.normal(KEYS[0], (N,))
-        self.problem = Problem(values, dpjax.Laplace(2.0), component, 1.0)
-        self.urn = draw_urn(jax.random.uniform(KEYS[1], (N,)), jnp.array(SIZES), jnp.asarray(5.0, float))
-        self.theta = component.sample_prior(KEYS[2], 8)
-        self.log_uniforms = jnp.log(jax.random.uniform(KEYS[3], (N,)))
-        self.present = log_mean(
-            log_channels(self.problem, draw_records(self.problem, KEYS[4], self.theta, self.labels, 2))
-        )
+    values: jax.Array
+    labels: jax.Array
+    urn: Urn
+    theta: dict[str, jax.Array]
+    log_uniforms: jax.Array
+    present: jax.Array
 
-    def offer(self, labels: jax.Array) -> Offers:
-        records = draw_records(self.problem, KEYS[5], self.theta, labels, 2)
-        return Offers(labels, records, log_channels(self.problem, records))
+    def offer(self, labels: jax.Array, key: jax.Array = KEYS[5]) -> Offers:
+        problem = Problem(self.values, dpjax.Laplace(2.0), COMPONENT, 1.0)
+        records = draw_records(problem, key, self.theta, labels, 2)
+        return Offers(labels, records, log_channels(problem, records))
 
     def accept(self, offers: Offers) -> jax.Array:
         return self.log_uniforms < log_mean(offers.log_channel) - self.present
 
-    def one_after_another(self) -> tuple[np.ndarray, np.ndarray]:
-        """The labels offered, and the labels after the sweep, by a loop over the records."""
-        offer_all = jax.jit(lambda labels: (self.accept(self.offer(labels)), labels))
-        labels, given = np.array(self.labels), np.zeros(N, np.int32)
-        for i in range(N):
-            fresh = bool(self.urn.fresh[i])
-            given[i] = self.urn.slots[i] if fresh else labels[int(self.urn.sources[i])]
-            accepted, _ = offer_all(jnp.asarray(np.where(np.arange(N) == i, given[i], labels), jnp.int32))
-            labels[i] = given[i] if accepted[i] else labels[i]
-        return given, labels
+
+@jax.jit
+def make_case() -> Case:
+    labels = jnp.array([0] * 30 + [2] * 29 + [3], jnp.int32)
+    urn = draw_urn(jax.random.uniform(KEYS[1], (N,)), jnp.array(SIZES), jnp.asarray(5.0, float))
+    log_uniforms = jnp.log(jax.random.uniform(KEYS[3], (N,)))
+    values = 3.0 * jax.random.normal(KEYS[0], (N,))
+    case = Case(values, labels, urn, COMPONENT.sample_prior(KEYS[2], 8), log_uniforms, log_uniforms)
+    return case._replace(present=log_mean(case.offer(labels, KEYS[4]).log_channel))
+
+
+@jax.jit
+def in_rounds(case: Case) -> tuple[jax.Array, jax.Array]:
+    """The labels offered and whether they are accepted."""
+    offers = settle(case.urn, case.labels, case.offer, case.accept)
+    return offers.labels, case.accept(offers)
+
+
+def one_after_another(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """The same, by a loop over the records."""
+    accept_all = jax.jit(lambda labels: case.accept(case.offer(labels)))
+    sources, fresh, slots = (np.asarray(leaf) for leaf in case.urn[:3])
+    labels, given, accepted = np.array(case.labels), np.zeros(N, np.int32), np.zeros(N, bool)
+    for i in range(N):
+        given[i] = slots[i] if fresh[i] else labels[sources[i]]
+        accepted[i] = accept_all(np.where(np.arange(N) == i, given[i], labels))[i]
+        labels[i] = given[i] if accepted[i] else labels[i]
+    return given, accepted
 
 
 def test_rounds_give_the_sweep_in_turn() -> None:
-    case = Case()
-    given, labels = case.one_after_another()
-    offers = jax.jit(lambda labels: settle(case.urn, labels, case.offer, case.accept))(case.labels)
-    np.testing.assert_array_equal(offers.labels, given)
-    np.testing.assert_array_equal(np.where(case.accept(offers), offers.labels, case.labels), labels)
+    case = make_case()
+    given, accepted = one_after_another(case)
+    found = in_rounds(case)
+    np.testing.assert_array_equal(found[0], given)
+    np.testing.assert_array_equal(found[1], accepted)
     # The case is no easy one: records follow others that moved in the same sweep.
-    stale = np.where(case.urn.fresh, case.urn.slots, case.labels[case.urn.sources])
+    stale = np.where(case.urn.fresh, case.urn.slots, np.asarray(case.labels)[case.urn.sources])
     assert np.any(given != stale)
 
 
