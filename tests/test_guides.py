@@ -62,7 +62,19 @@ def test_convergence_bounds_and_estimates_hold():
     assert abs(names["estimate"].mean - exact["mean"]) < MAX_DEVIATION * error
 
 
-@pytest.mark.parametrize("module", [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable])
+@pytest.mark.slow
+def test_mixtures_are_sampled_from():
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = run("mixtures.md")
+    density, grid = names["density"], np.linspace(-10, 10, 201)
+    assert np.interp([-5, 5], grid, density.mean).min() > 3 * np.interp(0, grid, density.mean)
+    assert names["number"].shape == (4, 500)
+    assert names["waits"].draws["num_clusters"].shape == (4, 100)
+
+
+@pytest.mark.parametrize(
+    "module", [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable, dpjax.mixture]
+)
 def test_reference_names_everything_public(module):
     entries = re.findall(r"^::: (\S+)", "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md")), re.M)
     documented = {entry.rpartition(".")[2] for entry in entries}
@@ -75,6 +87,7 @@ def test_reference_names_everything_public(module):
         "check_model",
         "coupling",
         "exchangeable",
+        "mixture",
     }
     kept_for_types = {name for name in dpjax.statistics.__all__ if name[0].isupper()}
     assert set(module.__all__) - own_contract - kept_for_types <= documented

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -109,10 +110,10 @@ def slice_move(key: Key, log_target: Callable[[Array], Array], point: Array, dir
     def at(step: Array) -> Array:
         return point + direction[:, None].astype(dtype) * step[None, :]
 
-    def unfinished(carry: tuple[Array, ...]) -> Array:
+    def unfinished(carry: Any) -> Array:
         return ~jnp.all(carry[3])
 
-    def shrink(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+    def shrink(carry: Any) -> Any:
         low, high, step, done, round_number = carry
         uniform = jax.random.uniform(jax.random.fold_in(key_shrink, round_number), shape, dtype)
         proposed = low + (high - low) * uniform

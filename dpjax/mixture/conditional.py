@@ -106,12 +106,9 @@ def sweep(problem: Problem, scheme: Scheme, key: Key, state: MixtureState) -> tu
     last = scheme.capacity - jnp.argmax(state.counts[::-1] > 0)
     num_slots = jnp.maximum(slices.num_slots, last)
     labels, num_stuck = choose_labels(problem, scheme, uniforms[1], slices._replace(num_slots=num_slots), theta, state)
-    # The branch also keeps the compiler from computing the records once for each use of them.
-    imputed = jax.lax.cond(
-        slices.overflow,
-        lambda: keep_records(state),
-        lambda: impute(problem, scheme, key_record, at_labels(theta, labels), state),
-    )
+    drawn = partial(impute, problem, scheme, key_record, at_labels(theta, labels), state)
+    # The branch keeps the compiler from computing the records once for each use of them; side by side there is none.
+    imputed = jax.lax.cond(slices.overflow, lambda: keep_records(state), drawn) if scheme.in_turn else drawn()
     counts, totals = summarize_clusters(problem.component, scheme.capacity, labels, imputed.records)
     mixing = Mixing(weights.weights, theta, weights.beyond[-1])
     moved = MixtureState(labels, imputed.records, counts, totals, mixing, concentration, imputed.log_channel)

@@ -73,12 +73,12 @@ def check_component(component: Any) -> Component:
 
 def exercise(component: Component, size: int = 3) -> tuple[Array, Array, Theta, Theta]:
     """Every function of a component once: a log-density, features, and parameters before and after an update."""
-    key = jax.random.key(0)
-    theta = component.sample_prior(key, size)
-    records = component.sample(key, theta)
+    prior_key, record_key, update_key = jax.random.split(jax.random.key(0), 3)
+    theta = component.sample_prior(prior_key, size)
+    records = component.sample(record_key, theta)
     density = component.log_density(records[0], {name: leaf[0] for name, leaf in theta.items()})
     features = jax.vmap(component.features)(records)
-    return density, features[0], theta, component.update(key, theta, jnp.ones(size), features)
+    return density, features[0], theta, component.update(update_key, theta, jnp.ones(size), features)
 
 
 def check_problem(values: Any, channel: Any, component: Component, concentration: Any) -> Problem:

@@ -17,7 +17,8 @@ def record_shape(component: Component) -> tuple[int, ...]:
     """The shape of one record of a component."""
 
     def one(key: Key) -> Array:
-        return component.sample(key, component.sample_prior(key, 1))
+        prior_key, record_key = jax.random.split(key)
+        return component.sample(record_key, component.sample_prior(prior_key, 1))
 
     return jax.eval_shape(one, jax.eval_shape(jax.random.key, 0)).shape[1:]
 

@@ -8,6 +8,7 @@ import pytest
 import dpjax
 from dpjax.mixture.relabelled import MarginalScheme
 from dpjax.models import GammaPrior
+from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
 from tests.perfect_start import REJECT
 
@@ -21,28 +22,40 @@ CASES = {
 }
 QUICK = ("neal 5",)
 MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest.mark.slow) for name in CASES]
+LAPLACE = dpjax.Laplace(NOISE)
 
 
 @pytest.mark.parametrize("name", MARKED)
 def test_the_joint_law_is_invariant(name: str) -> None:
     scheme, concentration = CASES[name]
-    ends = run(jax.random.key(22), scheme, concentration)
+    ends = run(jax.random.key(22), scheme, concentration, LAPLACE)
     assert p_value(ends, concentration) > REJECT
     assert ends.overflow.mean() < 1e-3
     assert (ends.acceptance_rate.mean() == 1.0) == (scheme.sampler == "neal8")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["neal2", "neal3", "neal8"])
+def test_the_joint_law_is_invariant_without_a_channel(sampler: str) -> None:
+    component, laws = COMPONENTS["truncated"]
+    ends = run(jax.random.key(23), MarginalScheme(sampler, 32), PRIOR, None, component=component)
+    assert p_value(ends, PRIOR, None, laws) > REJECT
+    wrong = (None, GammaPrior(6.0, 6.0))
+    ends = run(jax.random.key(23), MarginalScheme(sampler, 32), PRIOR, None, component=component, believed=wrong)
+    assert p_value(ends, PRIOR, None, laws) < REJECT
+
+
 WRONG = {
     "offers that are always taken": (dpjax.Laplace(1e3), PRIOR),
     "noise of another scale": (dpjax.Laplace(1.5 * NOISE), PRIOR),
-    "a concentration of another prior": (dpjax.Laplace(NOISE), GammaPrior(6.0, 6.0)),
+    "a concentration of another prior": (LAPLACE, GammaPrior(6.0, 6.0)),
 }
 
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
     scheme, concentration = CASES["neal 5"]
-    ends = run(jax.random.key(22), scheme, concentration, believed=WRONG[fault])
+    ends = run(jax.random.key(22), scheme, concentration, LAPLACE, believed=WRONG[fault])
     assert p_value(ends, concentration) < REJECT
 
 
@@ -67,6 +80,6 @@ def test_planted_faults_are_rejected(fault: str, monkeypatch: pytest.MonkeyPatch
     }
     jax.clear_caches()
     monkeypatch.setattr(module, *planted[fault])
-    ends = run(jax.random.key(22), scheme, concentration)
+    ends = run(jax.random.key(22), scheme, concentration, LAPLACE)
     jax.clear_caches()
     assert p_value(ends, concentration) < REJECT

@@ -11,6 +11,7 @@ from scipy import stats
 import dpjax
 from dpjax.mixture.conditional import Scheme
 from dpjax.models import GammaPrior
+from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
 from tests.perfect_start import REJECT
 
@@ -54,6 +55,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, name: str, fault: object) -> None:
 
 
 SCHEME = Scheme("posterior", 20, 0)
+LAPLACE = dpjax.Laplace(NOISE)
 
 
 @pytest.mark.slow
@@ -65,7 +67,19 @@ def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPa
         return labels.open_slices(present, weights)._replace(log_shares=jnp.zeros_like(weights.weights))
 
     plant(monkeypatch, "draw_slices", lambda uniforms, present, weights, threshold: level(present, weights))
-    assert p_value(run(jax.random.key(21), SCHEME, ALPHA), ALPHA) < REJECT
+    assert p_value(run(jax.random.key(21), SCHEME, ALPHA, LAPLACE), ALPHA) < REJECT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_other_components_keep_the_joint_law(name: str) -> None:
+    """The truncated base measure without imputation, and Beta records by Metropolis steps."""
+    component, laws = COMPONENTS[name]
+    channel, offers = (LAPLACE, 1) if name == "beta" else (None, 0)
+    ends = run(jax.random.key(21), Scheme("posterior", 20, offers), ALPHA, channel, component=component)
+    law = stats.laplace(scale=NOISE) if name == "beta" else None
+    assert p_value(ends, ALPHA, law, laws) > REJECT
+    assert p_value(ends, 1.6 * ALPHA, law, laws) < REJECT
 
 
 WRONG = {
@@ -98,7 +112,7 @@ def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
         return labels.draw_slices(uniforms * uniforms, present, weights, threshold)
 
     plant(monkeypatch, "draw_slices", short)
-    assert p_value(run(jax.random.key(21), SCHEME, ALPHA, num_chains=20_000), ALPHA) < REJECT
+    assert p_value(run(jax.random.key(21), SCHEME, ALPHA, LAPLACE, num_chains=20_000), ALPHA) < REJECT
 
 
 @pytest.mark.slow
@@ -109,4 +123,4 @@ def test_a_forgotten_cluster_in_the_concentration_is_rejected(monkeypatch: pytes
         return update_concentration(key, prior, present, num_clusters - 1, n)
 
     plant(monkeypatch, "update_concentration", forgetful)
-    assert p_value(run(jax.random.key(21), SCHEME, PRIOR), PRIOR) < REJECT
+    assert p_value(run(jax.random.key(21), SCHEME, PRIOR, LAPLACE), PRIOR) < REJECT
