@@ -64,7 +64,8 @@ def offered_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: Mi
     urn = draw_urn(jax.random.uniform(key_urn, (n,), dtype), state.counts, state.concentration)
 
     def offer(labels: Array) -> Offers:
-        records = draw_records(problem, key_offer, theta, labels, scheme.auxiliaries)
+        # In every round the same numbers, so that an offer of the same cluster is the same offer.
+        records = draw_records(problem, jax.random.clone(key_offer), theta, labels, scheme.auxiliaries)
         return Offers(labels, records, log_channels(problem, records))
 
     def accept(offers: Offers) -> Array:

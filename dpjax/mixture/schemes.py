@@ -101,10 +101,9 @@ def marginal_scheme(problem: Problem, sampler: str, auxiliaries: Any, redraw: bo
 
 def first_capacity(problem: Problem) -> int:
     """Slots for the clusters expected of the prior and for all but a thousandth of the weight of other atoms."""
-    concentration = problem.concentration
-    if isinstance(concentration, GammaPrior):
-        concentration = concentration.shape / concentration.rate
-    alpha, n = float(np.mean(concentration)), problem.values.shape[0]
+    prior = problem.concentration
+    mean = np.asarray(prior.shape) / np.asarray(prior.rate) if isinstance(prior, GammaPrior) else prior
+    alpha, n = float(np.mean(np.asarray(mean))), problem.values.shape[0]
     needed = alpha * (np.log1p(n / alpha) - np.log(LEFT_OUT)) + 3 * np.sqrt(7 * alpha)
     return int(min(max(FIRST_CAPACITY, 8 * np.ceil(needed / 8)), MAX_CAPACITY))
 
