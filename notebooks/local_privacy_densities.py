@@ -45,8 +45,7 @@ posterior = mixture.sample(
     base=mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=3.0, scale=3.0),
     concentration=dpjax.models.GammaPrior(2.0, 2.0),
     num_warmup=1_000,
-    num_samples=2_000,
-    thin=2,
+    num_samples=1_000,
     collect=("labels",),
 )
 print(posterior.summary())
