@@ -23,7 +23,10 @@ class Component(Protocol):
         """Independent draws [size, ...] from the base measure; those of a smaller size are the first of them."""
 
     def sample(self, key: Key, theta: Theta) -> Array:
-        """One record for each set of parameters: leaves [n, ...] give records [n, ...]."""
+        """One record for each set of parameters: leaves [n, ...] give records [n, ...].
+
+        What record i gets depends on the key, on i and on its own parameters, not on those of other records.
+        """
 
     def log_density(self, record: Array, theta: Theta) -> Array:
         """log f(y | θ) [] of one record under one set of parameters."""

@@ -31,7 +31,8 @@ def log_lower_gamma(shape: Array, cut: Array) -> Array:
     one = jnp.ones_like(x)
     total = jax.lax.while_loop(growing, add, (jnp.ones((), x.dtype), one, one))[2]
     series = shape * jnp.log(x) - x - gammaln(shape + 1) + jnp.log(total)
-    return jnp.where(near, series, jnp.log(gammainc(shape, jnp.where(near, shape, cut))))
+    # Where the series serves, a point at which the other is quick.
+    return jnp.where(near, series, jnp.log(gammainc(jnp.where(near, 1, shape), jnp.where(near, 1, cut))))
 
 
 def draw_log_cut_gamma(key: Key, shape: Array, cut: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.chunks import Draw
+from dpjax.mixture.conditional import Scheme
 from dpjax.mixture.result import MixturePosterior
 from dpjax.mixture.run import Run, Status
 
@@ -24,7 +25,7 @@ def report(run: Run, status: Status, wanted: int) -> MixturePosterior:
     draw = join(status.chunks)
     info = {name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots")}
     error = 0.0
-    if status.scheme.weights == "blocked":
+    if isinstance(status.scheme, Scheme) and status.scheme.weights == "blocked":
         error = truncation_error(run.problem.values.shape[0], status.scheme.capacity, np.max(draw.concentration))
     return MixturePosterior(
         draws={"num_clusters": draw.num_clusters, "concentration": draw.concentration},

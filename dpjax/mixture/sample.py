@@ -9,20 +9,19 @@ import numpy as np
 
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, MixtureState
-from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
-from dpjax.mixture.inputs import check_collect, check_options, check_problem, choose_component
+from dpjax.mixture.conditional import Problem, Scheme
+from dpjax.mixture.inputs import check_collect, check_problem, choose_component
+from dpjax.mixture.relabelled import MarginalScheme
 from dpjax.mixture.report import report
 from dpjax.mixture.result import MixturePosterior
 from dpjax.mixture.run import Phase, Run, Status, draw_all, trim
+from dpjax.mixture.schemes import choose_scheme, functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.models import GammaPrior
 from dpjax.sampling.inputs import check_run
 from dpjax.sampling.progress import Progress
 
 __all__ = ["sample"]
-
-FIRST_CAPACITY = 32
-"""The slots to begin with; the run finds out how many are needed."""
 
 
 def sample(
@@ -33,10 +32,12 @@ def sample(
     kernel: Literal["gaussian", "beta"] | Component = "gaussian",
     base: Any = None,
     concentration: float | GammaPrior,
-    sampler: Literal["conditional"] = "conditional",
+    sampler: Literal["conditional", "neal2", "neal3", "neal5", "neal8"] = "conditional",
     weights: Literal["posterior", "stick"] = "posterior",
     truncation: int | None = None,
     offers: int | None = None,
+    auxiliaries: int | None = None,
+    redraw: bool = True,
     num_chains: int = 4,
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
@@ -62,16 +63,26 @@ def sample(
     concentration
         The concentration α, or its `dpjax.models.GammaPrior`.
     sampler
-        ``"conditional"``: the mixing measure is drawn given the clusters, then all records at once.
+        ``"conditional"``: the mixing measure is drawn given the clusters, then all records at once. The others
+        integrate it out and move one record after another (Neal 2000): ``"neal5"`` offers each a cluster and a value,
+        behind any channel; ``"neal8"`` needs the channel's marginal under the kernel, ``"neal2"`` and ``"neal3"`` also
+        a base measure conjugate to the released values, such as `TruncatedNormalInverseGamma`.
     weights
-        ``"posterior"`` for weights free of the clusters' order, ``"stick"`` for the sticks of Kalli, Griffin and Walker
-        (2011), which move less.
+        Of the conditional sampler: ``"posterior"`` for weights free of the clusters' order, ``"stick"`` for the sticks
+        of Kalli, Griffin and Walker (2011), which move less.
     truncation
-        Cut the process to so many atoms (Ishwaran and James 2001); by default it is not cut, and the slots held in
-        memory grow with what the draws need.
+        Of the conditional sampler: cut the process to so many atoms (Ishwaran and James 2001); by default it is not
+        cut, and the slots held in memory grow with what the draws need.
     offers
-        Offers to each record a sweep; 0 for exact draws. By default exact where the channel's marginal under the kernel
-        is known, else 1.
+        Of the conditional sampler: offers to each record a sweep; 0 for exact draws. By default exact where the
+        channel's marginal under the kernel is known, else 1.
+    auxiliaries
+        Of ``"neal5"``: the records that estimate the density of an offer, by default 1. Of ``"neal8"``: the fresh
+        parameters offered to each record, by default 3.
+    redraw
+        Whether ``"neal5"`` keeps one of several auxiliary records and draws the others anew each sweep, so that one
+        record a person informs the parameters. If not, it keeps all of them (algorithm 1 of the paper), which moves
+        less, and the records collected are [chain, draw, n, auxiliaries, ...].
     num_chains
         Chains, run side by side.
     num_warmup
@@ -94,41 +105,37 @@ def sample(
     """
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
     problem = check_problem(values, channel, choose_component(kernel, base, channel), concentration)
-    check_options(weights, truncation, offers, problem.tractable is not None)
-    scheme = make_scheme(problem, weights, truncation, offers)
+    scheme = choose_scheme(problem, sampler, weights, truncation, offers, auxiliaries, redraw)
     start_key, chain_key = jax.random.split(key)
     chain_keys = jax.vmap(partial(jax.random.fold_in, chain_key))(jnp.arange(num_chains))
-    run = Run(problem, sweep, check_collect(collect), chain_keys)
+    run = Run(problem, functions_of(scheme)[1], check_collect(collect), chain_keys)
     groups = jnp.asarray(np.resize(NUM_GROUPS, num_chains))
     states = start_chains(problem, scheme, jax.random.split(start_key, num_chains), groups)
     return report(run, *go(run, scheme, states, num_warmup, num_samples, thin, progress))
 
 
-def make_scheme(problem: Problem, weights: str, truncation: int | None, offers: int | None) -> Scheme:
-    """How a sweep is made."""
-    if offers is None:
-        offers = 0 if problem.channel is None or problem.tractable is not None else 1
-    in_turn = jax.default_backend() == "cpu"
-    if truncation is not None:
-        return Scheme("blocked", truncation, offers, in_turn)
-    return Scheme(weights, FIRST_CAPACITY, offers, in_turn)
-
-
 @partial(jax.jit, static_argnames="scheme")
-def start_chains(problem: Problem, scheme: Scheme, keys: Key, groups: Array) -> MixtureState:
+def start_chains(problem: Problem, scheme: Scheme | MarginalScheme, keys: Key, groups: Array) -> MixtureState:
     """Over-dispersed starts [chain, ...]."""
+    start, _ = functions_of(scheme)
 
     def one(key: Key, num_groups: Array) -> MixtureState:
         record_key, state_key = jax.random.split(key)
         records = start_records(problem, record_key)
         labels = start_labels(records, jnp.minimum(num_groups, scheme.capacity))
-        return start_state(problem, scheme, state_key, labels, records)
+        return start(problem, scheme, state_key, labels, records)
 
     return jax.vmap(one)(keys, groups)
 
 
 def go(
-    run: Run, scheme: Scheme, states: MixtureState, num_warmup: int, num_samples: int, thin: int, progress: bool
+    run: Run,
+    scheme: Scheme | MarginalScheme,
+    states: MixtureState,
+    num_warmup: int,
+    num_samples: int,
+    thin: int,
+    progress: bool,
 ) -> tuple[Status, int]:
     """Warm up, fit the slots to what was needed, and draw; the end and how many draws were wanted."""
     steps = num_samples * thin

@@ -17,7 +17,10 @@ from scipy import stats
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.concentration import start_concentration
-from dpjax.mixture.conditional import Problem, Scheme, init_state, sweep
+from dpjax.mixture.conditional import Problem, Scheme, init_state
+from dpjax.mixture.marginal import init_marginal
+from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.schemes import functions_of
 from dpjax.models import GammaPrior
 from tests.mixture.crp import number_of_clusters
 
@@ -40,7 +43,7 @@ class Ends(NamedTuple):
 
 def run(
     key: jax.Array,
-    scheme: Scheme,
+    scheme: Scheme | MarginalScheme,
     concentration: float | GammaPrior,
     channel: Any,
     *,
@@ -60,12 +63,13 @@ def run(
     truth = (channel, concentration, component)
     believed = truth if believed is None else (*believed, component)
     keys = jax.random.split(key, num_chains)
-    return Ends(*jax.device_get(simulate(sweep, scheme, num_sweeps, keys, truth, believed)))
+    return Ends(*jax.device_get(simulate(functions_of(scheme)[1], scheme, num_sweeps, keys, truth, believed)))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def simulate(move: Callable, scheme: Scheme, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
+def simulate(move: Callable, scheme: Any, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
     """The ends of all chains."""
+    init: Callable = init_marginal if isinstance(scheme, MarginalScheme) else init_state
 
     def chain(key: jax.Array) -> tuple:
         alpha_key, stick_key, theta_key, label_key, record_key, value_key, run_key = jax.random.split(key, 7)
@@ -80,7 +84,7 @@ def simulate(move: Callable, scheme: Scheme, num_sweeps: int, keys: jax.Array, t
         if truth[0] is not None:
             values = jax.vmap(truth[0].sample)(jax.random.split(value_key, N), records)
         problem = Problem(values, believed[0], believed[2], believed[1])
-        state = init_state(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
+        state = init(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
 
         def step(state: Any, index: jax.Array) -> tuple:
             return move(problem, scheme, jax.random.fold_in(run_key, index), state)

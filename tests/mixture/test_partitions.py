@@ -10,9 +10,11 @@ from scipy import integrate, stats
 
 import dpjax
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
+from dpjax.mixture.conditional import Problem, Scheme
+from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.schemes import functions_of
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
-from tests.mixture.two_points import MEANS, PRIOR, SCALE, KnownTwoPoints, TwoPoints
+from tests.mixture.two_points import MEANS, PRIOR, SCALE, KnownTwoPoints, ReleasedTwoPoints, TwoPoints
 
 VALUES = (-1.4, 0.6, 2.0)
 NOISE = 0.6
@@ -35,13 +37,14 @@ def evidence() -> np.ndarray:
 
 
 @partial(jax.jit, static_argnames="scheme")
-def partitions(problem: Problem, scheme: Scheme, key: jax.Array) -> jax.Array:
+def partitions(problem: Problem, scheme: Scheme | MarginalScheme, key: jax.Array) -> jax.Array:
     """The labels [chain, sweep, 3] of many chains."""
+    start, sweep = functions_of(scheme)
 
     def chain(key: jax.Array) -> jax.Array:
         start_key, run_key = jax.random.split(key)
         labels = jnp.array([0, 0, 1], jnp.int32)
-        state = start_state(problem, scheme, start_key, labels, problem.values)
+        state = start(problem, scheme, start_key, labels, problem.values)
 
         def step(state: MixtureState, index: jax.Array) -> tuple[MixtureState, jax.Array]:
             state, _ = sweep(problem, scheme, jax.random.fold_in(run_key, index), state)
@@ -52,9 +55,10 @@ def partitions(problem: Problem, scheme: Scheme, key: jax.Array) -> jax.Array:
     return jax.vmap(chain)(jax.random.split(key, NUM_CHAINS))
 
 
-def largest_score(scheme: Scheme, component: TwoPoints, believed: float = ALPHA) -> float:
+def largest_score(scheme: Scheme | MarginalScheme, component: TwoPoints, believed: float = ALPHA) -> float:
     """The largest difference from the enumeration, in standard errors between chains."""
-    problem = Problem(jnp.asarray(VALUES, float), dpjax.Laplace(NOISE), component, jnp.asarray(believed, float))
+    channel = None if isinstance(component, ReleasedTwoPoints) else dpjax.Laplace(NOISE)
+    problem = Problem(jnp.asarray(VALUES, float), channel, component, jnp.asarray(believed, float))
     found = number_partition(np.asarray(partitions(problem, scheme, jax.random.key(5))[:, BURN_IN:]))
     shares = np.stack([np.mean(found == number, axis=1) for number in range(len(PARTITIONS))], axis=1)
     errors = shares.std(axis=0, ddof=1) / np.sqrt(NUM_CHAINS)
@@ -68,8 +72,14 @@ CASES = {
     "several offers": (Scheme("posterior", 16, 3), TwoPoints()),
     "sticks": (Scheme("stick", 24, 1), TwoPoints()),
     "blocked": (Scheme("blocked", 24, 0), KnownTwoPoints()),
+    "neal 2": (MarginalScheme("neal2", 8), ReleasedTwoPoints(NOISE)),
+    "neal 3": (MarginalScheme("neal3", 8), ReleasedTwoPoints(NOISE)),
+    "neal 5": (MarginalScheme("neal5", 8), TwoPoints()),
+    "neal 5, all auxiliaries kept": (MarginalScheme("neal5", 8, 3), TwoPoints()),
+    "neal 5, redrawn": (MarginalScheme("neal5", 8, 3, redraw=True), TwoPoints()),
+    "neal 8": (MarginalScheme("neal8", 8, 2), KnownTwoPoints()),
 }
-QUICK = ("metropolis",)
+QUICK = ("metropolis", "neal 3", "neal 5")
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,27 @@ class KnownTwoPoints(TwoPoints):
     """The same, registered with its marginal under Laplace noise."""
 
 
+@dpjax.frozen_pytree
+@dataclass(frozen=True)
+class ReleasedTwoPoints(TwoPoints):
+    """Released values of such records behind Laplace noise: to a sampler, records without a channel."""
+
+    noise: float
+
+    def log_density(self, record: jax.Array, theta: dict[str, jax.Array]) -> jax.Array:
+        channel = dpjax.Laplace(self.noise)
+        return channel.log_marginal_normal(record, theta["mean"], jnp.full_like(record, SCALE))
+
+    def features(self, record: jax.Array) -> jax.Array:
+        return jnp.stack([self.log_density(record, {"mean": jnp.asarray(mean, record.dtype)}) for mean in MEANS])
+
+    def update(self, key: jax.Array, theta: dict, counts: jax.Array, totals: jax.Array) -> dict[str, jax.Array]:
+        return super().update(key, theta, counts, totals[:, 1:] - totals[:, :1])
+
+    def log_evidence(self, counts: jax.Array, totals: jax.Array) -> jax.Array:
+        return jax.scipy.special.logsumexp(totals + jnp.log(jnp.array(PRIOR, totals.dtype))[None], axis=1)
+
+
 @register_tractable(dpjax.Laplace, KnownTwoPoints)
 def two_points_behind_laplace(channel: dpjax.Laplace, component: KnownTwoPoints) -> Tractable:
     return Tractable(

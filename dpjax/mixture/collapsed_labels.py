@@ -1,0 +1,76 @@
+"""Neal's algorithm 3: each record in turn draws its cluster with the parameters integrated out as well."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import MixtureState
+from dpjax.mixture.conditional import Problem
+from dpjax.mixture.gibbs_labels import choose
+from dpjax.mixture.relabelled import MarginalScheme, Relabelled
+
+__all__ = ["collapsed_labels"]
+
+
+class Clusters(NamedTuple):
+    """The sizes [H] of the clusters, their sums of features [H, k] and log-densities [H], and what went wrong."""
+
+    counts: Array
+    totals: Array
+    log_evidence: Array
+    num_nonfinite: Array
+    overflow: Array
+
+
+class Seat(NamedTuple):
+    """What one record brings to its turn: features [k], slot and a uniform draw."""
+
+    features: Array
+    label: Array
+    uniform: Array
+
+
+def collapsed_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Relabelled:
+    """A Gibbs sweep over the labels alone.
+
+    A record that is taken out joins cluster h with weight n_h m(y_h, z) / m(y_h), where m is the density of a cluster's
+    values, and opens one with weight α m(z).
+    """
+    uniforms = jax.random.uniform(key, state.labels.shape, state.counts.dtype)
+    features = jax.vmap(problem.component.features)(problem.values)
+
+    def turn(clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
+        return take_turn(problem.component, state.concentration, clusters, seat)
+
+    component: Any = problem.component
+    log_evidence = component.log_evidence(state.counts, state.totals)
+    start = Clusters(state.counts, state.totals, log_evidence, jnp.array(0), jnp.array(False))
+    clusters, labels = jax.lax.scan(turn, start, Seat(features, state.labels, uniforms))
+    one = jnp.ones((), uniforms.dtype)
+    kept = (state.records, state.log_channel, state.mixing.theta)
+    return Relabelled(labels, *kept, one, clusters.num_nonfinite, clusters.overflow)
+
+
+def take_turn(component: Any, concentration: Array, clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
+    """One record is taken out and chooses again; the clusters and its slot after it."""
+    slots = jnp.arange(clusters.counts.shape[0], dtype=seat.label.dtype)
+    own = (slots == seat.label).astype(clusters.counts.dtype)
+    others = clusters.counts - own
+    occupied = others > 0
+    # What rounding leaves of an emptied cluster is taken away with it.
+    totals = jnp.where(occupied[:, None], clusters.totals - jnp.outer(own, seat.features), 0)
+    opening = slots == jnp.argmin(occupied).astype(slots.dtype)
+    sizes = jnp.where(occupied, others, jnp.where(opening, concentration, 0))
+    # In one call the clusters with the record, and its own without it.
+    counts = jnp.append(others + 1, others[seat.label])
+    found = component.log_evidence(counts, jnp.concatenate([totals + seat.features[None], totals[seat.label][None]]))
+    joined, log_evidence = found[:-1], jnp.where(own > 0, found[-1], clusters.log_evidence)
+    log_weights = jnp.where(sizes > 0, jnp.log(sizes) + joined - log_evidence, -jnp.inf)
+    chosen, broken = choose(seat.uniform, log_weights)
+    label = jnp.where(broken, seat.label, chosen)
+    new = (slots == label).astype(others.dtype)
+    after = (others + new, totals + jnp.outer(new, seat.features), jnp.where(new > 0, joined, log_evidence))
+    num_nonfinite = clusters.num_nonfinite + jnp.where(broken, 1, 0)
+    return Clusters(*after, num_nonfinite, clusters.overflow | jnp.all(occupied)), label

@@ -1,0 +1,143 @@
+"""Neal's algorithms 2 and 8: each record in turn draws its cluster from its law given all others and the parameters.
+
+The densities are those of the released values with the records integrated out, so they must be known.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import MixtureState, Theta
+from dpjax.mixture.conditional import Problem, at_labels
+from dpjax.mixture.labels import first_above
+from dpjax.mixture.records import exact_records
+from dpjax.mixture.relabelled import MarginalScheme, Relabelled
+from dpjax.numerics import never_nan
+
+__all__ = ["Seat", "choose", "gibbs_labels"]
+
+
+class Fresh(NamedTuple):
+    """New clusters offered to each record: parameters, leaves [n, m, ...], and log-weights [n, m]."""
+
+    theta: Theta
+    log_weights: Array
+
+
+class Seat(NamedTuple):
+    """What one record brings to its turn: value, slot, a uniform draw, and the new clusters it is offered."""
+
+    value: Array
+    label: Array
+    uniform: Array
+    fresh: Fresh
+
+
+class Table(NamedTuple):
+    """What changes from turn to turn: the sizes [H] and parameters [H, ...] of the clusters, and what went wrong."""
+
+    counts: Array
+    theta: Theta
+    num_nonfinite: Array
+    overflow: Array
+
+
+def gibbs_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Relabelled:
+    """A Gibbs sweep over the labels given the parameters, then exact draws of the records behind a channel.
+
+    A record that is taken out joins cluster h with weight n_h g(z | θ_h). It opens one with weight α ∫ g(z | θ) dG0(θ)
+    and parameters given itself (Neal 2), or with weight α / m · g(z | θ) for each of m fresh draws from the base
+    measure, of which its own are one where it was alone (Neal 8).
+    """
+    key_fresh, key_uniform, key_record = jax.random.split(key, 3)
+    uniforms = jax.random.uniform(key_uniform, state.labels.shape, state.counts.dtype)
+    density = value_density(problem)
+    of_singletons = state.concentration / scheme.auxiliaries if scheme.sampler == "neal8" else jnp.array(0.0)
+    draw = prior_offers if scheme.sampler == "neal8" else posterior_offers
+    fresh = draw(problem, scheme, key_fresh, state)
+
+    def turn(table: Table, seat: Seat) -> tuple[Table, Array]:
+        return take_turn(density, of_singletons.astype(uniforms.dtype), table, seat)
+
+    start = Table(state.counts, state.mixing.theta, jnp.array(0), jnp.array(False))
+    table, labels = jax.lax.scan(turn, start, Seat(problem.values, state.labels, uniforms, fresh))
+    records = state.records
+    if problem.tractable is not None:
+        theta = at_labels(table.theta, labels)
+        kernel = exact_records(problem.tractable)
+        records = kernel(key_record, problem.values, theta, records, state.log_channel).records
+    one = jnp.ones((), uniforms.dtype)
+    return Relabelled(labels, records, state.log_channel, table.theta, one, table.num_nonfinite, table.overflow)
+
+
+def value_density(problem: Problem) -> Callable[[Array, Theta], Array]:
+    """log g(z | θ) [] of one value."""
+    return problem.component.log_density if problem.tractable is None else problem.tractable.log_marginal
+
+
+def take_turn(
+    density: Callable[[Array, Theta], Array], of_singletons: Array, table: Table, seat: Seat
+) -> tuple[Table, Array]:
+    """One record is taken out and chooses again; the tables and its slot after it.
+
+    Parameters
+    ----------
+    of_singletons : []
+        The weight of a record's own cluster where it is alone there; its first fresh offer is then withdrawn.
+    """
+    slots = jnp.arange(table.counts.shape[0], dtype=seat.label.dtype)
+    own = slots == seat.label
+    others = table.counts - own.astype(table.counts.dtype)
+    own_empty = own & (others <= 0)
+    sizes = jnp.where(own_empty, of_singletons, others)
+    log_slots = jnp.log(sizes) + jax.vmap(density, in_axes=(None, 0))(seat.value, table.theta)
+    withdrawn = (jnp.arange(seat.fresh.log_weights.shape[0]) == 0) & jnp.any(own_empty) & (of_singletons > 0)
+    log_fresh = jnp.where(withdrawn, -jnp.inf, seat.fresh.log_weights)
+    log_weights = jnp.concatenate([jnp.where(sizes > 0, log_slots, -jnp.inf), log_fresh])
+    chosen, broken = choose(seat.uniform, log_weights)
+    opened = ~broken & (chosen >= slots.size)
+    place = jnp.where(opened, jnp.argmin(others > 0).astype(seat.label.dtype), chosen)
+    label = jnp.where(broken, seat.label, place)
+    new = slots == label
+    which = jnp.maximum(chosen - slots.size, 0)
+
+    def seated(leaf: Array, offered: Array) -> Array:
+        written = (new & opened).reshape(-1, *(1,) * (leaf.ndim - 1))
+        return jnp.where(written, offered[which][None], leaf)
+
+    theta = {name: seated(leaf, seat.fresh.theta[name]) for name, leaf in table.theta.items()}
+    overflow = table.overflow | (opened & jnp.all(others > 0))
+    counts = others + new.astype(others.dtype)
+    return Table(counts, theta, table.num_nonfinite + jnp.where(broken, 1, 0), overflow), label
+
+
+def choose(uniform: Array, log_weights: Array) -> tuple[Array, Array]:
+    """A place [] drawn with log-weights [H], and whether none was possible."""
+    log_weights = never_nan(log_weights)
+    peak = jnp.max(log_weights)
+    broken = ~jnp.isfinite(peak)
+    ends = jnp.cumsum(jnp.exp(log_weights - jnp.where(broken, 0, peak)))
+    return first_above(ends, uniform), broken
+
+
+def prior_offers(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Fresh:
+    """Draws of the base measure, m for each record, that share the weight α."""
+    n, size = state.labels.shape[0], scheme.auxiliaries
+    drawn = problem.component.sample_prior(key, n * size)
+    theta = {name: leaf.reshape(n, size, *leaf.shape[1:]) for name, leaf in drawn.items()}
+    of_one = jax.vmap(value_density(problem), in_axes=(None, 0))
+    return Fresh(theta, jnp.log(state.concentration / size) + jax.vmap(of_one)(problem.values, theta))
+
+
+def posterior_offers(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Fresh:
+    """One new cluster for each record, with its marginal density and parameters drawn given it."""
+    component: Any = problem.component
+    features = jax.vmap(component.features)(problem.values)
+    ones = jnp.ones(features.shape[0], features.dtype)
+    drawn = component.update(key, at_labels(state.mixing.theta, state.labels), ones, features)
+    nothing = component.log_evidence(0 * ones[:1], jnp.zeros_like(features[:1]))
+    log_weights = jnp.log(state.concentration) + component.log_evidence(ones, features) - nothing
+    return Fresh({name: leaf[:, None] for name, leaf in drawn.items()}, log_weights[:, None])
