@@ -5,11 +5,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.soma.__main__ import Experiment, format_json
+from benchmarks.experiments import Experiment, make_parser, report
 
 EXPERIMENTS = {
     "figure1": Experiment(
@@ -32,22 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     module = importlib.import_module(f"benchmarks.dphmc.{experiment.module}")
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
     content = {"environment": machine.describe(), "settings": settings, **module.measure(**settings)}
-    if options.json is not None and str(options.json) != "-":
-        options.json.write_text(format_json(content))
-        draw_figure(module, content, options.json.with_suffix(".png"))
-    else:
-        print(format_json(content), end="")
+    report(options.json, content, content, lambda: draw_figure(module, content))
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The options."""
     description = "Experiments of Räisä, Koskela and Honkela (2021)."
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.dphmc", description=description)
-    parser.add_argument("name", metavar="NAME", choices=EXPERIMENTS, help=", ".join(EXPERIMENTS))
-    parser.add_argument("--quick", action="store_true", help="less of everything: minutes, and rougher figures")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="a file for the result, a PNG beside it; - for stdout"
-    )
+    parser = make_parser("python -m benchmarks.dphmc", description, EXPERIMENTS)
     parser.add_argument(
         "--set", type=parse_setting, action="append", default=[], metavar="NAME=NUMBER", help="a setting of your own"
     )
@@ -64,13 +54,13 @@ def parse_setting(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def draw_figure(module: Any, result: dict[str, Any], path: Path) -> None:
+def draw_figure(module: Any, result: dict[str, Any]) -> Any:
     """The experiment's figure."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 6), layout="constrained")
     module.draw(result, figure)
-    figure.savefig(path, dpi=120)
+    return figure
 
 
 if __name__ == "__main__":

@@ -5,26 +5,12 @@
 
 import argparse
 import importlib
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks import machine
-
-
-class Experiment(NamedTuple):
-    """A module with ``measure(**settings) -> dict`` and ``draw(result, axes)``, its settings, and its figure's shape.
-
-    Where a figure has several panels, in rows and columns, ``axes`` is the list of them, row by row.
-    """
-
-    module: str
-    full: dict[str, Any]
-    quick: dict[str, Any]
-    panels: tuple[int, int] = (1, 1)
-
+from benchmarks.experiments import Experiment, draw_panels, make_parser, report
 
 EXPERIMENTS = {
     "histogram-meeting": Experiment(
@@ -78,28 +64,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one experiment and write its result; with ``--json -`` it is all that standard output holds."""
     options = parse(arguments)
     machine.use_one_core()
-    module = importlib.import_module(f"benchmarks.soma.{EXPERIMENTS[options.name].module}")
+    experiment = EXPERIMENTS[options.name]
+    module = importlib.import_module(f"benchmarks.soma.{experiment.module}")
     settings = choose_settings(options)
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
     result = module.measure(**settings)
-    if options.json is not None and str(options.json) != "-":
-        content = {"environment": machine.describe(), "settings": settings, **result}
-        options.json.write_text(format_json(content))
-        draw_figure(options.name, result, options.json.with_suffix(".png"))
-    else:
-        print(format_json(result), end="")
+    content = {"environment": machine.describe(), "settings": settings, **result}
+    report(options.json, result, content, lambda: draw_panels(module, result, experiment.panels))
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The options; a setting that is not given is None."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.soma", description="Experiments of Xiong and Ju (2025)."
-    )
-    parser.add_argument("name", metavar="NAME", choices=EXPERIMENTS, help=", ".join(EXPERIMENTS))
-    parser.add_argument("--quick", action="store_true", help="less of everything: a minute or two, and rougher figures")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="a file for the result, a PNG beside it; - for stdout"
-    )
+    parser = make_parser("python -m benchmarks.soma", "Experiments of Xiong and Ju (2025).", EXPERIMENTS)
     for name, text in (("n", "records"), ("pairs", "coupled pairs"), ("cap", "most steps of a pair")):
         parser.add_argument(f"--{name}", type=int, metavar=name.upper(), help=text)
     parser.add_argument("--file", metavar="DATA", help="time-use: the activity summary of the 2019 time use survey")
@@ -116,24 +92,6 @@ def choose_settings(options: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(options, name, None) for name in experiment.full}
     own = experiment.quick if options.quick else experiment.full
     return own | {name: value for name, value in given.items() if value is not None}
-
-
-def format_json(content: dict[str, Any]) -> str:
-    """One JSON object with a line for each entry."""
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-def draw_figure(name: str, result: dict[str, Any], path: Path) -> None:
-    """The experiment's figure."""
-    from matplotlib.figure import Figure
-
-    experiment = EXPERIMENTS[name]
-    rows, columns = experiment.panels
-    figure = Figure(figsize=(max(7.0, 4.5 * columns), max(4.0, 3.5 * rows)), layout="constrained")
-    axes = figure.subplots(rows, columns)
-    draw = importlib.import_module(f"benchmarks.soma.{experiment.module}").draw
-    draw(result, axes if experiment.panels == (1, 1) else list(axes.flat))
-    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":
