@@ -41,7 +41,7 @@ def soma_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choic
 
     Xiong and Ju (2025), Appendix A.6. Each chain alone makes an attempt of their Algorithm 1. The residuals begin with
     the places at which the chains differ, so that these are paired with each other rather than with places that agree;
-    the proof of their Lemma 18 needs this order, and pairs meet two to three times sooner.
+    the proof of their Lemma 18 needs this order, and pairs meet about twice as soon.
     """
     first, second, same = sides
     raw = [

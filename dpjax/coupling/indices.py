@@ -58,7 +58,7 @@ def couple_indices(
     def select(probability: Array) -> Array:
         rest, place = residual(probability - common)
         rest = jnp.where(jnp.sum(rest) > 0, rest, probability)
-        return select_weight(jnp.where(together, common, rest), below_one(jnp.where(together, inside, place)))[0]
+        return select_weight(jnp.where(together, common, rest), jnp.where(together, inside, place))[0]
 
     index = select(p)
     return (index, log_total_p), (jnp.where(together, index, select(q)), log_total_q)
@@ -79,8 +79,3 @@ def put_first(rest: Array, first_in_line: Array, level: Array) -> tuple[Array, A
         jnp.where(inside, share, 1 - share), jnp.finfo(rest.dtype).tiny
     )
     return jnp.where(inside, leading, rest - leading), within
-
-
-def below_one(uniform: Array) -> Array:
-    """The uniform kept within [0, 1)."""
-    return jnp.clip(uniform, 0.0, 1 - jnp.finfo(uniform.dtype).epsneg)
