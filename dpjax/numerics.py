@@ -47,10 +47,15 @@ def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:
     log_total : []
         ``logsumexp(log_weights)``.
     """
-    peak = jnp.max(log_weights)
-    shift = jnp.where(jnp.isfinite(peak), peak, 0.0)
-    index, total = select_weight(jnp.exp(log_weights - shift), uniform)
+    weights, shift = scale_weights(log_weights)
+    index, total = select_weight(weights, uniform)
     return index, jnp.log(total) + shift
+
+
+def scale_weights(log_weights: Array) -> tuple[Array, Array]:
+    """exp(log_weights − shift) [m], of which the largest is 1, and the shift [], finite where all weights are zero."""
+    shift = jnp.max(log_weights, initial=jnp.finfo(log_weights.dtype).min)
+    return jnp.exp(log_weights - shift), shift
 
 
 def select_weight(weights: Array, uniform: Array) -> tuple[Array, Array]:
@@ -61,11 +66,11 @@ def select_weight(weights: Array, uniform: Array) -> tuple[Array, Array]:
     block_ends = _cumulative_sum(jnp.sum(blocks.T, axis=0))  # sums over a first axis are vectorised
     total = block_ends[-1]
     target = below(uniform * total, total)
-    passed = block_ends <= target
-    block = _count(passed)
+    block = _count(block_ends <= target)
     entry_ends = _cumulative_sum(blocks[block])
+    before = jnp.where(block > 0, block_ends[block - 1], 0.0)
     # Rounding between the two levels can leave the target just past the block.
-    inside = below(target - jnp.max(jnp.where(passed, block_ends, 0.0)), entry_ends[-1])
+    inside = below(target - before, entry_ends[-1])
     # Without any weight the last place of the last block is found, which may be padding.
     return jnp.minimum(block * width + _count(entry_ends <= inside), size - 1), total
 

@@ -72,12 +72,8 @@ def subsampled(name: str, problem: Problem) -> private.PrivateKernel:
 def count_iterations(kernel: private.PrivateKernel, epsilon: float, cap: int) -> tuple[int, float]:
     """Iterations of each of the chains that (ε, δ) allows under replace-one neighbours, at most `cap`; ε spent."""
     ledger = private.Ledger(private.Budget(epsilon, DELTA, "replace-one"))
-    try:
-        ledger.charge(kernel.queries, times=cap * NUM_CHAINS)
-        iterations = cap
-    except private.BudgetExceeded:
-        iterations = ledger.affordable(kernel.queries) // NUM_CHAINS
-        ledger.charge(kernel.queries, times=iterations * NUM_CHAINS)
+    iterations = min(cap, ledger.affordable(kernel.queries) // NUM_CHAINS)
+    ledger.charge(kernel.queries, times=iterations * NUM_CHAINS)
     return iterations, ledger.privacy_spent().epsilon
 
 

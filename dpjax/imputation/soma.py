@@ -15,7 +15,7 @@ import numpy as np
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.attempts import choose_attempts
 from dpjax.imputation.offers import check_exchangeable, finish, take_sources
-from dpjax.numerics import never_nan, select_index
+from dpjax.numerics import never_nan, scale_weights, select_weight
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, fail
 
@@ -97,7 +97,9 @@ def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKer
 def choose(
     log_weights: Array, log_current: Array, select_uniform: Array, accept_uniform: Array
 ) -> tuple[Array, Array, Array]:
-    """The place I ∝ w [] and whether the offer takes it [], with the log acceptance probability before the minimum [].
+    """The place I ∝ w [] and whether the offer takes it [], with the acceptance ratio before the minimum with 1 [].
+
+    Everything is relative to the largest weight, and no logarithm is taken: in a sweep each costs as much as a loop.
 
     Parameters
     ----------
@@ -106,17 +108,11 @@ def choose(
     log_current : []
         log w_0.
     """
-    index, log_total = select_index(log_weights, select_uniform)
-    log_ratio = log_acceptance(log_weights[index], log_total, log_current)
-    return index, jnp.log(accept_uniform) < log_ratio, log_ratio
-
-
-def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> Array:
-    """log W / (W + w_0 − w_I) [], the acceptance of equation (8) before the minimum with 1."""
-    scale = jnp.maximum(log_total, log_current)
+    weights, shift = scale_weights(log_weights)
+    index, total = select_weight(weights, select_uniform)
     # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
-    others = jnp.maximum(jnp.exp(log_total - scale) - jnp.exp(log_weight - scale), 0.0)
-    return log_total - scale - jnp.log(others + jnp.exp(log_current - scale))
+    proposed = jnp.maximum(total - weights[index], 0.0) + jnp.exp(log_current - shift)
+    return index, accept_uniform * proposed < total, total / proposed
 
 
 def window_starts(n: int, attempts: int) -> np.ndarray:
@@ -135,36 +131,33 @@ def sweep(
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: offer k is tried at the records of window k, k = 0, ..., n - 1.
 
-    Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n] and
-    only the index of the offer that holds each place travels along.
+    Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n], and
+    which offer ended up at which place is told from the places taken.
     """
     current = release.contributions(records)
     residual = release.value - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, offer: Any) -> Any:
-        residual, log_density, current, source = carry
-        index, start, contribution, select_uniform, accept_uniform = offer
+        residual, log_density, current = carry
+        start, contribution, select_uniform, accept_uniform = offer
         tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)
         without_offer = residual - contribution
         raw_weights = release.log_densities_at(without_offer[:, None] + tried)
         log_weights = never_nan(raw_weights)
         chosen, accepted, _ = choose(log_weights, log_density, select_uniform, accept_uniform)
         place, replaced = start + chosen, tried[:, chosen]
-        current = current.at[:, place].set(jnp.where(accepted, contribution, replaced))
-        source = source.at[place].set(jnp.where(accepted, index, source[place]))
+        column = jnp.where(accepted, contribution, replaced)[:, None]
+        current = jax.lax.dynamic_update_slice_in_dim(current, column, place, axis=1)
         residual = jnp.where(accepted, without_offer + replaced, residual)
         log_density = jnp.where(accepted, log_weights[chosen], log_density)
         broken = jnp.any(jnp.isnan(raw_weights))
-        return (residual, log_density, current, source), (jnp.where(accepted, place, -1), broken)
+        return (residual, log_density, current), (jnp.where(accepted, place, release.n), broken)
 
-    steps = (
-        jnp.arange(release.n),
-        jnp.asarray(window_starts(release.n, attempts)),
-        release.contributions(offers).T,
-        select_uniforms,
-        accept_uniforms,
-    )
-    start = (residual, release.log_density_at(residual), current, jnp.full(release.n, -1))
-    (residual, log_density, _, source), (taken, broken) = jax.lax.scan(attempt, start, steps)
-    counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]  # a rejected offer counts at the spare last place
+    starts = jnp.asarray(window_starts(release.n, attempts))
+    steps = (starts, release.contributions(offers).T, select_uniforms, accept_uniforms)
+    start = (residual, release.log_density_at(residual), current)
+    (residual, log_density, _), (taken, broken) = jax.lax.scan(attempt, start, steps, unroll=4)
+    # A rejected offer counts at the spare last place.
+    counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]
+    source = jnp.full(release.n + 1, -1).at[taken].max(jnp.arange(release.n))[:-1]
     return finish(release, take_sources(source, offers, records), residual, log_density, counts, jnp.sum(broken))

@@ -57,16 +57,20 @@ def successes(key: Key, last: Array, rate: float, block: int, num_records: int) 
     """The next `block` places of successes after `last` in Bernoulli trials of probability `rate`; int32 [block]."""
     uniforms = jax.random.uniform(key, (block,))
     gaps = jnp.floor(jnp.log1p(-uniforms) / jnp.log1p(jnp.asarray(-rate, uniforms.dtype))) + 1
-    return last + jnp.cumsum(jnp.minimum(gaps, num_records + 1).astype(jnp.int32), dtype=jnp.int32)
+    steps = jnp.minimum(gaps, num_records + 1).astype(jnp.int32)
+    # On one core several times as fast as `jnp.cumsum`.
+    return last + jax.lax.associative_scan(jnp.add, steps)
 
 
 def sum_block(target: Target, vector: Array, places: Array, bound: float) -> SampledSum:
     """The clipped gradients summed over the records at these places; those beyond the last record count nothing."""
     inside = places < target.num_records
-    chunk, row = jnp.divmod(jnp.minimum(places, target.num_records - 1), target.weights.shape[1])
-    records = jax.tree.map(lambda leaf: leaf[chunk, row], target.records)
+    rows = jnp.minimum(places, target.num_records - 1)
+    records = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[rows], target.records)
     weights = inside.astype(vector.dtype)
-    total: ClippedSum = clip_rows(gradients_of(target, vector, records), weights, bound)
+    # Fused with the gather, each gradient would be computed anew for its norm and for the sum.
+    gradients = jax.lax.optimization_barrier(gradients_of(target, vector, records))
+    total: ClippedSum = clip_rows(gradients, weights, bound)
     return SampledSum(total.value, total.clipped, jnp.sum(weights))
 
 

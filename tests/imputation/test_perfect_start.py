@@ -111,8 +111,8 @@ def accept_all(model: dpjax.Model, release: dpjax.Release) -> Callable:
 def imwg_ratio(log_weights: jax.Array, log_current: jax.Array, select: jax.Array, accept: jax.Array) -> tuple:
     """A planted fault: SOMA's place, with the acceptance of IMwG."""
     index, _ = select_index(log_weights, select)
-    log_acceptance = log_weights[index] - log_current
-    return index, jnp.log(accept) < log_acceptance, log_acceptance
+    ratio = jnp.exp(log_weights[index] - log_current)
+    return index, accept < ratio, ratio
 
 
 def test_accepting_every_offer_is_rejected() -> None:

@@ -20,10 +20,10 @@ def acceptance(log_weights: np.ndarray, log_current: float) -> np.ndarray:
     """α_i of equation (8) for every i, by the code under test: the uniform is set to the middle of i's share."""
     shares = np.exp(log_weights - np.logaddexp.reduce(log_weights))
     middles = np.cumsum(shares) - shares / 2
-    _, _, log_acceptance = choose_each(
+    _, _, ratio = choose_each(
         jnp.asarray(log_weights), jnp.asarray(log_current), jnp.asarray(middles), jnp.asarray(0.5)
     )
-    return np.minimum(1.0, np.exp(np.asarray(log_acceptance)))
+    return np.minimum(1.0, np.asarray(ratio))
 
 
 @pytest.mark.x64
