@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -93,6 +94,28 @@ def test_the_density_integrates_to_one_and_clusters_are_shared() -> None:
     mean = posterior.functional(mixture_mean)
     assert mean.shape == (2, 40)
     assert posterior.to_arviz() is not None
+
+
+def test_the_posterior_is_plotted_into_axes() -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(9, 3))
+    posterior = draw()
+    partition = posterior.partition(jax.random.key(1))
+    panels = figure.subplots(1, 3)
+    found = [
+        posterior.plot_density(np.linspace(-8, 8, 21), level=0.9, axes=panels[0]),
+        posterior.plot_num_clusters(axes=panels[1]),
+        posterior.plot_co_clustering(partition, axes=panels[2]),
+    ]
+    assert all(axes is panel for axes, panel in zip(found, panels, strict=True))
+    assert sum(bar.get_height() for bar in panels[1].patches) == pytest.approx(1)
+    shown = np.asarray(panels[2].images[0].get_array())
+    np.testing.assert_allclose(np.sort(shown, axis=None), np.sort(posterior.co_clustering(), axis=None))
+    figure.draw_without_rendering()
+    assert posterior.plot_num_clusters().figure is not figure
+    with pytest.raises(ValueError, match=r"^grid: given shape"):
+        posterior.plot_density(np.zeros((4, 2)))
+    with pytest.raises(ValueError, match=r"^collect: given"):
+        replace(posterior, collected={}).partition(jax.random.key(1))
 
 
 def mixture_mean(weights: jax.Array, theta: dict[str, jax.Array]) -> jax.Array:
