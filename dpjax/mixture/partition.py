@@ -208,9 +208,9 @@ class Search:
             self.place(record)
         self.settle(generator)
         if self.loss > before - LEAST_GAIN:
-            for record in np.flatnonzero(self.labels != labels):
-                self.add(record, int(self.labels[record]), -1)
-                self.add(record, int(labels[record]), 1)
+            for record in np.flatnonzero(self.labels != labels).tolist():
+                self.add(record, self.labels[record], -1)
+                self.add(record, labels[record], 1)
             self.loss, self.labels = before, labels
 
     def descend(self, generator: np.random.Generator, start: np.ndarray | None) -> tuple[float, np.ndarray]:
