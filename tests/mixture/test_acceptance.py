@@ -54,6 +54,13 @@ def test_at_least_the_promised_share_is_taken_in_the_worst_case(name: str) -> No
         assert float(share_taken(loud, worst_value(channel))) < BOUND - 5 * ERROR
 
 
+@jax.jit
+def log_estimates(channel: Any, value: jax.Array, records: jax.Array) -> jax.Array:
+    """log ĝ [n] of records [m, n]."""
+    values = jnp.broadcast_to(value, (records.shape[1], *value.shape))
+    return log_mean(jax.vmap(lambda row: channel_densities(channel, values, row))(records))
+
+
 @pytest.mark.parametrize("name", ["laplace", "wavelet"])
 def test_an_estimated_density_keeps_the_bound(name: str) -> None:
     """log ĝ' - log ĝ >= -ε for any auxiliary records, where ĝ is the mean of five densities."""
@@ -62,8 +69,6 @@ def test_an_estimated_density_keeps_the_bound(name: str) -> None:
     ends = np.linspace(0.01, 0.99, 7)
     records = np.random.default_rng(1).choice(ends, (5, 60))
     records[:, -2:] = ends[0], ends[-1]
-    values = jnp.broadcast_to(worst_value(channel), (60, *worst_value(channel).shape))
-    log_channel = jax.vmap(lambda row: channel_densities(channel, values, row))(jnp.asarray(records, float))
-    estimates = np.asarray(log_mean(log_channel))
+    estimates = np.asarray(log_estimates(channel, worst_value(channel), jnp.asarray(records, float)))
     loss = np.max(estimates[:, None] - estimates[None, :])
     assert 0.9 * EPSILON < loss <= EPSILON + ROUNDING
