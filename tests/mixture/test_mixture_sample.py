@@ -134,6 +134,7 @@ def estimates(posterior: mixture.MixturePosterior) -> tuple[np.ndarray, np.ndarr
     return draws.mean(axis=(0, 1)), diagnostics.mcse_mean(draws)
 
 
+@pytest.mark.slow
 @pytest.mark.x64
 def test_either_float_type_gives_the_same_posterior() -> None:
     long = {"num_warmup": 500, "num_samples": 8_000}
