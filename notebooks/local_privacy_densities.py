@@ -76,16 +76,20 @@ axes.legend()
 # %% [markdown]
 # ## Groups
 #
-# Two people belong together with the probability shown. People are sorted by their true number, which nobody would
-# know; three blocks appear, blurred because one noisy number says little about one person.
+# Two people belong together with the probability shown. Labels cannot be averaged, but there is one partition that is
+# closest to all those drawn; people are sorted by it. Its blocks are blurred because one noisy number says little about
+# one person.
 
 # %%
-order = np.argsort(records)
-shared = posterior.co_clustering()[np.ix_(order, order)]
-figure, axes = plt.subplots(figsize=(4, 3.4), layout="constrained")
-image = axes.imshow(shared, vmin=0, vmax=1, cmap="Blues")
-axes.set(xticks=[], yticks=[], title="probability of one group")
-figure.colorbar(image)
+partition = posterior.partition(jax.random.key(6), num_starts=2)
+figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+posterior.plot_num_clusters(axes=panels[0])
+posterior.plot_co_clustering(partition, axes=panels[1])
+for label, size in enumerate(np.bincount(partition.labels)):
+    members = records[partition.labels == label]
+    print(
+        f"group of {size}: true numbers from {np.quantile(members, 0.1):.1f} to {np.quantile(members, 0.9):.1f}, mostly"
+    )
 
 # %% [markdown]
 # ## A functional

@@ -3,6 +3,7 @@
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Tractable
 from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.partition import Partition, expected_loss, find_partition
 from dpjax.mixture.result import Density, MixturePosterior
 from dpjax.mixture.sample import sample
 from dpjax.mixture.tractable import find_tractable, register_tractable
@@ -17,8 +18,11 @@ __all__ = [
     "MixturePosterior",
     "MixtureState",
     "NormalInverseGamma",
+    "Partition",
     "Tractable",
     "TruncatedNormalInverseGamma",
+    "expected_loss",
+    "find_partition",
     "find_tractable",
     "register_tractable",
     "sample",

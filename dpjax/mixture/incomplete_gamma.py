@@ -1,23 +1,30 @@
 """The Gamma law cut to (0, c]: its mass in log space, and exact draws, however far in the tail."""
 
+from math import log
+
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import gammainc, gammaln
+from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
 from dpjax.models.gamma import propose
 
 __all__ = ["draw_log_cut_gamma", "log_lower_gamma"]
 
+TERMS = 8
+"""Terms of the series in one round."""
+
 
 def log_lower_gamma(shape: Array, cut: Array) -> Array:
     """log P(shape, cut), the log of the regularised lower incomplete gamma function, elementwise.
 
-    For cut < shape + 1 by the series x^a e^(-x) / Γ(a + 1) (1 + x / (a + 1) + x² / ((a + 1) (a + 2)) + ...), whose
-    logarithm does not underflow; beyond, P is no small number.
+    By the series x^a e^(-x) / Γ(a + 1) (1 + x / (a + 1) + x² / ((a + 1) (a + 2)) + ...), whose logarithm does not
+    underflow; from a + √(2 a t) + t on, P is 1 but for e^(-t) (Boucheron, Lugosi and Massart 2013, section 2.4), and t
+    is chosen such that this is rounding.
     """
-    near = cut < shape + 1
-    x = jnp.where(near, cut, shape)
+    reach = -log(jnp.finfo(cut.dtype).eps)
+    inside = cut < shape + jnp.sqrt(2 * reach * shape) + reach
+    x = jnp.where(inside, cut, shape / 2)  # beyond, a point that takes few terms
 
     def growing(carry: tuple[Array, Array, Array]) -> Array:
         _, term, total = carry
@@ -25,14 +32,16 @@ def log_lower_gamma(shape: Array, cut: Array) -> Array:
 
     def add(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         order, term, total = carry
-        term = term * x / (shape + order)
-        return order + 1, term, total + term
+        # A round of the loop costs many times what a term does.
+        for step in range(TERMS):
+            term = term * x / (shape + (order + step))
+            total = total + term
+        return order + TERMS, term, total
 
     one = jnp.ones_like(x)
     total = jax.lax.while_loop(growing, add, (jnp.ones((), x.dtype), one, one))[2]
     series = shape * jnp.log(x) - x - gammaln(shape + 1) + jnp.log(total)
-    # Where the series serves, a point at which the other is quick.
-    return jnp.where(near, series, jnp.log(gammainc(jnp.where(near, 1, shape), jnp.where(near, 1, cut))))
+    return jnp.where(inside, jnp.minimum(series, 0), 0)
 
 
 def draw_log_cut_gamma(key: Key, shape: Array, cut: Array) -> Array:

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax import diagnostics
-from dpjax.base import Array
+from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing
 from dpjax.mixture.conditional import Problem
+from dpjax.mixture.partition import Loss, Partition, find_partition
 from dpjax.posterior import summarize, warn_of_poor_mixing
 from dpjax.summary import Summary, tabulate
 from dpjax.validation import check_array, fail
@@ -133,13 +134,63 @@ class MixturePosterior:
 
     def co_clustering(self) -> np.ndarray:
         """The posterior probability [n, n] that two records share a cluster; it needs ``collect=("labels",)``."""
-        if "labels" not in self.collected:
-            fail("collect", sorted(self.collected), "'labels' among them", "Sample with collect=('labels',).")
-        labels = self.collected["labels"].reshape(-1, self.collected["labels"].shape[-1])
+        labels = self._labels()
         total = np.zeros((labels.shape[1],) * 2)
         for row in labels:
             total += row[:, None] == row[None, :]
         return total / len(labels)
+
+    def partition(
+        self, key: Key, *, loss: Loss = "variation", num_starts: int = 8, max_clusters: int | None = None
+    ) -> Partition:
+        """The partition of least expected distance to those drawn; it needs ``collect=("labels",)``.
+
+        Parameters and errors are those of `dpjax.mixture.find_partition`.
+        """
+        return find_partition(key, self._labels(), loss=loss, num_starts=num_starts, max_clusters=max_clusters)
+
+    def plot_density(self, grid: Any, *, level: float = 0.95, axes: Any = None) -> Any:
+        """`density` on a grid [points], drawn into Matplotlib axes, new ones if none are given; the axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.adapters.mixtures import plot_density
+
+        if np.ndim(grid) != 1:
+            fail("grid", f"shape {list(np.shape(grid))}", "points [points]", "A density on a line can be drawn.")
+        return plot_density(self.density(grid, level=level), level, axes)
+
+    def plot_num_clusters(self, *, axes: Any = None) -> Any:
+        """The posterior probability of each number of clusters, drawn into Matplotlib axes; the axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.adapters.mixtures import plot_num_clusters
+
+        return plot_num_clusters(self.draws["num_clusters"], axes)
+
+    def plot_co_clustering(self, partition: Partition, *, axes: Any = None) -> Any:
+        """`co_clustering`, with the records in the order of a partition, drawn into Matplotlib axes; the axes.
+
+        Parameters
+        ----------
+        partition
+            What `partition` returned.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.adapters.mixtures import plot_co_clustering
+
+        return plot_co_clustering(self.co_clustering(), partition.labels, axes)
 
     def to_arviz(self) -> Any:
         """The draws, reports and released values for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
@@ -153,6 +204,12 @@ class MixturePosterior:
 
         released = {"released": np.asarray(self.problem.values)}
         return from_groups({"posterior": self.draws, "sample_stats": self.info, "observed_data": released})
+
+    def _labels(self) -> np.ndarray:
+        """The labels [draws, n] of all chains."""
+        if "labels" not in self.collected:
+            fail("collect", sorted(self.collected), "'labels' among them", "Sample with collect=('labels',).")
+        return self.collected["labels"].reshape(-1, self.collected["labels"].shape[-1])
 
     def _check_grid(self, grid: Any) -> Array:
         remedy = "Pass the points at which to evaluate the density."

@@ -72,12 +72,12 @@ def test_all_auxiliaries_can_be_collected() -> None:
 @pytest.mark.parametrize("sampler", ["neal3", "neal5", "neal8"])
 def test_a_sweep_made_again_with_more_slots_is_the_same(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for capacity in (8, 32):
+    for capacity in (16, 64):
         monkeypatch.setattr(schemes, "first_capacity", lambda problem, capacity=capacity: capacity)
         found.append(draw(sampler, concentration=2.0, **OTHERS.get(sampler, {})))
         check_draws(found[-1])
     grown, wide = found
-    assert 8 < grown.mixing.weights.shape[2] < 32
+    assert 16 < grown.mixing.weights.shape[2] < 64
     np.testing.assert_array_equal(grown.collected["labels"], wide.collected["labels"])
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import mixture
+from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
 from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
 from dpjax.mixture.run import Phase, Run, Status, draw_all
@@ -26,8 +27,9 @@ BASE = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
 def draw(values: np.ndarray = VALUES, **options: Any) -> mixture.MixturePosterior:
     """A short run; all of them share one compiled program."""
     settings = {"num_chains": 2, "num_warmup": 0, "num_samples": 40, "collect": ("labels",), "progress": False}
+    settings |= {"base": BASE, "concentration": 0.3}
     channel = options.pop("channel", dpjax.Laplace(0.6))
-    return mixture.sample(jax.random.key(3), values, channel, base=BASE, concentration=0.3, **(settings | options))
+    return mixture.sample(jax.random.key(3), values, channel, **(settings | options))
 
 
 @pytest.mark.parametrize("draw_weights", [posterior_weights, stick_weights])
@@ -95,8 +97,54 @@ def test_the_density_integrates_to_one_and_clusters_are_shared() -> None:
     assert posterior.to_arviz() is not None
 
 
+def test_the_posterior_is_plotted_into_axes() -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(9, 3))
+    posterior = draw()
+    partition = posterior.partition(jax.random.key(1))
+    panels = figure.subplots(1, 3)
+    found = [
+        posterior.plot_density(np.linspace(-8, 8, 21), level=0.9, axes=panels[0]),
+        posterior.plot_num_clusters(axes=panels[1]),
+        posterior.plot_co_clustering(partition, axes=panels[2]),
+    ]
+    assert all(axes is panel for axes, panel in zip(found, panels, strict=True))
+    assert sum(bar.get_height() for bar in panels[1].patches) == pytest.approx(1)
+    shown = np.asarray(panels[2].images[0].get_array())
+    np.testing.assert_allclose(np.sort(shown, axis=None), np.sort(posterior.co_clustering(), axis=None))
+    figure.draw_without_rendering()
+    assert posterior.plot_num_clusters().figure is not figure
+    with pytest.raises(ValueError, match=r"^grid: given shape"):
+        posterior.plot_density(np.zeros((4, 2)))
+    with pytest.raises(ValueError, match=r"^collect: given"):
+        replace(posterior, collected={}).partition(jax.random.key(1))
+
+
 def mixture_mean(weights: jax.Array, theta: dict[str, jax.Array]) -> jax.Array:
     return weights @ theta["mean"]
+
+
+def estimates(posterior: mixture.MixturePosterior) -> tuple[np.ndarray, np.ndarray]:
+    """Means with their Monte Carlo errors: of the numbers of clusters, shared clusters, and the mixture's mean."""
+    number, labels = posterior.draws["num_clusters"], posterior.collected["labels"]
+    weights, means = posterior.mixing.weights, posterior.mixing.theta["mean"]
+    found = [number == size for size in (1, 2, 3)]
+    found += [labels[..., i] == labels[..., j] for i, j in ((0, 1), (2, 3), (0, 5))]
+    found += [np.tanh(np.sum(weights * means, axis=-1) / 2)]
+    draws = np.stack(found, axis=-1).astype(float)
+    return draws.mean(axis=(0, 1)), diagnostics.mcse_mean(draws)
+
+
+@pytest.mark.slow
+@pytest.mark.x64
+def test_either_float_type_gives_the_same_posterior() -> None:
+    long = {"num_warmup": 500, "num_samples": 8_000}
+    wide, other = estimates(draw(**long)), estimates(draw(concentration=0.6, **long))
+    with jax.enable_x64(False):
+        posterior = draw(**long)
+    assert {leaf.dtype for leaf in jax.tree.leaves(posterior.mixing)} == {np.dtype(np.float32)}
+    narrow = estimates(posterior)
+    scores = [np.max(np.abs(narrow[0] - mean) / np.hypot(narrow[1], error)) for mean, error in (wide, other)]
+    assert scores[0] < 5 < scores[1]
 
 
 def test_an_interruption_keeps_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,71 @@
+"""Plots of what a mixture posterior says, by Matplotlib."""
+
+from typing import Any
+
+import numpy as np
+
+from dpjax.mixture.result import Density
+
+__all__ = ["plot_co_clustering", "plot_density", "plot_num_clusters"]
+
+BLUE = "#1f6fb4"
+
+
+def new_axes(axes: Any) -> Any:
+    """The axes given, or those of a new figure.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    if axes is not None:
+        return axes
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('matplotlib: not installed; expected for plots. Run pip install "dpjax[plots]".') from error
+    return Figure(figsize=(5.5, 3.2), layout="constrained").add_subplot()
+
+
+def plot_density(density: Density, level: float, axes: Any) -> Any:
+    """The posterior mean of a density on a line, with its pointwise band; the axes."""
+    axes = new_axes(axes)
+    axes.fill_between(
+        density.grid, density.lower, density.upper, color=BLUE, alpha=0.25, linewidth=0, label=f"{level:.0%} pointwise"
+    )
+    axes.plot(density.grid, density.mean, color=BLUE, label="posterior mean")
+    axes.set(xlabel="record", ylabel="density", xlim=(density.grid[0], density.grid[-1]), ylim=(0, None))
+    axes.legend(frameon=False)
+    return axes
+
+
+def plot_num_clusters(num_clusters: np.ndarray, axes: Any) -> Any:
+    """Bars of the posterior probability of each number of clusters, from draws [chain, draw]; the axes."""
+    axes = new_axes(axes)
+    numbers = np.arange(num_clusters.min(), num_clusters.max() + 1)
+    of_chains = np.array([[np.mean(chain == number) for number in numbers] for chain in num_clusters])
+    axes.bar(numbers, of_chains.mean(axis=0), color=BLUE, alpha=0.5)
+    for shares in of_chains:
+        axes.plot(numbers, shares, "_", color="black", markersize=9)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set(xlabel="clusters (dashes: single chains)", ylabel="posterior probability")
+    return axes
+
+
+def plot_co_clustering(shared: np.ndarray, labels: np.ndarray, axes: Any) -> Any:
+    """The probability [n, n] that two records share a cluster, records ordered by their labels [n]; the axes.
+
+    Larger clusters come first, and within one the records that share it with most others.
+    """
+    axes = new_axes(axes)
+    sizes = np.bincount(labels)
+    own = np.mean(np.where(labels[:, None] == labels[None, :], shared, 0), axis=1)
+    order = np.lexsort((-own, labels, -sizes[labels]))
+    image = axes.imshow(shared[np.ix_(order, order)], vmin=0, vmax=1, cmap="Blues", interpolation="nearest")
+    ends = np.flatnonzero(np.diff(labels[order])) + 0.5
+    axes.hlines(ends, -0.5, len(labels) - 0.5, color="black", linewidth=0.6)
+    axes.vlines(ends, -0.5, len(labels) - 0.5, color="black", linewidth=0.6)
+    axes.set(xticks=[], yticks=[], title="probability of a shared cluster")
+    axes.figure.colorbar(image, ax=axes)
+    return axes

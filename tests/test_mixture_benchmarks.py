@@ -1,0 +1,55 @@
+"""The command line of the mixtures' experiments, and their measuring at small sizes."""
+
+import importlib
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.mixture import __main__ as command
+from benchmarks.mixture import problems, speed
+from benchmarks.mixture.__main__ import EXPERIMENTS
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_takes_its_settings(name: str) -> None:
+    experiment = EXPERIMENTS[name]
+    module = importlib.import_module(f"benchmarks.mixture.{experiment.module}")
+    assert set(experiment.full) == set(experiment.quick) == set(inspect.signature(module.measure).parameters)
+    assert callable(module.draw)
+
+
+def test_standard_output_holds_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(speed, "measure", lambda **settings: settings)
+    monkeypatch.setattr(command.machine, "use_one_core", lambda: None)
+    command.main(["speed", "--quick", "--json", "-"])
+    assert json.loads(capsys.readouterr().out) == EXPERIMENTS["speed"].quick
+
+
+def test_what_is_no_experiment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["accuracy"])
+    assert "accuracy" in capsys.readouterr().err
+
+
+def test_the_problem_is_the_one_described() -> None:
+    problem = problems.make_problem(60, 10.0)
+    assert problem.values.shape == (60,)
+    assert float(problem.channel.scale) == pytest.approx(2.0)
+    exact = problems.simulate_values(3_000, 1e9)  # without noise
+    shares = np.histogram(exact, [-10, -2.5, 2.5, 10])[0] / 3_000
+    np.testing.assert_allclose(shares, 1 / 3, atol=0.05)
+
+
+@pytest.mark.slow
+def test_rows_hold_what_was_measured() -> None:
+    rows = speed.measure_rows(40, "metropolis", {1: 120, 3: 40}, repeats=2)
+    assert [(row["n"], row["chains"], row["sweeps"]) for row in rows] == [(40, 1, 240), (40, 3, 240)]
+    for row in rows:
+        assert row["sweeps_per_second"] > 0
+        assert np.exp(-10) < row["acceptance"] <= 1
+    result = {"epsilon": 10.0, "reference_sweeps": speed.REFERENCE, "rows": rows}
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    speed.draw(result, figure.subplots())
+    figure.draw_without_rendering()
