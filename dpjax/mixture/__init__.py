@@ -3,6 +3,7 @@
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Tractable
 from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.multivariate import NormalInverseWishart
 from dpjax.mixture.result import Density, MixturePosterior
 from dpjax.mixture.sample import sample
 from dpjax.mixture.tractable import find_tractable, register_tractable
@@ -17,6 +18,7 @@ __all__ = [
     "MixturePosterior",
     "MixtureState",
     "NormalInverseGamma",
+    "NormalInverseWishart",
     "Tractable",
     "TruncatedNormalInverseGamma",
     "find_tractable",
