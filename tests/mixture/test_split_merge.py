@@ -25,7 +25,7 @@ CASES = {
     "values, three at once": (MarginalScheme("neal3", 8, split_merge=3), ReleasedTwoPoints(NOISE)),
     "records drawn anew": (MarginalScheme("neal8", 8, split_merge=1, launch_scans=2), ConjugateTwoPoints()),
 }
-QUICK = ("values", "records drawn anew")
+QUICK = ("records drawn anew",)
 MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest.mark.slow) for name in CASES]
 
 
