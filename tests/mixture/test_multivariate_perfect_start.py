@@ -79,7 +79,7 @@ def clusters(sampler: str, channel: dpjax.Gaussian | dpjax.Laplace, **options: o
     released = records + channel.scale * generator.normal(size=records.shape)
     base = mixture.NormalInverseWishart(np.zeros(2), 0.1, 5.0, 2 * np.eye(2))
     settings = {"base": base, "concentration": 0.5, "sampler": sampler, "collect": ("labels", "records")}
-    settings |= {"num_chains": 2, "num_warmup": 100, "num_samples": 200, "progress": False}
+    settings |= {"num_chains": 2, "num_warmup": 60, "num_samples": 100, "progress": False}
     return mixture.sample(jax.random.key(3), released, channel, **(settings | options))
 
 
@@ -94,8 +94,8 @@ def test_clusters_and_densities_of_vectors(sampler: str, channel: dpjax.Gaussian
     posterior = clusters(sampler, channel)
     shared = posterior.co_clustering()
     assert shared[:20, :20].mean() > 0.5 > 0.1 > shared[:20, 20:].mean()
-    assert posterior.collected["records"].shape == (2, 200, 40, 2)
-    axis = np.linspace(-12, 12, 61)
+    assert posterior.collected["records"].shape == (2, 100, 40, 2)
+    axis = np.linspace(-12, 12, 31)
     grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     density = posterior.density(grid)
     assert np.all(density.lower <= density.mean * 1.001)
