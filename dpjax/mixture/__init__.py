@@ -3,6 +3,7 @@
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Tractable
 from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.multivariate import NormalInverseWishart
 from dpjax.mixture.partition import Partition, expected_loss, find_partition
 from dpjax.mixture.result import Density, MixturePosterior
 from dpjax.mixture.sample import sample
@@ -18,6 +19,7 @@ __all__ = [
     "MixturePosterior",
     "MixtureState",
     "NormalInverseGamma",
+    "NormalInverseWishart",
     "Partition",
     "Tractable",
     "TruncatedNormalInverseGamma",

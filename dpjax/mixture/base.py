@@ -118,9 +118,12 @@ class MixtureInfo(NamedTuple):
         How many slots [] the sweep needed: all occupied ones, and those that some record might have moved to.
     overflow
         Whether that was more than there are []: the sweep must then be made again with more slots.
+    num_split_merges
+        How many of the sweep's split-merge proposals [] were accepted.
     """
 
     acceptance_rate: Array
     num_nonfinite: Array
     num_slots: Array
     overflow: Array
+    num_split_merges: Array

@@ -73,12 +73,16 @@ class Scheme(NamedTuple):
         side. On a CPU that is faster.
     num_offers
         Offers to each record, 0 for exact draws with labels drawn from the marginal.
+    split_merge, launch_scans
+        Split-merge proposals before each sweep, and the scans that prepare each.
     """
 
     weights: str
     capacity: int
     num_offers: int
     in_turn: bool = False
+    split_merge: int = 0
+    launch_scans: int = 0
 
 
 DRAW_WEIGHTS: dict[str, DrawWeights] = {
@@ -113,7 +117,7 @@ def sweep(problem: Problem, scheme: Scheme, key: Key, state: MixtureState) -> tu
     mixing = Mixing(weights.weights, theta, weights.beyond[-1])
     moved = MixtureState(labels, imputed.records, counts, totals, mixing, concentration, imputed.log_channel)
     rate = jnp.mean(imputed.accepted, dtype=counts.dtype)
-    return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow)
+    return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow, jnp.array(0))
 
 
 def cut(scheme: Scheme, uniforms: Array, labels: Array, weights: Weights) -> Slices:

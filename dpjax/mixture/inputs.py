@@ -11,6 +11,7 @@ from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.conditional import Problem
 from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.multivariate import NormalInverseWishart
 from dpjax.mixture.starts import record_shape
 from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
@@ -21,7 +22,7 @@ __all__ = ["KERNELS", "check_collect", "check_problem", "choose_component"]
 
 KERNELS: dict[str, tuple[type, ...]] = {
     "beta": (GammaShapes,),
-    "gaussian": (NormalInverseGamma, TruncatedNormalInverseGamma),
+    "gaussian": (NormalInverseGamma, NormalInverseWishart, TruncatedNormalInverseGamma),
 }
 """The base measures that go with each kernel that has a name."""
 

@@ -47,7 +47,7 @@ def sweep_marginal(
     num_slots = jnp.maximum(last, jnp.sum(beyond >= LEFT_OUT) + 1)
     overflow = moved.overflow | (beyond[-1] >= LEFT_OUT)
     after = MixtureState(moved.labels, moved.records, counts, totals, mixing, concentration, moved.log_channel)
-    return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow)
+    return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow, jnp.array(0))
 
 
 def draw_mixing(

@@ -23,6 +23,8 @@ class MarginalScheme(NamedTuple):
         Whether Neal 5 keeps one of its auxiliary records and draws the others anew each sweep.
     in_turn
         Whether chains are advanced one after another.
+    split_merge, launch_scans
+        Split-merge proposals before each sweep, and the scans that prepare each.
     """
 
     sampler: str
@@ -30,6 +32,8 @@ class MarginalScheme(NamedTuple):
     auxiliaries: int = 1
     redraw: bool = False
     in_turn: bool = False
+    split_merge: int = 0
+    launch_scans: int = 0
 
     @property
     def num_held(self) -> int:

@@ -23,7 +23,9 @@ def report(run: Run, status: Status, wanted: int) -> MixturePosterior:
     if drawn < wanted:
         warnings.warn(f"mixture.sample was interrupted after {drawn} of {wanted} draws.", stacklevel=3)
     draw = join(status.chunks)
-    info = {name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots")}
+    info = {
+        name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
+    }
     error = 0.0
     if isinstance(status.scheme, Scheme) and status.scheme.weights == "blocked":
         error = truncation_error(run.problem.values.shape[0], status.scheme.capacity, np.max(draw.concentration))

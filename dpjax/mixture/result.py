@@ -51,7 +51,8 @@ class MixturePosterior:
         The mixing measure: weights [chain, draw, slot], parameters [chain, draw, slot, ...] and the mass of the atoms
         beyond the slots [chain, draw].
     info
-        Reports on the kept sweeps [chain, draw]: ``"acceptance_rate"``, ``"num_nonfinite"`` and ``"num_slots"``.
+        Reports on the kept sweeps [chain, draw]: ``"acceptance_rate"``, ``"num_nonfinite"``, ``"num_slots"`` and
+        ``"num_split_merges"``.
     collected
         What was asked for: ``"labels"`` [chain, draw, n], ``"records"`` [chain, draw, n, ...].
     truncation_error

@@ -15,7 +15,7 @@ from dpjax.mixture.relabelled import MarginalScheme
 from dpjax.mixture.report import report
 from dpjax.mixture.result import MixturePosterior
 from dpjax.mixture.run import Phase, Run, Status, draw_all, trim
-from dpjax.mixture.schemes import choose_scheme, functions_of
+from dpjax.mixture.schemes import add_split_merge, choose_scheme, functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.models import GammaPrior
 from dpjax.sampling.inputs import check_run
@@ -38,6 +38,8 @@ def sample(
     offers: int | None = None,
     auxiliaries: int | None = None,
     redraw: bool = True,
+    split_merge: int = 0,
+    launch_scans: int = 5,
     num_chains: int = 4,
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
@@ -83,6 +85,10 @@ def sample(
         Whether ``"neal5"`` keeps one of several auxiliary records and draws the others anew each sweep, so that one
         record a person informs the parameters. If not, it keeps all of them (algorithm 1 of the paper), which moves
         less, and the records collected are [chain, draw, n, auxiliaries, ...].
+    split_merge, launch_scans
+        Proposals before each sweep to split a cluster or merge two (Jain and Neal 2004), for base measures that are
+        conjugate to the records; and how many scans prepare each. Not with ``weights="stick"``, `truncation` or
+        ``redraw=False``.
     num_chains
         Chains, run side by side.
     num_warmup
@@ -106,6 +112,7 @@ def sample(
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
     problem = check_problem(values, channel, choose_component(kernel, base, channel), concentration)
     scheme = choose_scheme(problem, sampler, weights, truncation, offers, auxiliaries, redraw)
+    scheme = add_split_merge(problem, scheme, split_merge, launch_scans)
     start_key, chain_key = jax.random.split(key)
     chain_keys = jax.vmap(partial(jax.random.fold_in, chain_key))(jnp.arange(num_chains))
     run = Run(problem, functions_of(scheme)[1], check_collect(collect), chain_keys)

@@ -13,10 +13,11 @@ from dpjax.mixture.inputs import check_options
 from dpjax.mixture.marginal import LEFT_OUT, start_marginal, sweep_marginal
 from dpjax.mixture.relabelled import MarginalScheme
 from dpjax.mixture.run import MAX_CAPACITY
+from dpjax.mixture.split_merge import sweep_split_merge
 from dpjax.models import GammaPrior
 from dpjax.validation import check_count, fail
 
-__all__ = ["SAMPLERS", "choose_scheme", "functions_of"]
+__all__ = ["SAMPLERS", "add_split_merge", "choose_scheme", "functions_of"]
 
 FIRST_CAPACITY = 32
 """The fewest slots to begin with; the run finds out how many are needed."""
@@ -31,9 +32,11 @@ Start = Callable[..., MixtureState]
 
 def functions_of(scheme: Scheme | MarginalScheme) -> tuple[Start, Sweep]:
     """How a chain of the scheme starts, given ``(problem, scheme, key, labels, records)``, and how it moves."""
-    if isinstance(scheme, MarginalScheme):
-        return start_marginal, sweep_marginal
-    return start_state, sweep
+    marginal = isinstance(scheme, MarginalScheme)
+    start: Start = start_marginal if marginal else start_state
+    if scheme.split_merge > 0:
+        return start, sweep_split_merge
+    return start, sweep_marginal if marginal else sweep
 
 
 def choose_scheme(
@@ -64,6 +67,34 @@ def choose_scheme(
     refuse_options(sampler, "conditional", given)
     refuse_options(sampler, "neal5", {"redraw": sampler != "neal5" and not redraw})
     return marginal_scheme(problem, sampler, auxiliaries, redraw)
+
+
+def add_split_merge(
+    problem: Problem, scheme: Scheme | MarginalScheme, split_merge: Any, launch_scans: Any
+) -> Scheme | MarginalScheme:
+    """The scheme with split-merge proposals before each sweep.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is unusable, or such moves do not go with the scheme or the problem.
+    """
+    check_count("split_merge", split_merge, "Pass how many proposals a sweep begins with, or 0.", least=0)
+    check_count("launch_scans", launch_scans, "Pass how many scans prepare a proposal, or 0.", least=0)
+    if split_merge == 0:
+        return scheme
+    given, expected = f"{split_merge}", "0"
+    if isinstance(scheme, Scheme) and scheme.weights != "posterior":
+        remedy = "Use weights='posterior' without truncation: other weights know an order of the clusters."
+        fail("split_merge", f"{given} with weights in an order", expected, remedy)
+    if isinstance(scheme, MarginalScheme) and scheme.num_held > 1:
+        fail("split_merge", f"{given} with redraw=False", expected, "Use redraw=True.")
+    if not hasattr(problem.component, "log_evidence"):
+        remedy = "It needs a conjugate base measure with log_evidence(counts, totals)."
+        fail("split_merge", f"{given} with {type(problem.component).__name__}", expected, remedy)
+    if problem.values.shape[0] < 2:
+        fail("split_merge", f"{given} with one record", expected, "One record has no other to share a cluster with.")
+    return scheme._replace(split_merge=split_merge, launch_scans=launch_scans)
 
 
 def refuse_options(sampler: str, owner: str, given: dict[str, bool]) -> None:

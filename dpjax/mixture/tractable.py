@@ -3,10 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from dpjax.base import Mechanism
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Mechanism
 from dpjax.mechanisms import Gaussian, Laplace
-from dpjax.mixture.base import Component, Tractable
+from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.multivariate import NormalInverseWishart, centred_log_density
+from dpjax.models.linear_algebra import factorize, product, solve_lower, solve_upper
 
 __all__ = ["find_tractable", "register_tractable"]
 
@@ -47,3 +52,31 @@ def normal_behind_noise(channel: Any, component: Any) -> Tractable:
         lambda value, theta: channel.log_marginal_normal(value, *component.normal_field(theta)),
         lambda key, values, theta: channel.sample_latent_normal(key, values, *component.normal_field(theta)),
     )
+
+
+@register_tractable(Gaussian, NormalInverseWishart)
+def normal_vector_behind_noise(channel: Any, component: Any) -> Tractable:
+    """A Normal vector behind Gaussian noise: the released value is N(μ, Σ + diag(η²))."""
+
+    def total(theta: Theta) -> Array:
+        cholesky = theta["cholesky"]
+        noise = jnp.broadcast_to(jnp.square(jnp.asarray(channel.scale, cholesky.dtype)), cholesky.shape[:1])
+        return factorize(product(cholesky, cholesky.T) + jnp.diag(noise))
+
+    def log_marginal(value: Array, theta: Theta) -> Array:
+        return centred_log_density(value - theta["mean"], total(theta))
+
+    def shift(gap: Array, theta: Theta) -> Array:
+        """Σ (Σ + diag(η²))⁻¹ times a gap [d]."""
+        factor, cholesky = total(theta), theta["cholesky"]
+        weights = solve_upper(factor, solve_lower(factor, gap[:, None]))
+        return product(cholesky, product(cholesky.T, weights))[:, 0]
+
+    def sample_latent(key: Key, values: Array, theta: Theta) -> Array:
+        # A record and noise from their prior, moved so that together they make up the value.
+        key_record, key_noise = jax.random.split(key)
+        records = component.sample(key_record, theta)
+        gaps = values - records - channel.sample_noise(key_noise, records.shape, records.dtype)
+        return records + jax.vmap(shift)(gaps, theta)
+
+    return Tractable(log_marginal, sample_latent)

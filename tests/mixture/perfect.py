@@ -48,7 +48,7 @@ def run(
     channel: Any,
     *,
     component: Any = BASE,
-    believed: tuple[Any, Any] | None = None,
+    believed: tuple[Any, ...] | None = None,
     num_chains: int = 4_000,
     num_sweeps: int = 4,
 ) -> Ends:
@@ -57,11 +57,11 @@ def run(
     Parameters
     ----------
     believed
-        The channel and concentration that the sweeps work with, where they are not the true ones: a planted fault that
-        costs no compilation.
+        The channel, concentration and, if given, component that the sweeps work with, where they are not the true ones:
+        a planted fault that costs no compilation.
     """
     truth = (channel, concentration, component)
-    believed = truth if believed is None else (*believed, component)
+    believed = truth if believed is None else (*believed, component)[:3]
     keys = jax.random.split(key, num_chains)
     return Ends(*jax.device_get(simulate(functions_of(scheme)[1], scheme, num_sweeps, keys, truth, believed)))
 

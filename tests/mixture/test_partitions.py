@@ -14,7 +14,15 @@ from dpjax.mixture.conditional import Problem, Scheme
 from dpjax.mixture.relabelled import MarginalScheme
 from dpjax.mixture.schemes import functions_of
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
-from tests.mixture.two_points import MEANS, PRIOR, SCALE, KnownTwoPoints, ReleasedTwoPoints, TwoPoints
+from tests.mixture.two_points import (
+    MEANS,
+    PRIOR,
+    SCALE,
+    ConjugateTwoPoints,
+    KnownTwoPoints,
+    ReleasedTwoPoints,
+    TwoPoints,
+)
 
 VALUES = (-1.4, 0.6, 2.0)
 NOISE = 0.6
@@ -78,6 +86,8 @@ CASES = {
     "neal 5, all auxiliaries kept": (MarginalScheme("neal5", 8, 3), TwoPoints()),
     "neal 5, redrawn": (MarginalScheme("neal5", 8, 3, redraw=True), TwoPoints()),
     "neal 8": (MarginalScheme("neal8", 8, 2), KnownTwoPoints()),
+    "exact, split-merge": (Scheme("posterior", 16, 0, split_merge=1, launch_scans=1), ConjugateTwoPoints()),
+    "neal 5, split-merge": (MarginalScheme("neal5", 8, split_merge=1, launch_scans=1), ConjugateTwoPoints()),
 }
 QUICK = ("metropolis", "neal 3", "neal 5")
 
