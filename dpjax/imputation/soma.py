@@ -139,7 +139,7 @@ def sweep(
     only the index of the offer that holds each place travels along.
     """
     current = release.contributions(records)
-    residual = release.value - jnp.sum(current, axis=1)
+    residual = release.origin - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, offer: Any) -> Any:
         residual, log_density, current, source = carry

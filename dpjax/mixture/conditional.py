@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta, Tractable
+from dpjax.mixture.binned import Binned
 from dpjax.mixture.concentration import Concentration, start_concentration, update_concentration
 from dpjax.mixture.labels import Slices, choose_slots, draw_slices, open_slices
 from dpjax.mixture.records import Imputed, channel_densities, exact_records, offered_records
@@ -40,8 +41,8 @@ class Problem:
 
     Parameters
     ----------
-    values : [n] or [n, k]
-        What was released of each record; the records themselves where the channel is None.
+    values : [n], [n, k] or [d]
+        What was released, of each record or of all; the records themselves where the channel is None.
     channel
         How; None for records that are known.
     component
@@ -51,14 +52,23 @@ class Problem:
     """
 
     values: Array
-    channel: Mechanism | None
+    channel: Mechanism | Binned | None
     component: Component
     concentration: Concentration
 
     @property
+    def n(self) -> int:
+        """The number of records."""
+        return self.channel.n if isinstance(self.channel, Binned) else int(self.values.shape[0])
+
+    @property
     def tractable(self) -> Tractable | None:
         """The known marginal, where there is one."""
-        return None if self.channel is None else find_tractable(self.channel, self.component)
+        return (
+            None
+            if self.channel is None or isinstance(self.channel, Binned)
+            else find_tractable(self.channel, self.component)
+        )
 
 
 class Scheme(NamedTuple):
