@@ -11,7 +11,9 @@ import pytest
 import dpjax
 from dpjax import mixture, statistics
 from dpjax.mixture.binned import bin_release
+from dpjax.mixture.inputs import WITH_VALUES, take_apart
 from dpjax.mixture.records import channel_densities
+from dpjax.models import GammaPrior
 from tests.conftest import FLOAT32
 from tests.mixture.global_release import HISTOGRAM, RELEASES, loop
 from tests.mixture.two_points import TwoPoints
@@ -73,6 +75,38 @@ def test_an_offer_that_is_no_number_is_refused() -> None:
     assert np.isnan(ratios[3])
     taken = binned.decide(records, records, -1.0 - ratios)
     np.testing.assert_array_equal(np.flatnonzero(~np.asarray(taken)), [3])
+
+
+def test_a_release_brings_its_mechanism() -> None:
+    local = dpjax.LocalRelease([0.1, 0.7], dpjax.Laplace(0.3), "y")
+    assert take_apart(local, WITH_VALUES) == (local.values, local.channel)
+    assert take_apart(NOISY, WITH_VALUES) == (NOISY.value, NOISY)
+    assert take_apart([0.1, 0.7], None) == ([0.1, 0.7], None)
+
+
+@pytest.mark.slow
+def test_both_samplers_find_the_same_density() -> None:
+    """Through the one call; the acceptance they report lies above the bound."""
+    found = []
+    for sampler in ("conditional", "neal5"):
+        posterior = mixture.sample(
+            jax.random.key(4),
+            noisy(),
+            kernel="beta",
+            base=mixture.GammaShapes(3.0, 1.0),
+            concentration=GammaPrior(2.0, 2.0),
+            sampler=sampler,
+            num_warmup=300,
+            num_samples=1_500,
+            collect=("records",),
+            progress=False,
+        )
+        assert posterior.collected["records"].shape == (4, 1_500, N)
+        assert posterior.info["acceptance_rate"].mean() > np.exp(-EPSILON)
+        assert np.all(posterior.info["num_nonfinite"] == 0)
+        found.append(posterior.density(np.linspace(0.05, 0.95, 10)))
+    errors = np.hypot(found[0].mcse, found[1].mcse)
+    assert np.max(np.abs(found[0].mean - found[1].mean) / errors) < 4
 
 
 class Rounded:
