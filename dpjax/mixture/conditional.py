@@ -1,7 +1,7 @@
 """One sweep of the conditional sampler: concentration, weights, parameters, slices, labels and records in turn.
 
-Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots; only
-where one release tells of all of them do they decide in turn.
+Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots;
+only where one release tells of all of them do they decide in turn.
 """
 
 from collections.abc import Callable
