@@ -83,6 +83,8 @@ def test_mixtures_are_sampled_from():
     density, grid = names["density"], np.linspace(-10, 10, 201)
     assert np.interp([-5, 5], grid, density.mean).min() > 3 * np.interp(0, grid, density.mean)
     assert names["number"].shape == (4, 500)
+    from_counts = names["from_counts"].density(grid).mean
+    assert np.interp([-5, 5], grid, from_counts).min() > 2 * np.interp(0, grid, from_counts)
     assert names["waits"].draws["num_clusters"].shape == (4, 100)
 
 

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 from benchmarks import machine
 from benchmarks.experiments import Experiment, draw_panels, make_parser, report
 
+EPSILONS = [2, 10, 50, 100, 250]
 EXPERIMENTS = {
     "speed": Experiment("speed", {"sweeps": 4_000, "largest": 100_000}, {"sweeps": 500, "largest": 10_000}),
+    "global": Experiment(
+        "one_release",
+        {"num_warmup": 1_000, "num_samples": 2_000, "epsilons": EPSILONS, "levels": [2, 4, 6]},
+        {"num_warmup": 200, "num_samples": 300, "epsilons": [10, 50], "levels": [4]},
+        (2, 3),
+    ),
 }
 
 

@@ -36,7 +36,7 @@ class SummedTarget:
     Parameters
     ----------
     density
-        A `Release`, or anything of its ``contributions``, ``value``, ``log_density_at`` and ``log_densities_at``. Of a
+        A `Release`, or anything of its ``contributions``, ``origin``, ``log_density_at`` and ``log_densities_at``. Of a
         release the offers come from the model, whose density cancels from the weights.
     n
         The number of records.
@@ -50,8 +50,8 @@ class SummedTarget:
         return self.density.contributions(records)
 
     def summarize(self, columns: Array) -> Array:
-        """Minus the residual value − Σ columns [d], so that it grows with an offer."""
-        return jnp.sum(columns, axis=1) - self.density.value
+        """Minus the residual origin − Σ columns [d], so that it grows with an offer."""
+        return jnp.sum(columns, axis=1) - self.density.origin
 
     def log_weight(self, summary: Array, columns: Array) -> Array:
         """The log-density at the residual."""

@@ -28,7 +28,7 @@ class SumDensity:
 
     def __init__(self, log_density: Function, log_proposal: Function, statistic: Function, n: int) -> None:
         self.log_density, self.log_proposal, self.statistic, self.n = log_density, log_proposal, statistic, n
-        self.value = jnp.zeros((), float)
+        self.origin = jnp.zeros((), float)
 
     def contributions(self, records: Any) -> Array:
         """The statistic and log q of each record [d + 1, m]."""

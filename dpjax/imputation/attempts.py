@@ -45,7 +45,7 @@ def mean_acceptance(
     def chain(key: Key, latent: Latent, parameters: Parameters) -> Array:
         offers = release.contributions(model.sample_records(key, parameters, NUM_OFFERS)).T
         tried = release.contributions(jax.tree.map(lambda field: field[: sizes[-1]], latent.records))
-        residual = release.value - latent.statistic
+        residual = release.origin - latent.statistic
 
         def offer(contribution: Array) -> Array:
             log_weights = never_nan(release.log_densities_at((residual - contribution)[:, None] + tried))

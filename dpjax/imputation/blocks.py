@@ -110,7 +110,7 @@ def num_repeats(n: int) -> int:
 
 def expected_jump(release: Release, latent: Latent, changes: Array, weights: Array) -> Array:
     """Σ min(1, η′/η) |change|² over the changes [d, blocks] of the statistic, its coordinates weighted by [d]."""
-    residual = release.value - latent.statistic
+    residual = release.origin - latent.statistic
     log_densities = never_nan(release.log_densities_at(residual[:, None] - changes))
     acceptance = jnp.exp(jnp.minimum(log_densities - latent.log_density, 0.0))
     return jnp.sum(acceptance * (weights @ changes**2))

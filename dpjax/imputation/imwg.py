@@ -99,7 +99,7 @@ def systematic_sweep(
     current = release.contributions(records)
     changes = sum_blocks(release.contributions(offers) - current, block)
     # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
-    residual = release.value - jnp.sum(current, axis=1)
+    residual = release.origin - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, offer: Any) -> Any:
         (residual, log_density), (change, log_uniform) = carry, offer
@@ -125,7 +125,7 @@ def random_sweep(
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: offer k is made to record ``places[k]``, for k = 0, ..., n - 1."""
     current = release.contributions(records)
-    residual = release.value - jnp.sum(current, axis=1)
+    residual = release.origin - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, offer: Any) -> Any:
         residual, log_density, current, source = carry

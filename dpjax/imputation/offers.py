@@ -47,4 +47,4 @@ def finish(
 ) -> tuple[Latent, ImputationInfo]:
     """The latent state and the report after a sweep of n offers; ``accepted`` counts offers taken by each record."""
     info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite)
-    return Latent(records, release.value - residual, log_density), info
+    return Latent(records, release.origin - residual, log_density), info

@@ -135,7 +135,7 @@ def sweep(
     which offer ended up at which place is told from the places taken.
     """
     current = release.contributions(records)
-    residual = release.value - jnp.sum(current, axis=1)
+    residual = release.origin - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, offer: Any) -> Any:
         residual, log_density, current = carry

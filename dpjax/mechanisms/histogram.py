@@ -77,13 +77,23 @@ class SmoothedHistogram:
         check_array("weight", self.weight, lambda array: (array > 0) & (array <= 1), "a number in (0, 1]", remedy)
         check_count("num_draws", self.num_draws)
 
+    @property
+    def value_size(self) -> int:
+        """How many numbers are released."""
+        return self.num_draws
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the released values [k] given the counts [m]."""
         counts = as_floating(statistic)
-        heights = (1 - self.weight) * counts.shape[0] * counts / jnp.sum(counts) + self.weight
-        inside = (value >= 0) & (value <= 1)
-        bins = jnp.clip(jnp.floor(value * counts.shape[0]), 0, counts.shape[0] - 1).astype(int)
-        return jnp.sum(jnp.where(inside, jnp.log(heights)[bins], -jnp.inf))
+        possible = jnp.all((value >= 0) & (value <= 1))
+        return jnp.where(possible, jnp.sum(self.log_density_by_bin(value, counts, jnp.sum(counts))), -jnp.inf)
+
+    def log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
+        """What each bin adds to the log-density of the released values [k], given its count [m] of n records."""
+        num_bins = counts.shape[0]
+        bins = jnp.clip(jnp.floor(value * num_bins), 0, num_bins - 1).astype(int)
+        drawn = jnp.sum(bins[:, None] == jnp.arange(num_bins)[None, :], axis=0, dtype=counts.dtype)
+        return drawn * jnp.log((1 - self.weight) * num_bins * counts / n + self.weight)
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """Released values [k] given the counts [m]."""

@@ -1,4 +1,4 @@
-"""Dirichlet-process mixtures of records that were each released through a channel."""
+"""Dirichlet-process mixtures of records known through noisy values of each, or one release of all."""
 
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Tractable
 from dpjax.mixture.beta import GammaShapes

@@ -95,7 +95,7 @@ class MixtureState(NamedTuple):
     concentration
         The concentration α [].
     log_channel
-        log q(z_i | y_i) [n] of the present records; zeros where they are drawn exactly.
+        log q(z_i | y_i) [n] of the present records; zeros where they are drawn exactly, or one release tells of all.
     """
 
     labels: Array

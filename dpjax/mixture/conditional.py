@@ -1,6 +1,7 @@
 """One sweep of the conditional sampler: concentration, weights, parameters, slices, labels and records in turn.
 
-Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots.
+Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots;
+only where one release tells of all of them do they decide in turn.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta, Tractable
+from dpjax.mixture.binned import Binned
 from dpjax.mixture.concentration import Concentration, start_concentration, update_concentration
 from dpjax.mixture.labels import Slices, choose_slots, draw_slices, open_slices
 from dpjax.mixture.records import Imputed, channel_densities, exact_records, offered_records
@@ -40,8 +42,8 @@ class Problem:
 
     Parameters
     ----------
-    values : [n] or [n, k]
-        What was released of each record; the records themselves where the channel is None.
+    values : [n], [n, k] or [d]
+        What was released, of each record or of all; the records themselves where the channel is None.
     channel
         How; None for records that are known.
     component
@@ -51,14 +53,23 @@ class Problem:
     """
 
     values: Array
-    channel: Mechanism | None
+    channel: Mechanism | Binned | None
     component: Component
     concentration: Concentration
 
     @property
+    def n(self) -> int:
+        """The number of records."""
+        return self.channel.n if isinstance(self.channel, Binned) else int(self.values.shape[0])
+
+    @property
     def tractable(self) -> Tractable | None:
         """The known marginal, where there is one."""
-        return None if self.channel is None else find_tractable(self.channel, self.component)
+        return (
+            None
+            if self.channel is None or isinstance(self.channel, Binned)
+            else find_tractable(self.channel, self.component)
+        )
 
 
 class Scheme(NamedTuple):

@@ -1,6 +1,6 @@
 """What `dpjax.mixture.sample` refuses, before anything is compiled."""
 
-from typing import Any
+from typing import Any, Final
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +9,17 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.beta import GammaShapes
+from dpjax.mixture.binned import bin_release
 from dpjax.mixture.conditional import Problem
 from dpjax.mixture.gaussian import NormalInverseGamma
 from dpjax.mixture.multivariate import NormalInverseWishart
 from dpjax.mixture.starts import record_shape
 from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
-from dpjax.release import LocalRelease
+from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_array, check_count, check_positive, fail
 
-__all__ = ["KERNELS", "check_collect", "check_problem", "choose_component"]
+__all__ = ["KERNELS", "WITH_VALUES", "check_collect", "check_problem", "choose_component", "take_apart"]
 
 KERNELS: dict[str, tuple[type, ...]] = {
     "beta": (GammaShapes,),
@@ -27,6 +28,27 @@ KERNELS: dict[str, tuple[type, ...]] = {
 """The base measures that go with each kernel that has a name."""
 
 COLLECTABLE = ("labels", "records")
+
+WITH_VALUES: Final = "with the values"
+"""Stands for the channel where a release brings it."""
+
+
+def take_apart(values: Any, channel: Any) -> tuple[Any, Any]:
+    """The values and how they were released: a channel of each record, a `Release` of all, or None.
+
+    Raises
+    ------
+    TypeError
+        If a release comes with another channel, or values with none.
+    """
+    released = isinstance(values, (Release, LocalRelease))
+    if released != (isinstance(channel, str) and channel == WITH_VALUES):
+        given = f"{type(values).__name__} and {type(channel).__name__}" if released else "none"
+        expected = "none beside a release" if released else "the mechanism that was applied to each record, or None"
+        fail("channel", given, expected, "A release knows its mechanism; None stands for records.", error=TypeError)
+    if isinstance(values, Release):
+        return values.value, values
+    return (values.values, values.channel) if isinstance(values, LocalRelease) else (values, channel)
 
 
 def choose_component(kernel: Any, base: Any, channel: Any = None) -> Component:
@@ -85,6 +107,11 @@ def exercise(component: Component, size: int = 3) -> tuple[Array, Array, Theta, 
 def check_problem(values: Any, channel: Any, component: Component, concentration: Any) -> Problem:
     """The problem, or an error unless values, channel, component and concentration fit each other.
 
+    Parameters
+    ----------
+    channel
+        As `take_apart` gives it.
+
     Raises
     ------
     TypeError, ValueError
@@ -96,6 +123,10 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         if np.shape(concentration) != ():
             fail("concentration", f"shape {list(np.shape(concentration))}", "one number", "Pass one number.")
         concentration = jnp.asarray(concentration, float)
+    if isinstance(channel, Release):
+        binned = bin_release(channel)
+        channel.check_records({binned.histogram.field: jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
+        return Problem(channel.value, binned, component, concentration)
     if channel is None or hasattr(component, "behind"):
         remedy = "Pass one record a row; without a channel the values are the records."
         check_array("values", values, lambda array: array.size > 0, "finite numbers", remedy)

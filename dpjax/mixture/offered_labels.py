@@ -2,7 +2,8 @@
 
 Algorithm 1 of Beraha, Favaro and Rao (2025). Whose cluster a record is offered can be drawn before the sweep: that of
 another record, all with equal probability, or a new one. It waits only for that one record, and only if that comes
-earlier, so all records decide at once in a few rounds, and what comes out is the sweep in turn, number by number.
+earlier, so all records decide at once in a few rounds, and what comes out is the sweep in turn, number by number. The
+same holds where one release tells of all records (section 5.1): there a round decides by a scan over bins.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.conditional import Problem, at_labels
 from dpjax.mixture.labels import first_above, running_sums
-from dpjax.mixture.records import channel_densities, take
+from dpjax.mixture.records import channel_densities, decide, take
 from dpjax.mixture.relabelled import MarginalScheme, Relabelled
 from dpjax.numerics import never_nan
 
@@ -55,8 +56,11 @@ def offered_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: Mi
     """A sweep of Metropolis steps over the records that leaves labels and auxiliary records invariant.
 
     The target is the urn's law of the labels times Π_i (1/m) Σ_j q(z_i | y_ij) Π_j f(y_ij | θ_(c_i)); an offer from the
-    urn and from f is taken with probability min(1, ĝ' / ĝ).
+    urn and from f is taken with probability min(1, ĝ' / ĝ). One release η of all records takes the product's place, and
+    its ratio that of ĝ.
     """
+    channel = problem.channel
+    assert channel is not None
     key_fresh, key_urn, key_accept, key_offer, key_redraw, key_select = jax.random.split(key, 6)
     n, dtype = state.labels.shape[0], state.counts.dtype
     theta = fill_empty(problem.component.sample_prior(key_fresh, scheme.capacity), state)
@@ -69,7 +73,8 @@ def offered_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: Mi
         return Offers(labels, records, log_channels(problem, records))
 
     def accept(offers: Offers) -> Array:
-        return log_uniforms < log_mean(offers.log_channel) - present
+        log_ratios = log_mean(offers.log_channel) - present
+        return decide(channel, held.records[0], offers.records[0], log_ratios, log_uniforms)
 
     present = log_mean(held.log_channel)
     log_uniforms = jnp.log1p(-jax.random.uniform(key_accept, (n,), dtype))
@@ -116,14 +121,15 @@ def settle(urn: Urn, labels: Array, offer: Callable[[Array], Offers], accept: Ca
 
     Each round lets all decide at once, given what earlier records did in the round before. A record that waits for
     none is right in the first round, one that waits for it in the second, and so on; when a round changes no offer,
-    all are right.
+    all are right, for each follows from those before it.
 
     Parameters
     ----------
     labels : [n]
         The slots before the sweep.
     offer, accept
-        ``labels -> offers`` and ``offers -> [n]``; what a record gets depends on its own label only.
+        ``labels -> offers`` and ``offers -> [n]``; what a record gets depends on its own label only, and whether it
+        takes that on what no later record gets.
     """
     before = labels[urn.sources]
     earlier = urn.sources < jnp.arange(labels.shape[0], dtype=labels.dtype)

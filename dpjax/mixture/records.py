@@ -1,4 +1,4 @@
-"""The confidential records given their parameters and the released values: exactly, or by fresh offers."""
+"""The confidential records given their parameters and what was released: exactly, or by fresh offers."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,10 +8,11 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
+from dpjax.mixture.binned import Binned
 from dpjax.mixture.labels import first_above, running_sums
 from dpjax.numerics import never_nan
 
-__all__ = ["Imputed", "RecordKernel", "channel_densities", "exact_records", "offered_records"]
+__all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]
 
 
 class Imputed(NamedTuple):
@@ -37,9 +38,21 @@ RecordKernel = Callable[[Key, Array, Theta, Array, Array], Imputed]
 """``(key, values, theta, records, log_channel) -> imputed``, with everything [n, ...]."""
 
 
-def channel_densities(channel: Mechanism, values: Array, records: Array) -> Array:
-    """log q(z_i | y_i) [n]."""
+def channel_densities(channel: Mechanism | Binned, values: Array, records: Array) -> Array:
+    """log q(z_i | y_i) [n]; where one release tells of all records, 0 for each that is a number."""
+    if isinstance(channel, Binned):
+        return jnp.where(jnp.isnan(records), jnp.nan, jnp.zeros_like(records))
     return jax.vmap(channel.log_density)(values, records)
+
+
+def decide(channel: Mechanism | Binned, records: Array, offers: Array, log_ratios: Array, log_uniforms: Array) -> Array:
+    """Whether each record takes its offer [n], given log q(z_i | offer) - log q(z_i | y_i) [n].
+
+    All at once, or in turn where one release tells of all records.
+    """
+    if isinstance(channel, Binned):
+        return channel.decide(records, offers, log_uniforms - log_ratios)
+    return log_uniforms < log_ratios
 
 
 def exact_records(tractable: Tractable) -> RecordKernel:
@@ -52,17 +65,18 @@ def exact_records(tractable: Tractable) -> RecordKernel:
     return update
 
 
-def offered_records(channel: Mechanism, component: Component, num_offers: int) -> RecordKernel:
+def offered_records(channel: Mechanism | Binned, component: Component, num_offers: int) -> RecordKernel:
     """A move that leaves ∏ q(z_i | y_i) f(y_i | θ_i) invariant, by offers from f(· | θ_i).
 
     One offer is taken with probability min(1, q(z | y') / q(z | y)), which is at least e^(-ε) for an ε-private
-    channel. Of several offers and the present record one is drawn with probability ∝ q(z | ·): iterated sampling
-    importance resampling (Andrieu, Lee and Vihola 2018), which nears an exact draw as they grow in number.
+    channel. With one release η of all records they decide in turn, by the ratio of η. Of several offers and the present
+    record one is drawn with probability ∝ q(z | ·): iterated sampling importance resampling (Andrieu, Lee and Vihola
+    2018), which nears an exact draw as they grow in number.
     """
     return one_offer(channel, component) if num_offers == 1 else several_offers(channel, component, num_offers)
 
 
-def one_offer(channel: Mechanism, component: Component) -> RecordKernel:
+def one_offer(channel: Mechanism | Binned, component: Component) -> RecordKernel:
     """An independence Metropolis step for every record."""
 
     def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
@@ -70,14 +84,14 @@ def one_offer(channel: Mechanism, component: Component) -> RecordKernel:
         offers = component.sample(key_offer, theta)
         log_offers = channel_densities(channel, values, offers)
         uniform = jax.random.uniform(key_accept, log_channel.shape, log_channel.dtype)
-        accepted = jnp.log(uniform) < log_offers - log_channel
+        accepted = decide(channel, records, offers, log_offers - log_channel, jnp.log(uniform))
         kept = jnp.where(accepted, log_offers, log_channel)
         return Imputed(take(accepted, offers, records), kept, accepted, jnp.sum(jnp.isnan(log_offers)))
 
     return update
 
 
-def several_offers(channel: Mechanism, component: Component, num_offers: int) -> RecordKernel:
+def several_offers(channel: Mechanism | Binned, component: Component, num_offers: int) -> RecordKernel:
     """A draw among the present record and several offers."""
 
     def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:

@@ -28,7 +28,7 @@ def report(run: Run, status: Status, wanted: int) -> MixturePosterior:
     }
     error = 0.0
     if isinstance(status.scheme, Scheme) and status.scheme.weights == "blocked":
-        error = truncation_error(run.problem.values.shape[0], status.scheme.capacity, np.max(draw.concentration))
+        error = truncation_error(run.problem.n, status.scheme.capacity, np.max(draw.concentration))
     return MixturePosterior(
         draws={"num_clusters": draw.num_clusters, "concentration": draw.concentration},
         mixing=draw.mixing,

@@ -41,7 +41,7 @@ class Density(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
-    """Draws from the posterior of a Dirichlet-process mixture given released values.
+    """Draws from the posterior of a Dirichlet-process mixture given what was released.
 
     Parameters
     ----------

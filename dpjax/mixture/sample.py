@@ -1,4 +1,4 @@
-"""From released values to the posterior of their mixture: the one call."""
+"""From what was released to the posterior of their mixture: the one call."""
 
 from functools import partial
 from typing import Any, Literal
@@ -10,7 +10,7 @@ import numpy as np
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, MixtureState
 from dpjax.mixture.conditional import Problem, Scheme
-from dpjax.mixture.inputs import check_collect, check_problem, choose_component
+from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_problem, choose_component, take_apart
 from dpjax.mixture.relabelled import MarginalScheme
 from dpjax.mixture.report import report
 from dpjax.mixture.result import MixturePosterior
@@ -27,7 +27,7 @@ __all__ = ["sample"]
 def sample(
     key: Key,
     values: Any,
-    channel: Mechanism | None,
+    channel: Mechanism | Literal["with the values"] | None = WITH_VALUES,
     *,
     kernel: Literal["gaussian", "beta"] | Component = "gaussian",
     base: Any = None,
@@ -47,19 +47,22 @@ def sample(
     collect: tuple[str, ...] = (),
     progress: bool = True,
 ) -> MixturePosterior:
-    """Draw from the posterior of a Dirichlet-process mixture of records, given what a channel released of each.
+    """Draw from the posterior of a Dirichlet-process mixture of records, given what was released of each or of all.
 
-    z_i ~ q(· | y_i), y_i ~ f(· | θ_i), θ_i ~ P, P ~ DP(α, G0): equation 4 of Beraha, Favaro and Rao (2025).
+    z_i ~ q(· | y_i), y_i ~ f(· | θ_i), θ_i ~ P, P ~ DP(α, G0): equation 4 of Beraha, Favaro and Rao (2025). Where
+    the values are one release of all records, w ~ η(· | y_1, ..., y_n) in place of the z_i: equation 13.
 
     Parameters
     ----------
     key
         One typed key; equal keys give equal draws.
     values : [n] or [n, k]
-        What was released, one row a record.
+        What was released, one row a record; or a `dpjax.LocalRelease`; or a `dpjax.Release` of the records' histogram:
+        noisy counts, or draws by `dpjax.SmoothedHistogram`.
     channel
         The mechanism that was applied to each record, such as `dpjax.Laplace` or `dpjax.HaarWavelet`, or any object
-        with ``log_density(value, statistic)`` and ``sample(key, statistic)``. None if the values are the records.
+        with ``log_density(value, statistic)`` and ``sample(key, statistic)``. None if the values are the records. Left
+        out for a release.
     kernel, base
         The mixture kernel f by name with the base measure G0 of its parameters, or a `Component` that has both.
     concentration
@@ -77,9 +80,10 @@ def sample(
         cut, and the slots held in memory grow with what the draws need.
     offers
         Of the conditional sampler: offers to each record a sweep; 0 for exact draws. By default exact where the
-        channel's marginal under the kernel is known, else 1.
+        channel's marginal under the kernel is known, else 1; always 1 for a release of all records.
     auxiliaries
-        Of ``"neal5"``: the records that estimate the density of an offer, by default 1. Of ``"neal8"``: the fresh
+        Of ``"neal5"``: the records that estimate the density of an offer, by default 1, and always for a release of all
+        records. Of ``"neal8"``: the fresh
         parameters offered to each record, by default 3.
     redraw
         Whether ``"neal5"`` keeps one of several auxiliary records and draws the others anew each sweep, so that one
@@ -110,6 +114,7 @@ def sample(
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
     """
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
+    values, channel = take_apart(values, channel)
     problem = check_problem(values, channel, choose_component(kernel, base, channel), concentration)
     scheme = choose_scheme(problem, sampler, weights, truncation, offers, auxiliaries, redraw)
     scheme = add_split_merge(problem, scheme, split_merge, launch_scans)

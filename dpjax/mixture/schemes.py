@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from dpjax.mixture.base import MixtureState
+from dpjax.mixture.binned import Binned
 from dpjax.mixture.chunks import Sweep
 from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
 from dpjax.mixture.inputs import check_options
@@ -109,6 +110,7 @@ def conditional_scheme(problem: Problem, weights: Any, truncation: Any, offers: 
     check_options(weights, truncation, offers, problem.tractable is not None)
     if offers is None:
         offers = 0 if problem.channel is None or problem.tractable is not None else 1
+    check_single("offers", offers, problem)
     if truncation is not None:
         return Scheme("blocked", truncation, offers, on_cpu())
     return Scheme(weights, FIRST_CAPACITY, offers, on_cpu())
@@ -123,6 +125,7 @@ def marginal_scheme(problem: Problem, sampler: str, auxiliaries: Any, redraw: bo
     check_count("auxiliaries", auxiliaries, "Pass how many auxiliary draws each record gets, at least 1.", least=1)
     if sampler == "neal5":
         check_channel(problem)
+        check_single("auxiliaries", auxiliaries, problem)
     elif sampler == "neal8":
         check_known_marginal(problem)
     else:
@@ -134,7 +137,7 @@ def first_capacity(problem: Problem) -> int:
     """Slots for the clusters expected of the prior and for all but a thousandth of the weight of other atoms."""
     prior = problem.concentration
     mean = np.asarray(prior.shape) / np.asarray(prior.rate) if isinstance(prior, GammaPrior) else prior
-    alpha, n = float(np.mean(np.asarray(mean))), problem.values.shape[0]
+    alpha, n = float(np.mean(np.asarray(mean))), problem.n
     needed = alpha * (np.log1p(n / alpha) - np.log(LEFT_OUT)) + 3 * np.sqrt(7 * alpha)
     return int(min(max(FIRST_CAPACITY, 8 * np.ceil(needed / 8)), MAX_CAPACITY))
 
@@ -144,6 +147,12 @@ def check_channel(problem: Problem) -> None:
     if problem.channel is None:
         remedy = "Use sampler='neal8'; it needs no auxiliary records."
         fail("sampler", "'neal5' with a density that is known", "records behind a channel", remedy)
+
+
+def check_single(name: str, number: int, problem: Problem) -> None:
+    """Raise unless records that one release tells of get one offer each."""
+    if isinstance(problem.channel, Binned) and number != 1:
+        fail(name, number, "1 where one release tells of all records", "Leave it out: records decide one by one.")
 
 
 def check_known_marginal(problem: Problem) -> None:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component
+from dpjax.mixture.binned import Binned
 from dpjax.mixture.conditional import Problem
 
 __all__ = ["NUM_GROUPS", "record_shape", "start_labels", "start_records"]
@@ -33,10 +34,10 @@ def start_labels(records: Array, num_groups: Array) -> Array:
 def start_records(problem: Problem, key: Key) -> Array:
     """Records [n, ...] to start from: the released values where they are possible records, else prior draws."""
     key_prior, key_record = jax.random.split(key)
-    n, shape = problem.values.shape[0], record_shape(problem.component)
+    n, shape = problem.n, record_shape(problem.component)
     theta = problem.component.sample_prior(key_prior, n)
     drawn = problem.component.sample(key_record, theta)
-    if problem.values.shape[1:] != shape:
+    if problem.values.shape != (n, *shape) or isinstance(problem.channel, Binned):
         return drawn
     values = problem.values.astype(drawn.dtype)
     if problem.channel is None:

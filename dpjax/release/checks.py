@@ -58,12 +58,12 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> No
         _check_parameter_shapes(argument, mechanism, shape)
 
 
-def check_summed(mechanism: Any, value: Array) -> None:
-    """Raise unless the mechanism releases one value [d] given a statistic [d]."""
+def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> None:
+    """Raise unless the mechanism releases such a value given such a summed statistic."""
     if isinstance(mechanism, RandomizedResponse):
         remedy = "Randomized response releases one value per record: use LocalRelease(values, channel)."
         fail("mechanism", "RandomizedResponse", "a mechanism for one summed value", remedy, error=TypeError)
-    shapes = _evaluated_shapes(mechanism, value)
+    shapes = _evaluated_shapes(mechanism, value, total)
     if shapes != ((), value.shape):
         given = f"log_density of shape {list(shapes[0])} and sample of shape {list(shapes[1])}"
         fail("mechanism", given, f"shapes [] and {list(value.shape)}", "Sum the log-density over coordinates.")
@@ -77,8 +77,8 @@ def check_whole(argument: str, value: Array, mechanism: Any) -> None:
         check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
 
 
-def check_statistic(statistic: Any, value: Array) -> None:
-    """Raise unless the statistic is a hashable function whose dimension, where known, is that of the value."""
+def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDtypeStruct:
+    """The shape of the summed statistic, or an error unless it is a hashable function of a dimension that fits."""
     remedy = "Pass one of dpjax.statistics or a function record -> [d]."
     if isinstance(statistic, type) or not callable(statistic):
         fail("statistic", _name(statistic), "a function of one record", remedy, error=TypeError)
@@ -86,9 +86,23 @@ def check_statistic(statistic: Any, value: Array) -> None:
         remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
         fail("statistic", _name(statistic), "a hashable function of one record", remedy, error=TypeError)
     dimension = getattr(statistic, "dimension", None)
+    if hasattr(mechanism, "value_size"):
+        return _check_drawn(statistic, mechanism, value)
     if dimension is not None and (dimension,) != value.shape:
         remedy = f"The statistic has {dimension} coordinates: pass all of them, in its order."
         fail("value", f"shape {list(value.shape)}", f"shape [{dimension}]", remedy)
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+
+
+def _check_drawn(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDtypeStruct:
+    """The same for a mechanism that draws a number of values of its own given the statistic."""
+    if value.shape != (mechanism.value_size,):
+        remedy = "Pass all values that the mechanism drew."
+        fail("value", f"shape {list(value.shape)}", f"shape [{mechanism.value_size}]", remedy)
+    if getattr(statistic, "dimension", None) is None:
+        remedy = "Pass one of dpjax.statistics, such as dpjax.statistics.histogram(field, edges)."
+        fail("statistic", _name(statistic), "a statistic that has a dimension", remedy)
+    return jax.ShapeDtypeStruct((statistic.dimension,), value.dtype)
 
 
 def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
@@ -146,12 +160,14 @@ def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...
             fail(name, f"shape {list(jnp.shape(leaf))}", expected, "Give one number, or one for each coordinate.")
 
 
-def _evaluated_shapes(mechanism: Any, value: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _evaluated_shapes(
+    mechanism: Any, value: Array, total: jax.ShapeDtypeStruct
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     like = jax.ShapeDtypeStruct(value.shape, value.dtype)
     key = jax.eval_shape(jax.random.key, 0)
     try:
-        density = jax.eval_shape(lambda given: mechanism.log_density(given, given), like)
-        sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, like)
+        density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
+        sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
     except (TypeError, ValueError, IndexError) as error:
         given = f"{_name(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
         fail("mechanism", given, "a mechanism for such values", "Check the shapes of its parameters.")

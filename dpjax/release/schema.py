@@ -24,9 +24,11 @@ from dpjax.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
+    HaarWavelet,
     Laplace,
     Privacy,
     RandomizedResponse,
+    SmoothedHistogram,
 )
 from dpjax.validation import fail, is_traced
 
@@ -42,6 +44,8 @@ MECHANISMS: dict[str, type] = {
     "discrete_gaussian": DiscreteGaussian,
     "randomized_response": RandomizedResponse,
     "censored": Censored,
+    "haar_wavelet": HaarWavelet,
+    "smoothed_histogram": SmoothedHistogram,
 }
 
 STATISTICS: dict[str, tuple[type, Callable[..., Any]]] = {

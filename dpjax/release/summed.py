@@ -31,7 +31,8 @@ class Release:
     Parameters
     ----------
     value : [d]
-        What was released: the noisy sum over records of the statistic. A number becomes [1].
+        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of a mechanism with a
+        ``value_size``, such as `dpjax.SmoothedHistogram`, the [value_size] numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and
         ``sample(key, statistic) -> [d]``. Any ``log_density_terms`` of it must be elementwise, also on columns.
@@ -64,14 +65,21 @@ class Release:
 
     def __post_init__(self) -> None:
         value = as_vector("value", self.value, "Pass the released numbers, one for each coordinate of the statistic.")
-        check_statistic(self.statistic, value)
         check_mechanism("mechanism", self.mechanism, value.shape)
-        check_summed(self.mechanism, value)
+        total = check_statistic(self.statistic, self.mechanism, value)
+        check_summed(self.mechanism, value, total)
         check_whole("value", value, self.mechanism)
         n = check_count("n", self.n, "Pass the public number of records.")
         warn_where_coarse(value, self.mechanism, n)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "n", n)
+
+    @property
+    def origin(self) -> Array:
+        """What residuals [d] are counted from: the value, or zero where that is no noisy sum."""
+        if not hasattr(self.mechanism, "value_size"):
+            return self.value
+        return jnp.zeros(self.statistic.dimension, self.value.dtype)  # type: ignore[attr-defined]
 
     def contributions(self, records: Records) -> Array:
         """The statistic [d, m] of each of m records; one row per coordinate keeps the arithmetic elementwise."""
@@ -90,10 +98,10 @@ class Release:
         return self.log_density(self.total(records))
 
     def log_density_at(self, residual: Array) -> Array:
-        """The log-density [] where value − statistic is the residual [d]."""
+        """The log-density [] where origin − statistic is the residual [d]."""
         if hasattr(self.mechanism, "log_noise"):
             return jnp.sum(self.mechanism.log_noise(residual))
-        return self.log_density(self.value - residual)
+        return self.log_density(self.origin - residual)
 
     def log_densities_at(self, residuals: Array) -> Array:
         """The log-density [m] at each column of residuals [d, m]."""
@@ -135,9 +143,10 @@ class Release:
                 raise
             fail_on_record(self.statistic, record, error)
         given = f"{result.dtype}{list(result.shape)}" if hasattr(result, "dtype") else type(result).__name__
-        if given != f"{self.value.dtype}{list(self.value.shape)}":
+        origin = jax.eval_shape(lambda: self.origin)
+        if given != f"{origin.dtype}{list(origin.shape)}":
             remedy = "Return a vector of floats: jnp.stack numbers, and .astype(float) counts."
-            fail("statistic", f"a result {given}", f"{self.value.dtype}{list(self.value.shape)}, as the value", remedy)
+            fail("statistic", f"a result {given}", f"{origin.dtype}{list(origin.shape)}, as the value", remedy)
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back. A function is recorded by name only.

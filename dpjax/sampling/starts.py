@@ -150,12 +150,12 @@ def misfit(release: Release | LocalRelease, scale: Array, state: GibbsState) -> 
 
 def distance(release: Release, scale: Array, statistic: Array) -> Array:
     """The sum [] of |value - statistic| in units of noise."""
-    return jnp.sum(jnp.abs(release.value - statistic) / scale)
+    return jnp.sum(jnp.abs(release.origin - statistic) / scale)
 
 
 def noise_scale(release: Release | LocalRelease, key: Key) -> Array:
-    """The mean size [d] of the mechanism's noise around the value, by simulation: any mechanism can sample."""
-    if isinstance(release, LocalRelease):
+    """The mean size [d] of the mechanism's noise around the value, by simulation; 1 where it has none."""
+    if isinstance(release, LocalRelease) or hasattr(release.mechanism, "value_size"):
         return jnp.ones(())
     keys = jax.random.split(key, NOISE_DRAWS)
     values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.value)

@@ -57,9 +57,12 @@ class Histogram(RecordStatistic):
 
     def __call__(self, record: Records) -> Array:
         """1 in the record's bin and 0 elsewhere [d]."""
-        value = read_field(record, self.field, [()])
+        return _as_counts(self.bin(read_field(record, self.field, [()])) == jnp.arange(self.dimension))
+
+    def bin(self, value: Array) -> Array:
+        """The number of the bin of each value, elementwise."""
         inner = jnp.asarray(self.edges[1:-1], value.dtype)
-        return _as_counts(jnp.sum(value >= inner) == jnp.arange(self.dimension))
+        return jnp.sum(value[..., None] >= inner.reshape((1,) * value.ndim + (-1,)), axis=-1)
 
     def diameter(self, norm: Norm) -> float:
         """Two bins differ by 1 each; exact."""

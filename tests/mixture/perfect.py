@@ -2,10 +2,12 @@
 
 Thousands of chains each draw a concentration, a mixing measure, labels, records and released values, then run a few
 sweeps. The number of clusters keeps its law, the noise that the records imply keeps the channel's, and so do the
-parameters of the first record's cluster.
+parameters of the first record's cluster. In place of the channel there may be a release of all records, of which the
+mechanism, statistic and n count.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,8 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
+import dpjax
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.base import Mixing
+from dpjax.mixture.binned import bin_release
 from dpjax.mixture.concentration import start_concentration
 from dpjax.mixture.conditional import Problem, Scheme, init_state
 from dpjax.mixture.marginal import init_marginal
@@ -80,10 +84,8 @@ def simulate(move: Callable, scheme: Any, num_sweeps: int, keys: jax.Array, trut
         theta = truth[2].sample_prior(theta_key, scheme.capacity)
         labels = jax.random.categorical(label_key, jnp.log(weights), shape=(N,)).astype(jnp.int32)
         records = truth[2].sample(record_key, {name: leaf[labels] for name, leaf in theta.items()})
-        values = records
-        if truth[0] is not None:
-            values = jax.vmap(truth[0].sample)(jax.random.split(value_key, N), records)
-        problem = Problem(values, believed[0], believed[2], believed[1])
+        values = release_values(value_key, truth[0], records)
+        problem = make_problem(values, *believed)
         state = init(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
 
         def step(state: Any, index: jax.Array) -> tuple:
@@ -91,10 +93,44 @@ def simulate(move: Callable, scheme: Any, num_sweeps: int, keys: jax.Array, trut
 
         state, info = jax.lax.scan(step, state, jnp.arange(num_sweeps))
         first = {name: leaf[state.labels[0]] for name, leaf in state.mixing.theta.items()}
-        found = (jnp.sum(state.counts > 0), values - state.records, first)
+        found = (jnp.sum(state.counts > 0), implied_noise(truth[0], values, state.records), first)
         return *found, state.concentration, info.overflow, info.acceptance_rate
 
     return jax.vmap(chain)(keys)
+
+
+def release_values(key: jax.Array, channel: Any, records: jax.Array) -> jax.Array:
+    """What is released of the records [N]."""
+    if isinstance(channel, dpjax.Release):
+        return channel.sample(key, as_fields(channel, records)).value
+    return records if channel is None else jax.vmap(channel.sample)(jax.random.split(key, N), records)
+
+
+def make_problem(values: jax.Array, channel: Any, concentration: Any, component: Any) -> Problem:
+    """What the sweeps believe."""
+    if isinstance(channel, dpjax.Release):
+        channel = bin_release(replace(channel, value=values))
+    return Problem(values, channel, component, concentration)
+
+
+def implied_noise(channel: Any, values: jax.Array, records: jax.Array) -> jax.Array:
+    """The noise that turns the records into what was released."""
+    if not isinstance(channel, dpjax.Release):
+        return values - records
+    total = channel.total(as_fields(channel, records))
+    return rank_draws(channel, values, total) if hasattr(channel.mechanism, "value_size") else values - total
+
+
+def rank_draws(channel: dpjax.Release, values: jax.Array, total: jax.Array) -> jax.Array:
+    """The rank among all values possible of each draw from a smoothed histogram, given its density: uniform."""
+    heights = (1 - channel.mechanism.weight) * total / channel.n + channel.mechanism.weight / len(total)
+    places = values * len(total)
+    below = jnp.arange(len(total), dtype=places.dtype)[None] - places[:, None]
+    return jnp.sum(heights[None] * jnp.clip(-below, 0, 1), axis=1)
+
+
+def as_fields(release: dpjax.Release, records: jax.Array) -> dict[str, jax.Array]:
+    return {release.statistic.field: records}
 
 
 BASE_LAWS = {"mean": stats.t(6.0, loc=0.5, scale=np.sqrt(2.0 / 3.0 / 0.5)), "variance": stats.invgamma(3.0, scale=2.0)}

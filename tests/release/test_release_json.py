@@ -13,9 +13,11 @@ from dpjax.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
+    HaarWavelet,
     Laplace,
     Privacy,
     RandomizedResponse,
+    SmoothedHistogram,
 )
 from dpjax.release import LocalRelease, Release, from_json
 
@@ -68,6 +70,12 @@ def test_statistics_come_back(statistic):
     assert_same(release, Release.from_json(release.to_json(), statistic=statistic))
 
 
+def test_draws_from_a_smoothed_histogram_come_back():
+    mechanism = SmoothedHistogram(0.2, 2, privacy=PRIVACY)
+    release = Release([0.3, 1 / 3], mechanism, statistics.histogram("y", np.linspace(0, 1, 6)), 50)
+    assert_same(release, from_json(release.to_json()))
+
+
 def test_statistics_of_more_coordinates_come_back():
     release = Release(jnp.arange(9.0), Laplace(13.0), statistics.gram([-10] * 2, [10] * 2, response=(-10, 10)), 100)
     assert_same(release, from_json(release.to_json()))
@@ -79,6 +87,7 @@ def test_statistics_of_more_coordinates_come_back():
         LocalRelease([0, 2, 1], RandomizedResponse(keep=0.9, num_categories=3, privacy=PRIVACY)),
         LocalRelease([[0, 1], [1, 1]], RandomizedResponse(matrix=[[0.9, 0.1], [0.2, 0.8]]), field="answers"),
         LocalRelease([0.1, 1 / 3], Laplace(0.3), field="y"),
+        LocalRelease([[0.1, 1 / 3, -2.0], [0.0, 1.0, 1e-9]], HaarWavelet(0.7, 1, privacy=PRIVACY), field="y"),
     ],
 )
 def test_local_releases_come_back(release):

@@ -1,0 +1,100 @@
+"""Records that are known through one release of how many of them lie in each bin."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Mechanism
+from dpjax.mechanisms import SmoothedHistogram
+from dpjax.pytree import frozen_pytree, is_opaque
+from dpjax.release import Release
+from dpjax.statistics import Histogram
+from dpjax.validation import check_array, fail, is_traced
+
+__all__ = ["Binned", "bin_release"]
+
+
+@frozen_pytree
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The density η of a release as a function of the numbers of records in bins, of which it is a product.
+
+    Parameters
+    ----------
+    gains : [m, n]
+        By how much log η changes when bin j, which holds c records, gets one more.
+    histogram
+        The bins.
+    n
+        The number of records.
+    """
+
+    gains: Array
+    histogram: Histogram = field(metadata={"static": True})
+    n: int = field(metadata={"static": True})
+
+    def decide(self, records: Array, offers: Array, thresholds: Array) -> Array:
+        """Whether each record takes its offer [n], one after another: a scan that carries the bins' counts alone.
+
+        Offer i is taken if ``thresholds[i]`` lies below the change of log η, which is O(1) to compute as only the
+        counts of two bins change. With log-uniform thresholds they are Metropolis steps.
+        """
+        old, new = self.histogram.bin(records), self.histogram.bin(offers)
+        counts = jnp.sum(old[:, None] == jnp.arange(len(self.gains), dtype=old.dtype)[None, :], axis=0, dtype=old.dtype)
+
+        def attempt(counts: Array, offer: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+            source, target, threshold = offer
+            change = self.gains[target, counts[target]] - self.gains[source, counts[source] - 1]
+            taken = threshold < jnp.where(source == target, 0, change)
+            moved = taken.astype(counts.dtype)
+            return counts.at[source].add(-moved).at[target].add(moved), taken
+
+        return jax.lax.scan(attempt, counts, (old, new, thresholds))[1]
+
+
+def bin_release(release: Release) -> Binned:
+    """The release as a function of the bins' counts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it does not tell of the counts of a histogram, or its mechanism's log-density is not a sum over bins.
+    """
+    if not isinstance(release.statistic, Histogram):
+        remedy = "Mixtures read the release of dpjax.statistics.histogram(field, edges)."
+        fail("statistic", type(release.statistic).__name__, "a histogram", remedy, error=TypeError)
+    if isinstance(release.mechanism, SmoothedHistogram):
+        check_equal_bins(release.statistic.edges)
+    gains = jnp.diff(tabulate(release.mechanism, release.value, release.statistic.dimension, release.n), axis=1)
+    if not is_traced(gains):
+        remedy = "Use a mechanism that can release any value whatever the counts."
+        check_array("mechanism", gains, np.isfinite, "finite densities of the released value at all counts", remedy)
+    return Binned(gains, release.statistic, release.n)
+
+
+def tabulate(mechanism: Any, value: Array, num_bins: int, n: int) -> Array:
+    """What each bin adds to the log-density where it holds 0, ..., n records, [m, n + 1]."""
+    counts = jnp.arange(n + 1, dtype=value.dtype)
+    each = jax.vmap(add_up(mechanism, value, n), out_axes=1)
+    return each(jnp.broadcast_to(counts[:, None], (n + 1, num_bins)))
+
+
+def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
+    """``counts [m] -> [m]``: what each bin adds to the log-density."""
+    if isinstance(mechanism, SmoothedHistogram):
+        total = jnp.asarray(n, value.dtype)
+        return lambda counts: mechanism.log_density_by_bin(value, counts, total)
+    if is_opaque(mechanism) or not hasattr(mechanism, "log_density_terms"):
+        remedy = "Use dpjax.SmoothedHistogram, additive noise such as dpjax.Laplace, or give it log_density_terms."
+        fail("mechanism", type(mechanism).__name__, "one whose log-density is a sum over bins", remedy, error=TypeError)
+    return lambda counts: mechanism.log_density_terms(value, counts)
+
+
+def check_equal_bins(edges: tuple[float, ...]) -> None:
+    """Raise unless these are the bins of a smoothed histogram."""
+    if not np.allclose(edges, np.linspace(0, 1, len(edges)), rtol=0, atol=1e-9):
+        remedy = "Pass numpy.linspace(0, 1, m + 1) as edges, and records in units of the interval."
+        fail("statistic", f"edges from {edges[0]:g} to {edges[-1]:g}", "equal bins of [0, 1]", remedy)
