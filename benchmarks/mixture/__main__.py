@@ -9,6 +9,28 @@ from benchmarks.experiments import Experiment, draw_panels, make_parser, report
 
 EXPERIMENTS = {
     "speed": Experiment("speed", {"sweeps": 4_000, "largest": 100_000}, {"sweeps": 500, "largest": 10_000}),
+    "samplers": Experiment(
+        "samplers",
+        {"sizes": (50, 200, 1_000), "repeats": 3, "sweeps": 5_000},
+        {"sizes": (200,), "repeats": 1, "sweeps": 500},
+        panels=(4, 3),
+    ),
+    "wavelet": Experiment(
+        "wavelet",
+        {"repeats": 3, "sweeps": 3_000, "neal_sweeps": 1_500},
+        {"repeats": 1, "sweeps": 300, "neal_sweeps": 300},
+        panels=(2, 4),
+    ),
+    "neal": Experiment(
+        "neal",
+        {"repeats": 3, "sweeps": 2_000},
+        {"repeats": 1, "sweeps": 200},
+        panels=(3, 3),
+    ),
+    "donors": Experiment("donors", {"sweeps": 5_000}, {"sweeps": 500}, panels=(2, 3)),
+    "real-data": Experiment(
+        "real_data", {"repeats": 10, "sweeps": 4_000}, {"repeats": 2, "sweeps": 400}, panels=(2, 4)
+    ),
 }
 
 
