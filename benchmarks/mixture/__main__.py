@@ -17,20 +17,18 @@ EXPERIMENTS = {
     ),
     "wavelet": Experiment(
         "wavelet",
-        {"repeats": 3, "sweeps": 3_000, "neal_sweeps": 1_500},
+        {"repeats": 3, "sweeps": 1_500, "neal_sweeps": 900},
         {"repeats": 1, "sweeps": 300, "neal_sweeps": 300},
-        panels=(2, 4),
+        panels=(2, 5),
     ),
     "neal": Experiment(
         "neal",
-        {"repeats": 3, "sweeps": 2_000},
+        {"repeats": 2, "sweeps": 2_000},
         {"repeats": 1, "sweeps": 200},
         panels=(3, 3),
     ),
-    "donors": Experiment("donors", {"sweeps": 5_000}, {"sweeps": 500}, panels=(2, 3)),
-    "real-data": Experiment(
-        "real_data", {"repeats": 10, "sweeps": 4_000}, {"repeats": 2, "sweeps": 400}, panels=(2, 4)
-    ),
+    "donors": Experiment("donors", {"sweeps": 4_000}, {"sweeps": 400}, panels=(2, 3)),
+    "real-data": Experiment("real_data", {"repeats": 8, "sweeps": 4_000}, {"repeats": 2, "sweeps": 400}, panels=(2, 4)),
 }
 
 

@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 RUNS = (
     Run("Neal 2", True, 0.5),
-    Run("Neal 3", True, 0.5),
+    Run("Neal 3", True, 0.1),
     Run("exact", True, 2.0),
     Run("Neal 5, m = 1", False, 2.0),
     Run("Neal 8", False, 0.5),

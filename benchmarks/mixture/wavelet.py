@@ -25,60 +25,82 @@ EPSILONS = (2.0, 10.0, 50.0, 100.0, 250.0)
 RESOLUTIONS = (2, 4, 6)
 CALIBRATIONS = ("tight", "paper")
 N = 250
-BASE = GammaShapes(shape=2.0, rate=2.0)
+BASES = {"Gamma(2, 2)": GammaShapes(shape=2.0, rate=2.0), "Gamma(2, 0.05)": GammaShapes(shape=2.0, rate=0.05)}
+"""The paper's, under which the true shapes of 50 have next to no weight, and one that allows for them."""
+
 GRID = (np.arange(200) + 0.5) / 200
 CELLS = (np.arange(128) + 0.5) / 128
 """Middles of the finest cells of J = 6: the values that the coefficients tell apart."""
 
 
 class Channel(NamedTuple):
-    """Laplace noise, where there is no resolution, or the Haar wavelet in one of two calibrations."""
+    """Laplace noise, where the resolution is 0, or the Haar wavelet in one of two calibrations; or none."""
 
-    resolution: int | None
-    calibration: str
+    resolution: int
+    calibration: str | None
 
     @property
     def name(self) -> str:
         """What it is called in the result."""
-        return "Laplace" if self.resolution is None else f"J = {self.resolution}, {self.calibration}"
+        if self.calibration is None:
+            return "none"
+        return f"J = {self.resolution}, {self.calibration}" if self.resolution else "Laplace"
 
     def at(self, epsilon: float) -> Any:
         """The mechanism."""
-        if self.resolution is None:
+        if self.calibration is None:
+            return None
+        if self.resolution == 0:
             return dpjax.Laplace(1 / epsilon)
         return dpjax.HaarWavelet(dpjax.haar_scale(epsilon, self.resolution, self.calibration), self.resolution)
 
 
-CHANNELS = (Channel(None, "tight"), *(Channel(j, calibration) for calibration in CALIBRATIONS for j in RESOLUTIONS))
+NONE = Channel(0, None)
+LAPLACE = Channel(0, "tight")
+CHANNELS = (LAPLACE, *(Channel(j, calibration) for calibration in CALIBRATIONS for j in RESOLUTIONS))
+
+SHOWN = CHANNELS[:4]
+PAPER = "Gamma(2, 2)"
+WITH_NEAL = (LAPLACE, Channel(4, "tight"))
 
 
 def measure(repeats: int, sweeps: int, neal_sweeps: int) -> dict[str, Any]:
     """Medians over data sets, each with a chain of the conditional sampler after a third as many sweeps of warm-up.
 
-    Neal 5 makes `neal_sweeps` on the first data set alone, for its acceptance.
+    Neal 5 makes `neal_sweeps` on the first data set alone, for its acceptance behind two of the channels.
     """
     length, short = Length(sweeps // 3, sweeps), Length(neal_sweeps // 3, neal_sweeps)
-    rows, curves = [], []
-    for channel in CHANNELS:
-        for epsilon in EPSILONS:
+    rows, curves, direct, acceptance = [], [], [], []
+    for channel in (NONE, *CHANNELS):
+        for epsilon in EPSILONS if channel.calibration else (None,):
             released = [release(channel, epsilon, repeat) for repeat in range(repeats)]
-            found = [fit(channel, epsilon, z, seed, length) for seed, z in enumerate(released)]
-            row = {"channel": channel.name, "epsilon": epsilon, **summarize_runs([far for far, _ in found])}
-            if channel.calibration == "tight":
-                neal = run(channel, epsilon, released[0], "Neal 5, m = 1", 0, short)
-                row["neal5_acceptance"] = read_clusters(*neal, short)["acceptance"]
-            rows.append(row)
-            curves.append({"channel": channel.name, "epsilon": epsilon, "mean": found[0][1]})
+            told = {"channel": channel.name, "epsilon": epsilon}
+            for name, base in BASES.items():
+                found = [fit(channel, epsilon, base, z, seed, length) for seed, z in enumerate(released)]
+                rows.append({**told, "base": name, **summarize_runs([far for far, _ in found])})
+                curves.append({**told, "base": name, "mean": found[0][1]})
+            if channel in WITH_NEAL:
+                neal = run("Neal 5, m = 1", channel, epsilon, BASES[PAPER], released[0], 0, short)
+                acceptance.append({**told, "acceptance": float(f"{read_clusters(*neal, short)['acceptance']:.4g}")})
+            rivals = [direct_distances(channel, epsilon, z) for z in released]
+            direct.append({**told, **summarize_runs(rivals)})
     grid, truth = shorten(GRID), shorten(betas_density(GRID))
-    return {"rows": rows, "curves": {"grid": grid, "truth": truth, "found": curves}}
+    return {
+        "rows": rows,
+        "direct": direct,
+        "neal5": acceptance,
+        "curves": {"grid": grid, "truth": truth, "found": curves},
+    }
 
 
-def release(channel: Channel, epsilon: float, repeat: int) -> np.ndarray:
+def release(channel: Channel, epsilon: float | None, repeat: int) -> np.ndarray:
     """What was released of the records of a repeat, [n] or [n, coefficients]."""
     generator = np.random.default_rng([42, repeat])
     records = three_betas(N, generator)
+    if epsilon is None:
+        return records
     mechanism = channel.at(epsilon)
-    exact = records if channel.resolution is None else expand(mechanism, records)
+    exact = expand(mechanism, records) if channel.resolution else records
     return exact + generator.laplace(size=exact.shape) * float(mechanism.scale)
 
 
@@ -87,57 +109,70 @@ def expand(mechanism: Any, records: np.ndarray) -> np.ndarray:
     return np.asarray(jax.vmap(mechanism.coefficients)(jnp.asarray(records, float)))
 
 
-def run(channel: Channel, epsilon: float, released: np.ndarray, sampler: str, seed: int, length: Length) -> Any:
+def run(
+    sampler: str, channel: Channel, epsilon: float | None, base: Any, released: np.ndarray, seed: int, length: Length
+) -> Any:
     """A chain that starts from the likeliest records."""
     mechanism = channel.at(epsilon)
     start = likeliest(channel, mechanism, released)
-    return run_chains(sampler, pose(released, mechanism, BASE), seed, length, records=start)
+    return run_chains(sampler, pose(released, mechanism, base), seed, length, records=start)
 
 
 def likeliest(channel: Channel, mechanism: Any, released: np.ndarray) -> np.ndarray:
     """The records [n] most likely to be released so, among the middles of cells."""
-    if channel.resolution is None:
+    if mechanism is None:
+        return released
+    if channel.resolution == 0:
         return np.clip(released, CELLS[0], CELLS[-1])
     table = expand(mechanism, CELLS)
     return CELLS[[int(np.argmin(np.abs(row - table).sum(axis=1))) for row in released]]
 
 
 def fit(
-    channel: Channel, epsilon: float, released: np.ndarray, seed: int, length: Length
+    channel: Channel, epsilon: float | None, base: Any, released: np.ndarray, seed: int, length: Length
 ) -> tuple[dict[str, float], list[float]]:
-    """How far the posterior density and the direct estimate are from the truth, and the posterior's curve."""
-    drawn = run(channel, epsilon, released, "metropolis", seed, length)
+    """How far the posterior density is from the truth, how the chain moved, and the curve."""
+    drawn = run("metropolis", channel, epsilon, base, released, seed, length)
     density = posterior_density(drawn[0], GRID)["mean"]
-    truth = betas_density(GRID)
-    rival = measure_distances(estimate_directly(channel, epsilon, released), truth, GRID)
-    figures = read_clusters(*drawn, length) | measure_distances(density, truth, GRID)
-    return figures | {f"rival_{name}": far for name, far in rival.items()}, shorten(density)
+    distances = measure_distances(density, betas_density(GRID), GRID)
+    return read_clusters(*drawn, length) | distances, shorten(density)
 
 
-def estimate_directly(channel: Channel, epsilon: float, released: np.ndarray) -> np.ndarray:
-    """The kernel estimate, or the wavelet estimate of Butucea et al. (2020): mean coefficients, unthresholded."""
+def direct_distances(channel: Channel, epsilon: float | None, released: np.ndarray) -> dict[str, float]:
+    """Of the kernel estimate, or of the wavelet estimate of Butucea et al. (2020): mean coefficients, all of them."""
     mechanism = channel.at(epsilon)
-    if channel.resolution is None:
-        scale = float(mechanism.scale)
-        return kernel_density(released, GRID, laplace_noise(scale), 2 * scale**2)
-    return as_density(1 + expand(mechanism, GRID) @ released.mean(axis=0), GRID)
+    if channel.resolution:
+        estimate = as_density(1 + expand(mechanism, GRID) @ released.mean(axis=0), GRID)
+    else:
+        scale = float(mechanism.scale) if mechanism is not None else 0.0
+        estimate = kernel_density(released, GRID, laplace_noise(scale), 2 * scale**2)
+    return measure_distances(estimate, betas_density(GRID), GRID)
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
-    """The densities of the first data set behind every channel, and Hellinger distances from the truth."""
+    """Densities of the first data set, the paper's base measure above the other; and distances from the truth."""
     curves = result["curves"]
-    shown = [channel.name for channel in CHANNELS]
-    for panel, name in zip([axes[0], *axes[1:4], *axes[5:8]], shown, strict=True):
-        panel.plot(curves["grid"], curves["truth"], "k", linewidth=1)
-        for number, epsilon in enumerate(EPSILONS):
-            (found,) = [c for c in curves["found"] if (c["channel"], c["epsilon"]) == (name, epsilon)]
-            panel.plot(curves["grid"], found["mean"], color=f"C{number}", linewidth=1, label=f"ε = {epsilon:g}")
-        panel.set(title=name, ylim=(0, 6))
+    for row, base in enumerate(BASES):
+        panels = axes[5 * row : 5 * row + 5]
+        for panel, channel in zip(panels, SHOWN, strict=False):
+            found = [c for c in curves["found"] if (c["channel"], c["base"]) == (channel.name, base)]
+            for number, curve in enumerate(found):
+                style = {"color": f"C{number}", "linewidth": 1, "label": f"ε = {curve['epsilon']:g}"}
+                panel.plot(curves["grid"], curve["mean"], **style)
+            (known,) = [c for c in curves["found"] if (c["channel"], c["base"]) == ("none", base)]
+            panel.plot(curves["grid"], known["mean"], "k:", linewidth=1, label="records known")
+            panel.plot(curves["grid"], curves["truth"], "k", linewidth=1, label="truth")
+            panel.set(title=f"{channel.name}; {base}", ylim=(0, 4))
+        draw_distances(result, panels[4], base)
     axes[0].legend(fontsize="x-small")
-    for name in shown:
-        rows = [row for row in result["rows"] if row["channel"] == name]
-        style = ".:" if "paper" in name else ".-"
-        color = "k" if name == "Laplace" else f"C{RESOLUTIONS.index(int(name[4]))}"
-        axes[4].plot(EPSILONS, [row["hellinger"] for row in rows], style, color=color, label=name)
-    axes[4].set(xscale="log", xlabel="ε", ylabel="Hellinger distance to the truth")
     axes[4].legend(fontsize="x-small")
+
+
+def draw_distances(result: dict[str, Any], panel: Any, base: str) -> None:
+    """Hellinger distances from the truth under a base measure, and of the direct estimates."""
+    for channel in CHANNELS:
+        rows = [row for row in result["rows"] if (row["channel"], row["base"]) == (channel.name, base)]
+        style = ".:" if channel.calibration == "paper" else ".-"
+        color = f"C{RESOLUTIONS.index(channel.resolution)}" if channel.resolution else "k"
+        panel.plot(EPSILONS, [row["hellinger"] for row in rows], style, color=color, label=channel.name)
+    panel.set(xscale="log", xlabel="ε", ylabel="Hellinger distance to the truth", ylim=(0, 0.7), title=base)
