@@ -17,18 +17,18 @@ EXPERIMENTS = {
     ),
     "wavelet": Experiment(
         "wavelet",
-        {"repeats": 3, "sweeps": 1_500, "neal_sweeps": 900},
-        {"repeats": 1, "sweeps": 300, "neal_sweeps": 300},
+        {"repeats": 3, "sweeps": 1_500, "neal_sweeps": 900, "resolutions": (2, 4, 6)},
+        {"repeats": 1, "sweeps": 500, "neal_sweeps": 200, "resolutions": (6,)},
         panels=(2, 5),
     ),
     "neal": Experiment(
         "neal",
-        {"repeats": 2, "sweeps": 2_000},
-        {"repeats": 1, "sweeps": 200},
+        {"repeats": 2, "sweeps": 2_000, "deltas": (0.01, 0.1, 0.25), "calibrations": ("analytic", "paper")},
+        {"repeats": 1, "sweeps": 1_000, "deltas": (0.1,), "calibrations": ("analytic",)},
         panels=(3, 3),
     ),
-    "donors": Experiment("donors", {"sweeps": 4_000}, {"sweeps": 400}, panels=(2, 3)),
-    "real-data": Experiment("real_data", {"repeats": 8, "sweeps": 4_000}, {"repeats": 2, "sweeps": 400}, panels=(2, 4)),
+    "donors": Experiment("donors", {"sweeps": 3_000}, {"sweeps": 400}, panels=(2, 3)),
+    "real-data": Experiment("real_data", {"repeats": 5, "sweeps": 3_000}, {"repeats": 2, "sweeps": 400}, panels=(2, 4)),
 }
 
 

@@ -22,7 +22,6 @@ from benchmarks.mixture.problems import pose, three_betas
 from dpjax.mixture import GammaShapes
 
 EPSILONS = (2.0, 10.0, 50.0, 100.0, 250.0)
-RESOLUTIONS = (2, 4, 6)
 CALIBRATIONS = ("tight", "paper")
 N = 250
 BASES = {"Gamma(2, 2)": GammaShapes(shape=2.0, rate=2.0), "Gamma(2, 0.05)": GammaShapes(shape=2.0, rate=0.05)}
@@ -57,21 +56,20 @@ class Channel(NamedTuple):
 
 NONE = Channel(0, None)
 LAPLACE = Channel(0, "tight")
-CHANNELS = (LAPLACE, *(Channel(j, calibration) for calibration in CALIBRATIONS for j in RESOLUTIONS))
 
-SHOWN = CHANNELS[:4]
 PAPER = "Gamma(2, 2)"
-WITH_NEAL = (LAPLACE, Channel(4, "tight"))
+COLUMNS = 4
 
 
-def measure(repeats: int, sweeps: int, neal_sweeps: int) -> dict[str, Any]:
+def measure(repeats: int, sweeps: int, neal_sweeps: int, resolutions: tuple[int, ...]) -> dict[str, Any]:
     """Medians over data sets, each with a chain of the conditional sampler after a third as many sweeps of warm-up.
 
-    Neal 5 makes `neal_sweeps` on the first data set alone, for its acceptance behind two of the channels.
+    Neal 5 makes `neal_sweeps` on the first data set alone, for its acceptance behind Laplace noise.
     """
+    haar = [Channel(resolution, calibration) for calibration in CALIBRATIONS for resolution in resolutions]
     length, short = Length(sweeps // 3, sweeps), Length(neal_sweeps // 3, neal_sweeps)
     rows, curves, direct, acceptance = [], [], [], []
-    for channel in (NONE, *CHANNELS):
+    for channel in (NONE, LAPLACE, *haar):
         for epsilon in EPSILONS if channel.calibration else (None,):
             released = [release(channel, epsilon, repeat) for repeat in range(repeats)]
             told = {"channel": channel.name, "epsilon": epsilon}
@@ -79,7 +77,7 @@ def measure(repeats: int, sweeps: int, neal_sweeps: int) -> dict[str, Any]:
                 found = [fit(channel, epsilon, base, z, seed, length) for seed, z in enumerate(released)]
                 rows.append({**told, "base": name, **summarize_runs([far for far, _ in found])})
                 curves.append({**told, "base": name, "mean": found[0][1]})
-            if channel in WITH_NEAL:
+            if channel == LAPLACE:
                 neal = run("Neal 5, m = 1", channel, epsilon, BASES[PAPER], released[0], 0, short)
                 acceptance.append({**told, "acceptance": float(f"{read_clusters(*neal, short)['acceptance']:.4g}")})
             rivals = [direct_distances(channel, epsilon, z) for z in released]
@@ -152,27 +150,22 @@ def direct_distances(channel: Channel, epsilon: float | None, released: np.ndarr
 def draw(result: dict[str, Any], axes: Any) -> None:
     """Densities of the first data set, the paper's base measure above the other; and distances from the truth."""
     curves = result["curves"]
+    names = list(dict.fromkeys(row["channel"] for row in result["rows"] if row["epsilon"] is not None))
     for row, base in enumerate(BASES):
-        panels = axes[5 * row : 5 * row + 5]
-        for panel, channel in zip(panels, SHOWN, strict=False):
-            found = [c for c in curves["found"] if (c["channel"], c["base"]) == (channel.name, base)]
+        panels = axes[(COLUMNS + 1) * row : (COLUMNS + 1) * (row + 1)]
+        (known,) = [c for c in curves["found"] if (c["channel"], c["base"]) == ("none", base)]
+        for panel, name in zip(panels[:COLUMNS], names, strict=False):
+            found = [c for c in curves["found"] if (c["channel"], c["base"]) == (name, base)]
             for number, curve in enumerate(found):
                 style = {"color": f"C{number}", "linewidth": 1, "label": f"ε = {curve['epsilon']:g}"}
                 panel.plot(curves["grid"], curve["mean"], **style)
-            (known,) = [c for c in curves["found"] if (c["channel"], c["base"]) == ("none", base)]
             panel.plot(curves["grid"], known["mean"], "k:", linewidth=1, label="records known")
             panel.plot(curves["grid"], curves["truth"], "k", linewidth=1, label="truth")
-            panel.set(title=f"{channel.name}; {base}", ylim=(0, 4))
-        draw_distances(result, panels[4], base)
+            panel.set(title=f"{name}; {base}", ylim=(0, 4))
+        for number, name in enumerate(names):
+            rows = [figures for figures in result["rows"] if (figures["channel"], figures["base"]) == (name, base)]
+            style = {"color": f"C{number}", "linestyle": ":" if "paper" in name else "-", "marker": ".", "label": name}
+            panels[COLUMNS].plot(EPSILONS, [figures["hellinger"] for figures in rows], **style)
+        panels[COLUMNS].set(xscale="log", xlabel="ε", ylabel="Hellinger distance to the truth", ylim=(0, 0.7))
     axes[0].legend(fontsize="x-small")
-    axes[4].legend(fontsize="x-small")
-
-
-def draw_distances(result: dict[str, Any], panel: Any, base: str) -> None:
-    """Hellinger distances from the truth under a base measure, and of the direct estimates."""
-    for channel in CHANNELS:
-        rows = [row for row in result["rows"] if (row["channel"], row["base"]) == (channel.name, base)]
-        style = ".:" if channel.calibration == "paper" else ".-"
-        color = f"C{RESOLUTIONS.index(channel.resolution)}" if channel.resolution else "k"
-        panel.plot(EPSILONS, [row["hellinger"] for row in rows], style, color=color, label=channel.name)
-    panel.set(xscale="log", xlabel="ε", ylabel="Hellinger distance to the truth", ylim=(0, 0.7), title=base)
+    axes[COLUMNS].legend(fontsize="x-small")
