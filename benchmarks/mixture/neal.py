@@ -124,8 +124,9 @@ def draw(result: dict[str, Any], axes: Any) -> None:
             rows = [row for row in result["rows"] if (row["calibration"], row["run"]) == ("analytic", run.name)]
             rows = [row for row in rows if row["delta"] == delta]
             style = {"color": COLORS[run.sampler], "linestyle": "--" if run.cut else "-", "label": run.name}
-            axes[column].plot(EPSILONS, [row["effective_per_1000"] for row in rows], marker=".", **style)
-            axes[3 + column].plot(EPSILONS, [row["effective_per_second"] for row in rows], marker=".", **style)
+            places = [row["epsilon"] for row in rows]
+            axes[column].plot(places, [row["effective_per_1000"] for row in rows], marker=".", **style)
+            axes[3 + column].plot(places, [row["effective_per_second"] for row in rows], marker=".", **style)
         axes[column].set(title=f"δ = {delta:g}", yscale="log", ylabel="effective draws in 1,000 sweeps")
         axes[3 + column].set(xlabel="ε", yscale="log", ylabel="effective draws a second")
     axes[2].legend(fontsize="x-small")

@@ -104,7 +104,7 @@ def draw_figures(result: dict[str, Any], panel: Any, n: int, figure: str) -> Non
             [row["epsilon"] for row in rows], [row[figure] for row in rows], ".-", color=COLORS[name], label=name
         )
     labels = {"acceptance": "accepted", "effective_per_1000": "effective draws in 1,000 sweeps"}
-    panel.set(xscale="log", xlabel="ε", ylabel=labels[figure])
+    panel.set(xscale="log", xlabel="ε", ylabel=labels[figure], xlim=(0.9, 56))
 
 
 def draw_distances(result: dict[str, Any], panel: Any, n: int) -> None:
@@ -117,4 +117,4 @@ def draw_distances(result: dict[str, Any], panel: Any, n: int) -> None:
     }
     for name, (style, label) in labels.items():
         panel.plot([row["epsilon"] for row in rows], [row[name] for row in rows], style, label=label)
-    panel.set(xscale="log", xlabel="ε", ylabel="Hellinger distance", ylim=(0, 1))
+    panel.set(xscale="log", xlabel="ε", ylabel="Hellinger distance", ylim=(0, 1), xlim=(0.9, 56))
