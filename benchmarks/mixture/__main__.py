@@ -16,6 +16,26 @@ EXPERIMENTS = {
         {"num_warmup": 200, "num_samples": 300, "epsilons": [10, 50], "levels": [4]},
         (2, 3),
     ),
+    "samplers": Experiment(
+        "samplers",
+        {"sizes": (50, 200, 1_000), "repeats": 3, "sweeps": 5_000},
+        {"sizes": (200,), "repeats": 1, "sweeps": 500},
+        panels=(4, 3),
+    ),
+    "wavelet": Experiment(
+        "wavelet",
+        {"repeats": 3, "sweeps": 1_500, "neal_sweeps": 900, "resolutions": (2, 4, 6)},
+        {"repeats": 1, "sweeps": 500, "neal_sweeps": 200, "resolutions": (6,)},
+        panels=(2, 5),
+    ),
+    "neal": Experiment(
+        "neal",
+        {"repeats": 2, "sweeps": 2_000, "deltas": (0.01, 0.1, 0.25), "calibrations": ("analytic", "paper")},
+        {"repeats": 1, "sweeps": 1_000, "deltas": (0.1,), "calibrations": ("analytic",)},
+        panels=(3, 3),
+    ),
+    "donors": Experiment("donors", {"sweeps": 3_000}, {"sweeps": 400}, panels=(2, 3)),
+    "real-data": Experiment("real_data", {"repeats": 5, "sweeps": 3_000}, {"repeats": 2, "sweeps": 400}, panels=(2, 4)),
 }
 
 

@@ -1,4 +1,8 @@
-"""Simulated records of Section 4.1's kind: three Gaussian clusters in [-10, 10] behind Laplace noise."""
+"""Records that the paper simulates or that are shipped here, what was released of them, and the priors."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,17 +14,48 @@ from dpjax.mixture.conditional import Problem
 CENTRES = (-5.0, 0.0, 5.0)
 DIAMETER = 20.0
 CONCENTRATION = 1.0
+"""α of every experiment; the paper does not state its own."""
+
 BASE = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=3.0, scale=3.0)
+"""N(μ | 0, 10 σ²) IG(σ² | 3, 3), the base measure of Sections 4.1 and 4.3."""
+
+BETAS = ((5.0, 50.0), (50.0, 50.0), (50.0, 5.0))
+"""The three Beta laws of Section 4.2."""
 
 
 def simulate_values(n: int, epsilon: float) -> np.ndarray:
     """Released values [n] of records that are one third each N(-5, 1), N(0, 1) and N(5, 1)."""
     generator = np.random.default_rng(20_250)
-    records = generator.choice(CENTRES, n) + generator.normal(size=n)
-    return records + generator.laplace(scale=DIAMETER / epsilon, size=n)
+    return three_normals(n, generator) + generator.laplace(scale=DIAMETER / epsilon, size=n)
 
 
 def make_problem(n: int, epsilon: float) -> Problem:
     """The values with their channel, kernel and concentration."""
-    values = jnp.asarray(simulate_values(n, epsilon), float)
-    return Problem(values, dpjax.Laplace(DIAMETER / epsilon), BASE, jnp.asarray(CONCENTRATION, float))
+    return pose(simulate_values(n, epsilon), dpjax.Laplace(DIAMETER / epsilon), BASE)
+
+
+def pose(values: Any, channel: Any, base: Any) -> Problem:
+    """A problem in which all numbers are arrays, so that those of one size share their programs."""
+    if isinstance(base, mixture.TruncatedNormalInverseGamma):
+        channel, base = None, base.behind(channel)
+    if channel is not None:
+        channel = replace(channel, scale=jnp.asarray(channel.scale, float))
+    return Problem(jnp.asarray(values, float), channel, base, jnp.asarray(CONCENTRATION, float))
+
+
+def three_normals(n: int, generator: np.random.Generator) -> np.ndarray:
+    """Records [n], one third each N(-5, 1), N(0, 1) and N(5, 1); not one in a million is beyond ±10."""
+    return generator.choice(CENTRES, n) + generator.normal(size=n)
+
+
+def three_betas(n: int, generator: np.random.Generator) -> np.ndarray:
+    """Records [n], one third each of the three Beta laws."""
+    shapes = generator.choice(np.array(BETAS), n)
+    return generator.beta(shapes[:, 0], shapes[:, 1])
+
+
+def read_records(name: str) -> np.ndarray:
+    """The records [n] of a file in ``data/``, whose source is stated in its head."""
+    path = Path(__file__).parent / "data" / f"{name}.csv"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    return np.array(lines[1:], float)
