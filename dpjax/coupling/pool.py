@@ -19,6 +19,9 @@ SHRINK = 8
 
 MANY = 128
 
+LONGEST = 1 << 16
+"""Steps between two looks; runs that come to this are so long that half of the lanes are worth another size."""
+
 
 def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int) -> Lane:
     """The lanes of all pairs [num_pairs] at their ends, without the pairs themselves.
@@ -42,8 +45,8 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int) -> Lane
         if waiting < num_pairs:
             owners, fresh, waiting = hire(owners, waiting, num_pairs)
             lanes = where_first_axis(jnp.asarray(fresh), fill(course, key, jnp.asarray(owners)), lanes)
-        elif len(owners) >= MANY and SHRINK * np.sum(owners >= 0) <= len(owners):
-            kept = np.argsort(owners < 0, kind="stable")[: -(-len(owners) // SHRINK)]
+        elif (fewer := enough_lanes(len(owners), int(np.sum(owners >= 0)), steps)) < len(owners):
+            kept = np.argsort(owners < 0, kind="stable")[:fewer]
             owners, lanes = owners[kept], jax.tree.map(lambda leaf, kept=kept: leaf[kept], lanes)
     return jax.tree.map(lambda *leaves: np.stack(leaves), *results)
 
@@ -58,8 +61,17 @@ def harvest(lanes: Lane, ended: np.ndarray, owners: np.ndarray) -> Iterator[tupl
 def next_steps(steps: int, share: float) -> int:
     """The number of steps until the next look, such that between an eighth and a half of the pairs end."""
     if share < 1 / 8:
-        return min(2 * steps, 1 << 16)
+        return min(2 * steps, LONGEST)
     return max(1, steps // 2) if share > 1 / 2 else steps
+
+
+def enough_lanes(num_lanes: int, num_pairs: int, steps: int) -> int:
+    """How many lanes the last pairs go on with: as many as there are, unless a new program is worth its compilation."""
+    part = 2 if steps == LONGEST else SHRINK
+    if num_lanes < MANY and steps < LONGEST:
+        return num_lanes
+    fewer = -(-num_lanes // part)
+    return fewer if num_pairs <= fewer else num_lanes
 
 
 def hire(owners: np.ndarray, waiting: int, num_pairs: int) -> tuple[np.ndarray, np.ndarray, int]:

@@ -13,6 +13,7 @@ from dpjax.coupling import (
     total_variation_bounds,
     unbiased_estimates,
 )
+from dpjax.coupling.pool import LONGEST, enough_lanes
 from tests.coupling.enumerated import STATES, exact_law, kernel, ones, soma_matrix
 
 BATCH = 100  # fewer lanes than are worth moving at the end
@@ -45,6 +46,19 @@ def test_bounds_lie_above_the_exact_distance(lags: tuple[int, ...]) -> None:
         assert np.all(np.diff(bounds) <= 0)
         tight.append(bounds)
     assert tight[-1][0] < tight[0][0] or len(lags) == 1  # a larger lag is sharper
+
+
+@pytest.mark.parametrize(("lanes", "pairs", "steps", "expected"), [
+    (100, 1, 8, 100),  # few lanes in a short run: no new program
+    (1_024, 129, 8, 1_024),
+    (1_024, 128, 8, 128),
+    (100, 51, LONGEST, 100),
+    (101, 51, LONGEST, 51),
+    (2, 1, LONGEST, 1),
+    (1, 1, LONGEST, 1),
+])  # fmt: skip
+def test_the_last_pairs_move_to_fewer_lanes(lanes: int, pairs: int, steps: int, expected: int) -> None:
+    assert enough_lanes(lanes, pairs, steps) == expected
 
 
 @pytest.mark.slow
