@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
 
 import dpjax
+from benchmarks.mixture.densities import betas_density
+from benchmarks.mixture.problems import CONCENTRATION, three_betas
 from dpjax import diagnostics, mixture, statistics
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.chunks import Draw, run_chunk
@@ -21,11 +22,7 @@ from dpjax.mixture.sample import start_chains
 from dpjax.mixture.schemes import functions_of
 
 N = 250
-SHAPES = ((5.0, 50.0), (50.0, 50.0), (50.0, 5.0))
-"""Of the three Beta laws, equally weighted."""
-
 NUM_DRAWS = floor(N ** (3 / 5) + 1)
-CONCENTRATION = 1.0
 NUM_CHAINS = 2
 GROUPS = (1, 8)
 GRID = np.linspace(0.01, 0.99, 50)
@@ -53,7 +50,7 @@ VARIANTS = {
 
 def measure(num_warmup: int, num_samples: int, epsilons: list[float], levels: list[int]) -> dict[str, Any]:
     """A row for every variant, number of bins L ⌊n^(1/5) + 1⌋ and ε."""
-    records = simulate_records()
+    records = three_betas(N, np.random.default_rng(20_250))
     grid = [(level, epsilon, name) for level in levels for epsilon in epsilons for name in VARIANTS]
     rows = [measure_row(records, *cell, num_warmup, num_samples) for cell in grid]
     return {
@@ -64,18 +61,6 @@ def measure(num_warmup: int, num_samples: int, epsilons: list[float], levels: li
         "grid": GRID.round(3).tolist(),
         "rows": rows,
     }
-
-
-def simulate_records() -> np.ndarray:
-    """The confidential records [n]."""
-    generator = np.random.default_rng(20_250)
-    first, second = np.array(SHAPES)[generator.integers(3, size=N)].T
-    return generator.beta(first, second)
-
-
-def true_density() -> np.ndarray:
-    """Their density on the grid."""
-    return np.mean([stats.beta.pdf(GRID, *shapes) for shapes in SHAPES], axis=0)
 
 
 def make_release(records: np.ndarray, num_bins: int, epsilon: float, released: str) -> dpjax.Release:
@@ -122,7 +107,7 @@ def measure_row(
         "effective_per_1000": round(1_000 * float(diagnostics.ess_bulk(number)) / number.size, 1),
         "r_hat": round(float(diagnostics.r_hat(number)), 3),
         "mean_clusters": round(float(number.mean()), 2),
-        "distance": round(float(np.mean(np.abs(density - true_density()))) / 2, 3),
+        "distance": round(float(np.mean(np.abs(density - betas_density(GRID)))) / 2, 3),
         "microseconds": round(1e6 * seconds / (num_samples * NUM_CHAINS)),
         "density": density.round(3).tolist(),
     }
@@ -154,7 +139,7 @@ def draw(result: dict[str, Any], axes: Any) -> None:
     for place, (suffix, base) in enumerate((("", "Gamma(2, 2)"), (", concentrated", "Gamma(90, 2)"))):
         for column, level in enumerate(levels):
             panel = axes[3 * place + column]
-            panel.plot(GRID, true_density(), "k", linewidth=1)
+            panel.plot(GRID, betas_density(GRID), "k", linewidth=1)
             for row in (row for row in result["rows"] if row["level"] == level):
                 style = {f"conditional{suffix}": "-", f"neal5{suffix}": ":"}.get(row["variant"])
                 if style:

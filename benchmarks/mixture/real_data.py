@@ -6,8 +6,15 @@ import numpy as np
 
 import dpjax
 from benchmarks.mixture.chains import Length, read_clusters, run_chains
-from benchmarks.mixture.deconvolution import choose_bandwidth, estimate_density, laplace_noise, no_noise
-from benchmarks.mixture.densities import as_density, measure_distances, posterior_density, shorten, summarize_runs
+from benchmarks.mixture.deconvolution import estimate_density, laplace_noise, no_noise
+from benchmarks.mixture.densities import (
+    as_density,
+    kernel_density,
+    measure_distances,
+    posterior_density,
+    shorten,
+    summarize_runs,
+)
 from benchmarks.mixture.problems import pose, read_records
 from dpjax.mixture import NormalInverseGamma
 
@@ -48,7 +55,8 @@ def measure(repeats: int, sweeps: int) -> dict[str, Any]:
     for data in DATA:
         length = Length(sweeps // 4, sweeps)
         plain, _ = run_chains("exact", pose(data.records, None, data.base), 0, length)
-        targets = {"model": posterior_density(plain, data.grid)["mean"], "kernel": plain_kernel(data)}
+        kernel = kernel_density(data.records, data.grid, no_noise, 0.0)
+        targets = {"model": posterior_density(plain, data.grid)["mean"], "kernel": kernel}
         curves.append({"data": data.name, "grid": shorten(data.grid), **{k: shorten(v) for k, v in targets.items()}})
         for epsilon in EPSILONS:
             found = [fit(data, epsilon, repeat, length, targets) for repeat in range(repeats)]
@@ -56,12 +64,6 @@ def measure(repeats: int, sweeps: int) -> dict[str, Any]:
             if epsilon in SHOWN:
                 curves.append({"data": data.name, "epsilon": epsilon, **found[0][1]})
     return {"rows": rows, "curves": curves}
-
-
-def plain_kernel(data: Data) -> np.ndarray:
-    """The kernel estimate from the records themselves, with the same rule for its bandwidth."""
-    bandwidth = choose_bandwidth(data.records, no_noise, 0.0)
-    return as_density(estimate_density(data.records, data.grid, no_noise, bandwidth), data.grid)
 
 
 def fit(
@@ -74,8 +76,7 @@ def fit(
     drawn = run_chains("exact", pose(values, dpjax.Laplace(scale), data.base), repeat, length)
     density = posterior_density(drawn[0], data.grid)
     noise = laplace_noise(scale)
-    bandwidth = choose_bandwidth(values, noise, 2 * scale**2)
-    kernel = as_density(estimate_density(values, data.grid, noise, bandwidth), data.grid)
+    kernel = kernel_density(values, data.grid, noise, 2 * scale**2)
     figures = {name: read_clusters(*drawn, length)[name] for name in ("clusters", "effective_per_1000")}
     tried = try_bandwidths(data, values, noise)
     for name, target in targets.items():
