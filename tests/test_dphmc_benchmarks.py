@@ -1,7 +1,6 @@
 """The command line of the DP-HMC experiments, their problems and what they pay; what they measure is not tested."""
 
 import importlib
-import inspect
 import json
 from pathlib import Path
 
@@ -17,14 +16,6 @@ from benchmarks.dphmc.distances import measure
 from benchmarks.dphmc.problems import make_problem
 
 PER_CHAIN = json.loads((Path(__file__).parent / "references/dphmc_iterations.json").read_text())
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_takes_its_settings(name: str) -> None:
-    experiment = EXPERIMENTS[name]
-    module = importlib.import_module(f"benchmarks.dphmc.{experiment.module}")
-    assert set(experiment.full) == set(experiment.quick) == set(inspect.signature(module.measure).parameters)
-    assert callable(module.draw)
 
 
 def test_settings_can_be_one_s_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

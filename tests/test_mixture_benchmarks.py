@@ -1,7 +1,5 @@
 """The command line of the mixtures' experiments, and their measuring at small sizes."""
 
-import importlib
-import inspect
 import json
 
 import numpy as np
@@ -10,14 +8,6 @@ import pytest
 from benchmarks.mixture import __main__ as command
 from benchmarks.mixture import problems, speed
 from benchmarks.mixture.__main__ import EXPERIMENTS
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_takes_its_settings(name: str) -> None:
-    experiment = EXPERIMENTS[name]
-    module = importlib.import_module(f"benchmarks.mixture.{experiment.module}")
-    assert set(experiment.full) == set(experiment.quick) == set(inspect.signature(module.measure).parameters)
-    assert callable(module.draw)
 
 
 def test_standard_output_holds_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
