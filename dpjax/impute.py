@@ -1,14 +1,10 @@
 """Imputation of the records alone, at known parameters, for BlackJAX's loops."""
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.gibbs import make_plan
 from dpjax.imputation.offers import init_latent
+from dpjax.models.checks import check_parameters
 from dpjax.release import LocalRelease, Release
-from dpjax.validation import fail
 
 
 def impute(
@@ -39,7 +35,7 @@ def impute(
         If the parts do not fit; see `dpjax.gibbs`.
     """
     plan = make_plan(model, release, imputation)
-    known = check_parameters(model, parameters)
+    known = check_parameters("parameters", model, parameters)
     kernel = plan.imputation(model, release)
 
     def init(records: Records, rng_key: Key | None = None) -> Latent:
@@ -50,18 +46,3 @@ def impute(
         return kernel(rng_key, latent, known)
 
     return SamplingAlgorithm(init, step)
-
-
-def check_parameters(model: Model, parameters: Parameters) -> Parameters:
-    """The parameters in the types of the model's own, or an error unless they have its names and shapes."""
-    expected = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
-    remedy = "Pass a dict with one array for each parameter, on its natural scale."
-    if not isinstance(parameters, dict):
-        fail("parameters", type(parameters).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
-    if set(parameters) != set(expected):
-        fail("parameters", f"a dict of {sorted(parameters)}", f"a dict of {sorted(expected)}", remedy)
-    for name, leaf in expected.items():
-        if np.shape(parameters[name]) != leaf.shape:
-            given = f"shape {list(np.shape(parameters[name]))}"
-            fail(f"parameters[{name!r}]", given, f"shape {list(leaf.shape)}", remedy)
-    return {name: jnp.asarray(parameters[name], leaf.dtype) for name, leaf in expected.items()}

@@ -14,7 +14,7 @@ EXPERIMENTS = {
         "one_release",
         {"num_warmup": 1_000, "num_samples": 2_000, "epsilons": EPSILONS, "levels": [2, 4, 6]},
         {"num_warmup": 200, "num_samples": 300, "epsilons": [10, 50], "levels": [4]},
-        (2, 3),
+        (3, 3),
     ),
     "samplers": Experiment(
         "samplers",

@@ -56,7 +56,7 @@ def run_chains(
     collect: tuple[str, ...] = (),
     records: Any = None,
 ) -> tuple[MixturePosterior, float]:
-    """Draws, and the CPU seconds that they took after the warm-up; not a number where a program was compiled in them.
+    """Draws, and the CPU seconds that they took after the warm-up.
 
     `records` [n] are what the chains start from instead of the released values.
     """
@@ -66,14 +66,24 @@ def run_chains(
     given = problem.values if records is None else jnp.asarray(records, float)
     starts = [start(problem, scheme, jax.random.fold_in(start_key, i), given, groups(i)) for i in range(num_chains)]
     states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
-    steps = length.draws * length.thin
-    with Progress(length.warmup + steps, 0, False) as bar:
-        warm = draw_all(run, Phase("warm-up", 0, length.warmup, 1), Status(scheme, states), bar)
+    return advance_chains(run, Status(scheme, states), length)
+
+
+def advance_chains(run: Run, status: Status, length: Length) -> tuple[MixturePosterior, float]:
+    """The draws after the warm-up, and the CPU seconds that they took."""
+    warm, _ = time_draws(run, Phase("warm-up", 0, length.warmup, 1), status)
+    phase = Phase("sampling", length.warmup, length.draws * length.thin, length.thin)
+    drawn, seconds = time_draws(run, phase, Status(warm.scheme, warm.states))
+    return report(run, drawn, length.draws), seconds
+
+
+def time_draws(run: Run, phase: Phase, status: Status) -> tuple[Status, float]:
+    """The end of a phase, and its CPU seconds; not a number where a program was compiled for more slots in them."""
+    with Progress(phase.steps, 0, False) as bar:
         began = time.process_time()
-        phase = Phase("sampling", length.warmup, steps, length.thin)
-        drawn = draw_all(run, phase, Status(warm.scheme, warm.states), bar)
+        drawn = draw_all(run, phase, status, bar)
         seconds = time.process_time() - began
-    return report(run, drawn, length.draws), seconds if drawn.scheme == warm.scheme else np.nan
+    return drawn, seconds if drawn.scheme == status.scheme else np.nan
 
 
 def groups(chain: int) -> int:

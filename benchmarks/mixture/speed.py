@@ -1,10 +1,9 @@
-"""Sweeps of the conditional sampler in a CPU second, and effective draws of the number of clusters.
+"""Sweeps of the samplers in a CPU second, and effective draws of the number of clusters.
 
 One core, one thread. Compilation is apart: the same program is called again and the later calls are timed.
 """
 
 import resource
-import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
@@ -14,17 +13,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.mixture.chains import SAMPLERS, time_draws
 from benchmarks.mixture.problems import make_problem
 from dpjax import diagnostics
-from dpjax.mixture.chunks import run_chunk
-from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
+from dpjax.mixture.conditional import Problem, Scheme
+from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.report import join
+from dpjax.mixture.run import Phase, Run, Status
+from dpjax.mixture.schemes import functions_of
 from dpjax.mixture.starts import start_labels
 
 EPSILON = 10.0
-CAPACITY = 40
 GROUPS = 8
 MIN_EFFECTIVE = 400
-VARIANTS = {"exact": 0, "metropolis": 1, "4 offers": 4}
+VARIANTS = ("exact", "metropolis", "4 offers", "Neal 5, m = 1")
 REFERENCE = {200: 2_980, 1_000: 417}
 """Sweeps a second of a C++ implementation of the slice sampler on another core, for orientation."""
 
@@ -55,40 +57,38 @@ def measure_rows(n: int, variant: str, lengths: dict[int, int], repeats: int = 5
 
 
 class Part(NamedTuple):
-    """CPU seconds, and the numbers of clusters [chain, sweep] and mean acceptance of the sweeps made in them."""
+    """CPU seconds, and the numbers of clusters [chain, sweep] and mean acceptance of the sweeps made in them.
+
+    The seconds are not a number where slots were added.
+    """
 
     seconds: float
     num_clusters: np.ndarray
     acceptance: float
 
 
-def draw_parts(n: int, variant: str, num_chains: int, sweeps: int) -> Iterator[Part]:
+def draw_parts(n: int, sampler: str, num_chains: int, sweeps: int) -> Iterator[Part]:
     """Stretches of one run, without end; compilation and a first stretch are left out."""
-    problem, scheme = make_problem(n, EPSILON), Scheme("posterior", CAPACITY, VARIANTS[variant], in_turn=True)
+    problem, scheme = make_problem(n, EPSILON), SAMPLERS[sampler]
     keys = jax.random.split(jax.random.key(1), num_chains)
-    length = np.int32(sweeps)
-    advance = partial(
-        run_chunk, sweep, scheme, (), sweeps, problem=problem, chain_keys=keys, thin=np.int32(1), length=length
-    )
-    states = jax.block_until_ready(advance(states=start(problem, scheme, keys), start=np.int32(0)))[0]
-    for number in count(1):
-        began = time.process_time()
-        states, draws, made, _ = jax.block_until_ready(advance(states=states, start=np.int32(number * sweeps)))
-        seconds = time.process_time() - began
-        if made < sweeps:
-            raise RuntimeError(f"{CAPACITY} slots do not suffice for {n} records.")
-        yield Part(seconds, np.asarray(draws.num_clusters, float).T, float(draws.info.acceptance_rate.mean()))
+    run = Run(problem, functions_of(scheme)[1], (), keys)
+    status = Status(scheme, start(problem, scheme, keys))
+    for number in count():
+        status, seconds = time_draws(run, Phase("stretch", number * sweeps, sweeps, 1), Status(*status[:2]))
+        if number > 0:
+            draw = join(status.chunks)
+            yield Part(seconds, draw.num_clusters.astype(float), float(draw.info.acceptance_rate.mean()))
 
 
 def describe_row(n: int, variant: str, num_chains: int, parts: list[Part]) -> dict[str, Any]:
     """The speed of the median stretch, and how much all of them tell of the number of clusters."""
     number = np.concatenate([part.num_clusters for part in parts], axis=1)
-    seconds = float(np.median([part.seconds for part in parts])) / parts[0].num_clusters.size
+    seconds = float(np.nanmedian([part.seconds for part in parts])) / parts[0].num_clusters.size
     effective = float(diagnostics.ess_bulk(number)) / number.size
     enough = effective * number.size > MIN_EFFECTIVE
     return {
         "n": n,
-        "records": variant,
+        "sampler": variant,
         "chains": num_chains,
         "sweeps": number.size,
         "sweeps_per_second": round(1 / seconds, 1),
@@ -103,17 +103,18 @@ def describe_row(n: int, variant: str, num_chains: int, parts: list[Part]) -> di
 
 
 @partial(jax.jit, static_argnames="scheme")
-def start(problem: Problem, scheme: Scheme, keys: jax.Array) -> Any:
+def start(problem: Problem, scheme: Scheme | MarginalScheme, keys: jax.Array) -> Any:
     """States [chain, ...] that begin with a few groups."""
+    begin, _ = functions_of(scheme)
     labels = start_labels(problem.values, jnp.array(GROUPS))
-    return jax.vmap(lambda key: start_state(problem, scheme, key, labels, problem.values))(keys)
+    return jax.vmap(lambda key: begin(problem, scheme, key, labels, problem.values))(keys)
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
     """Sweeps a second against the number of records."""
     for name in VARIANTS:
-        rows = [row for row in result["rows"] if row["records"] == name and row["chains"] == 1]
+        rows = [row for row in result["rows"] if row["sampler"] == name and row["chains"] == 1]
         axes.loglog([row["n"] for row in rows], [row["sweeps_per_second"] for row in rows], "o-", label=name)
     axes.loglog(list(REFERENCE), list(REFERENCE.values()), "k^", label="C++")
-    axes.set(xlabel="records", ylabel="sweeps per CPU second", title="Conditional sampler, one chain, one core")
+    axes.set(xlabel="records", ylabel="sweeps per CPU second", title="One chain, one core")
     axes.legend()

@@ -4,33 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from dpjax.adapters.figures import make_figure
 from dpjax.mixture.result import Density
 
 __all__ = ["plot_co_clustering", "plot_density", "plot_num_clusters"]
 
 BLUE = "#1f6fb4"
-
-
-def new_axes(axes: Any) -> Any:
-    """The axes given, or those of a new figure.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    if axes is not None:
-        return axes
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('matplotlib: not installed; expected for plots. Run pip install "dpjax[plots]".') from error
-    return Figure(figsize=(5.5, 3.2), layout="constrained").add_subplot()
+SIZE = (5.5, 3.2)
 
 
 def plot_density(density: Density, level: float, axes: Any) -> Any:
     """The posterior mean of a density on a line, with its pointwise band; the axes."""
-    axes = new_axes(axes)
+    axes = axes or make_figure(*SIZE).add_subplot()
     axes.fill_between(
         density.grid, density.lower, density.upper, color=BLUE, alpha=0.25, linewidth=0, label=f"{level:.0%} pointwise"
     )
@@ -42,7 +27,7 @@ def plot_density(density: Density, level: float, axes: Any) -> Any:
 
 def plot_num_clusters(num_clusters: np.ndarray, axes: Any) -> Any:
     """Bars of the posterior probability of each number of clusters, from draws [chain, draw]; the axes."""
-    axes = new_axes(axes)
+    axes = axes or make_figure(*SIZE).add_subplot()
     numbers = np.arange(num_clusters.min(), num_clusters.max() + 1)
     of_chains = np.array([[np.mean(chain == number) for number in numbers] for chain in num_clusters])
     axes.bar(numbers, of_chains.mean(axis=0), color=BLUE, alpha=0.5)
@@ -58,7 +43,7 @@ def plot_co_clustering(shared: np.ndarray, labels: np.ndarray, axes: Any) -> Any
 
     Larger clusters come first, and within one the records that share it with most others.
     """
-    axes = new_axes(axes)
+    axes = axes or make_figure(*SIZE).add_subplot()
     sizes = np.bincount(labels)
     own = np.mean(np.where(labels[:, None] == labels[None, :], shared, 0), axis=1)
     order = np.lexsort((-own, labels, -sizes[labels]))

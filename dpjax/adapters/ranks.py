@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from dpjax.adapters.figures import make_figure
 from dpjax.summary import entry_names
 
 if TYPE_CHECKING:
@@ -23,14 +24,10 @@ def plot_ranks(calibration: "Calibration") -> Any:
     ImportError
         If matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('matplotlib: not installed; expected for plot. Run pip install "dpjax[plots]".') from error
     panels = list(panels_of(calibration).items())[:MAX_PANELS]
     columns = min(MAX_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(3 * columns, 2.2 * rows), layout="constrained")
+    figure = make_figure(3 * columns, 2.2 * rows)
     for place, (name, counts) in enumerate(panels, 1):
         draw_histogram(figure.add_subplot(rows, columns, place), calibration, name, counts)
     return figure

@@ -11,11 +11,11 @@ from jax.scipy.special import multigammaln
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
-from dpjax.models.arguments import check_definite, check_finite, hold_arrays
+from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.models.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, check_positive, fail
+from dpjax.validation import check_positive, fail
 
 __all__ = ["NormalInverseWishart", "centred_log_density"]
 
@@ -64,9 +64,7 @@ class NormalInverseWishart:
         if np.shape(self.scale) != shape * 2:
             fail("scale", f"shape {list(np.shape(self.scale))}", f"shape {list(shape * 2)}", "Pass a matrix [d, d].")
         check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart law.")
-        least = shape[0] - 1
-        remedy = f"Pass more than d - 1 = {least} degrees of freedom."
-        check_array("degrees", self.degrees, lambda degrees: degrees > least, f"a number above {least}", remedy)
+        check_degrees(self.degrees, shape[0])
         hold_arrays(self)
 
     @property

@@ -17,6 +17,7 @@ __all__ = [
     "as_shape",
     "as_vector",
     "check_definite",
+    "check_degrees",
     "check_finite",
     "hold_arrays",
     "is_numeric",
@@ -45,6 +46,13 @@ def check_definite(argument: str, value: Any, remedy: str) -> None:
     symmetric = np.allclose(matrix, matrix.swapaxes(-1, -2), rtol=1e-5, atol=1e-8 * np.abs(matrix).max())
     if not (symmetric and np.linalg.eigvalsh(matrix).min() > 0):
         fail(argument, summarize(array), "a symmetric positive definite matrix", remedy)
+
+
+def check_degrees(degrees: Any, dim: int) -> None:
+    """Raise unless an inverse Wishart law of matrices [dim, dim] can have these degrees of freedom."""
+    least = dim - 1
+    remedy = f"Pass more degrees of freedom than the dimension less 1, {least}."
+    check_array("degrees", degrees, lambda array: array > least, f"a number above {least}", remedy)
 
 
 def hold_arrays(noun: Any) -> None:

@@ -6,11 +6,13 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
-from dpjax.base import Model, Records
-from dpjax.validation import fail
+from dpjax.base import Model, Parameters, Records
+from dpjax.validation import check_array, fail
 
-__all__ = ["check_model"]
+__all__ = ["check_model", "check_parameters"]
 
 SIZES = (3, 5)  # with two sizes, a shape that fits n by chance is found
 
@@ -40,6 +42,29 @@ def check_model(model: Model) -> None:
         check_records(model, key, parameters, n)
     check_scales(model, parameters)
     check_field(model, parameters)
+
+
+def check_parameters(argument: str, model: Model, parameters: Any, leading: tuple[int, ...] = ()) -> Parameters:
+    """The parameters [*leading, ...] in the types of the model's own.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If their names, shapes or values do not fit the model.
+    """
+    expected = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
+    axes = " [chain, ...]" if leading else ""
+    remedy = f"Pass a dict with one array{axes} for each parameter, on its natural scale."
+    if not isinstance(parameters, dict):
+        fail(argument, type(parameters).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
+    if set(parameters) != set(expected):
+        fail(argument, f"a dict of {sorted(parameters)}", f"a dict of {sorted(expected)}", remedy)
+    for name, leaf in expected.items():
+        entry, shape = f"{argument}[{name!r}]", (*leading, *leaf.shape)
+        check_array(entry, parameters[name], lambda array: True, "finite numbers", remedy)
+        if np.shape(parameters[name]) != shape:
+            fail(entry, f"shape {list(np.shape(parameters[name]))}", f"shape {list(shape)}", remedy)
+    return {name: jnp.asarray(parameters[name], leaf.dtype) for name, leaf in expected.items()}
 
 
 def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:

@@ -10,12 +10,12 @@ from jax.scipy.special import multigammaln
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
-from dpjax.models.arguments import check_definite, check_finite, hold_arrays
+from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.models.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower, solve_upper
 from dpjax.models.priors import InverseGammaPrior, as_float
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, check_positive
+from dpjax.validation import check_positive
 
 __all__ = ["NormalInverseGammaPrior", "NormalInverseWishartPrior"]
 
@@ -127,9 +127,7 @@ class NormalInverseWishartPrior:
         check_finite("mean", self.mean)
         check_positive("precision", self.precision)
         check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart law.")
-        dim = np.shape(self.scale)[-1] if np.ndim(self.scale) else 1
-        remedy = f"Pass more than p - 1 = {dim - 1} degrees of freedom."
-        check_array("degrees", self.degrees, lambda degrees: degrees > dim - 1, f"a number above {dim - 1}", remedy)
+        check_degrees(self.degrees, np.shape(self.scale)[-1] if np.ndim(self.scale) else 1)
         hold_arrays(self)
 
     def log_density(self, mean: Array, covariance: Array) -> Array:

@@ -8,7 +8,8 @@ import jax
 import numpy as np
 
 from dpjax.base import Key, Model, Parameters
-from dpjax.validation import check_array, check_count, check_key, fail
+from dpjax.models.checks import check_parameters
+from dpjax.validation import check_count, check_key, fail
 
 MAX_STEPS = 2**31
 
@@ -48,18 +49,7 @@ def check_initial(model: Model, initial: Any, num_chains: int) -> Parameters | N
     """
     if initial is None:
         return None
-    expected = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
-    remedy = "Pass a dict with one array [chain, ...] for each parameter, on its natural scale."
-    if not isinstance(initial, dict):
-        fail("initial", type(initial).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
-    if set(initial) != set(expected):
-        fail("initial", f"parameters {sorted(initial)}", f"parameters {sorted(expected)}", remedy)
-    for name, leaf in expected.items():
-        argument, shape = f"initial[{name!r}]", (num_chains, *leaf.shape)
-        check_array(argument, initial[name], lambda array: True, "finite numbers", remedy)
-        if np.shape(initial[name]) != shape:
-            fail(argument, f"shape {list(np.shape(initial[name]))}", f"shape {list(shape)}", remedy)
-    parameters = {name: jax.numpy.asarray(initial[name], leaf.dtype) for name, leaf in expected.items()}
+    parameters = check_parameters("initial", model, initial, (num_chains,))
     check_prior(model, parameters)
     return parameters
 

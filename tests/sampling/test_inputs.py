@@ -33,7 +33,7 @@ BAD = [
     (
         {"initial": {"sd": np.zeros(4)}},
         ValueError,
-        r"initial: given parameters \['sd'\]; expected parameters \['mean'\]",
+        r"initial: given a dict of \['sd'\]; expected a dict of \['mean'\]",
     ),
     ({"initial": {"mean": 0.0}}, ValueError, r"initial\['mean'\]: given shape \[\]; expected shape \[4\]"),
     ({"initial": {"mean": np.zeros((4, 2))}}, ValueError, r"initial\['mean'\]: given shape \[4, 2\]"),

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.adapters.numpyro.form import CENTRED, Form
 from dpjax.adapters.numpyro.forms import form_of
-from dpjax.adapters.numpyro.visit import Layout, draw, watch
+from dpjax.adapters.numpyro.visit import Layout
 from dpjax.base import Array, Key, NonCentred, NormalScores, Parameters, Records
 
 __all__ = ["derive_noncentred"]
@@ -37,17 +37,11 @@ def find_forms(layout: Layout) -> dict[str, Form]:
     """The form of each record site; of use are only the parts that hold for all parameters."""
     forms: dict[str, Form] = {}
 
-    def statements(key: Key) -> list[dict[str, Any]]:
-        draws = draw(key)
+    def look(name: str, law: Any, value: Array) -> None:
+        del value
+        forms[name] = form_of(law)
 
-        def choose(name: str, law: Any) -> Array:
-            if name in layout.fields:
-                forms[name] = form_of(law)
-            return draws(name, law)
-
-        return layout.run(layout.size, choose)
-
-    watch(statements)
+    layout.watch_fields(look)
     return forms
 
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.adapters.numpyro.visit import Layout, draw, unwrap, watch
-from dpjax.base import Array, Key, Records
+from dpjax.adapters.numpyro.visit import Layout, unwrap
+from dpjax.base import Array, Records
 from dpjax.models.cells import count_cells
 
 LARGEST_SUPPORT = 4096
@@ -54,18 +54,10 @@ def find_levels(layout: Layout) -> dict[str, np.ndarray] | None:
     """The possible values of each field; None where one has a vector of them, or infinitely many."""
     levels: dict[str, np.ndarray | None] = {}
 
-    def statements(key: Key) -> list[dict[str, Any]]:
-        draws = draw(key)
+    def look(name: str, law: Any, value: Array) -> None:
+        levels[name] = values_of(law, value.dtype)
 
-        def choose(name: str, law: Any) -> Array:
-            value = draws(name, law)
-            if name in layout.fields:
-                levels[name] = values_of(law, value.dtype)
-            return value
-
-        return layout.run(layout.size, choose)
-
-    watch(statements)
+    layout.watch_fields(look)
     return None if any(values is None for values in levels.values()) else levels  # type: ignore[return-value]
 
 

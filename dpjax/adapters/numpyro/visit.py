@@ -71,6 +71,22 @@ class Layout(NamedTuple):
         """The first n entries of the record fields that are given."""
         return {name: jnp.asarray(self.arguments[name])[:n] for name in self.known}
 
+    def watch_fields(self, look: Callable[[str, Any, Array], None]) -> None:
+        """Call `look` with the name, distribution and a draw of every field, in a run that is traced alone."""
+
+        def statements(key: Key) -> list[dict[str, Any]]:
+            draws = draw(key)
+
+            def choose(name: str, law: Any) -> Array:
+                value = draws(name, law)
+                if name in self.fields:
+                    look(name, law, value)
+                return value
+
+            return self.run(self.size, choose)
+
+        watch(statements)
+
     def run_parameters(self, choose: Choose) -> None:
         """Run the model up to its last parameter; records that come before it are arbitrary."""
         missing = set(self.parameters)
