@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 RUNS = (
     Run("Neal 2", True, 0.5),
-    Run("Neal 3", True, 0.1),
+    Run("Neal 3", True, 0.25),
     Run("exact", True, 2.0),
     Run("Neal 5, m = 1", False, 2.0),
     Run("Neal 8", False, 0.5),
@@ -67,7 +67,7 @@ class Noise(NamedTuple):
 
 
 def measure(repeats: int, sweeps: int, deltas: tuple[float, ...], calibrations: tuple[str, ...]) -> dict[str, Any]:
-    """Medians over data sets, each with one chain after a fifth as many sweeps of warm-up.
+    """Medians over data sets, each with one chain after a warm-up of a fifth of the sweeps.
 
     The paper's formula for the noise is measured at the δ that is shown.
     """
@@ -77,7 +77,7 @@ def measure(repeats: int, sweeps: int, deltas: tuple[float, ...], calibrations: 
         data = [simulate(noise.scale, repeat) for repeat in range(repeats)]
         means = {}
         for run in RUNS:
-            length = Length(int(run.share * sweeps) // 5, int(run.share * sweeps))
+            length = Length(sweeps // 5, int(run.share * sweeps))
             drawn = [run_chains(run.sampler, pose_run(run, noise, z), seed, length) for seed, z in enumerate(data)]
             rows.append({**told, "run": run.name, **summarize_runs([read_clusters(*one, length) for one in drawn])})
             means[run.name] = [posterior_density(posterior, GRID)["mean"] for posterior, _ in drawn]

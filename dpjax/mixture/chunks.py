@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
 
-__all__ = ["Draw", "run_chunk"]
+__all__ = ["Draw", "for_chains", "run_chunk"]
 
 Sweep = Callable[[Any, Any, Key, MixtureState], tuple[MixtureState, MixtureInfo]]
 """``(problem, scheme, key, state) -> (state, info)``, a module-level function; the scheme is hashable and says whether

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, MixtureState
+from dpjax.mixture.chunks import for_chains
 from dpjax.mixture.conditional import Problem, Scheme
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_problem, choose_component, take_apart
 from dpjax.mixture.relabelled import MarginalScheme
@@ -137,7 +138,7 @@ def start_chains(problem: Problem, scheme: Scheme | MarginalScheme, keys: Key, g
         labels = start_labels(records, jnp.minimum(num_groups, scheme.capacity))
         return start(problem, scheme, state_key, labels, records)
 
-    return jax.vmap(one)(keys, groups)
+    return for_chains(scheme.in_turn, one)(keys, groups)
 
 
 def go(
