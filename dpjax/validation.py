@@ -20,7 +20,8 @@ def is_traced(*values: Any) -> bool:
 
 def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> None:
     """Raise unless every entry of a concrete `value` is finite and satisfies `accept`; traced values pass."""
-    if is_traced(value) or not isinstance(value, (str, int, float, list, tuple, np.ndarray, np.generic, jax.Array)):
+    known = isinstance(value, (str, int, float, list, tuple)) or hasattr(value, "__array__")
+    if is_traced(value) or not known:
         return  # what is no number at all is refused where it is used
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
@@ -32,6 +33,13 @@ def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], 
 def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
     """Raise unless every entry of `value` is finite and positive."""
     check_array(argument, value, lambda array: array > 0, "finite numbers above 0", remedy)
+
+
+def check_number(argument: str, value: Any) -> None:
+    """Raise if a value is None, or a list or array of several numbers."""
+    if value is None or isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0:
+        given = f"shape {list(np.shape(value))}" if value is not None else "None"
+        fail(argument, given, "one number", "Pass a single number.", error=TypeError if value is None else ValueError)
 
 
 def check_count(

@@ -12,7 +12,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_positive
+from dpjax.validation import check_number, check_positive
 
 __all__ = ["GammaShapes"]
 
@@ -48,6 +48,8 @@ class GammaShapes:
     def __post_init__(self) -> None:
         check_positive("shape", self.shape)
         check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
+        check_number("shape", self.shape)
+        check_number("rate", self.rate)
 
     def sample_prior(self, key: Key, size: int) -> Theta:
         """Independent draws [size] from the base measure."""

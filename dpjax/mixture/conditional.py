@@ -15,7 +15,12 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta, Tractable
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.concentration import Concentration, start_concentration, update_concentration
+from dpjax.mixture.concentration import (
+    Concentration,
+    start_concentration,
+    update_concentration,
+    update_concentration_of_sticks,
+)
 from dpjax.mixture.labels import Slices, choose_slots, draw_slices, open_slices
 from dpjax.mixture.records import Imputed, channel_densities, exact_records, offered_records
 from dpjax.mixture.tractable import find_tractable
@@ -111,9 +116,7 @@ def sweep(problem: Problem, scheme: Scheme, key: Key, state: MixtureState) -> tu
     """
     key_concentration, key_weights, key_theta, key_uniform, key_record = jax.random.split(key, 5)
     n = state.labels.shape[0]
-    concentration = update_concentration(
-        key_concentration, problem.concentration, state.concentration, jnp.sum(state.counts > 0), n
-    )
+    concentration = renew_concentration(problem, scheme, key_concentration, state)
     weights = DRAW_WEIGHTS[scheme.weights](key_weights, state.counts, concentration)
     theta = problem.component.update(key_theta, state.mixing.theta, state.counts, state.totals)
     uniforms = jax.random.uniform(key_uniform, (2, n), state.counts.dtype)
@@ -129,6 +132,14 @@ def sweep(problem: Problem, scheme: Scheme, key: Key, state: MixtureState) -> tu
     moved = MixtureState(labels, imputed.records, counts, totals, mixing, concentration, imputed.log_channel)
     rate = jnp.mean(imputed.accepted, dtype=counts.dtype)
     return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow, jnp.array(0))
+
+
+def renew_concentration(problem: Problem, scheme: Scheme, key: Key, state: MixtureState) -> Array:
+    """The concentration [] given the clusters; where weights know an order of them, given their slots."""
+    prior, present, counts = problem.concentration, state.concentration, state.counts
+    if scheme.weights == "posterior":
+        return update_concentration(key, prior, present, jnp.sum(counts > 0), state.labels.shape[0])
+    return update_concentration_of_sticks(key, prior, present, counts, scheme.weights == "blocked")
 
 
 def cut(scheme: Scheme, uniforms: Array, labels: Array, weights: Weights) -> Slices:

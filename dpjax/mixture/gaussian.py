@@ -11,7 +11,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, check_positive
+from dpjax.validation import check_array, check_number, check_positive
 
 __all__ = ["NormalInverseGamma"]
 
@@ -48,6 +48,8 @@ class NormalInverseGamma:
         check_positive("precision", self.precision, "Pass how many records the prior mean is worth.")
         check_positive("shape", self.shape)
         check_positive("scale", self.scale)
+        for name in ("mean", "precision", "shape", "scale"):
+            check_number(name, getattr(self, name))
 
     def sample_prior(self, key: Key, size: int) -> Theta:
         """Independent draws [size] from the base measure."""

@@ -7,16 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
+from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.conditional import Problem
 from dpjax.mixture.gaussian import NormalInverseGamma
 from dpjax.mixture.multivariate import NormalInverseWishart
-from dpjax.mixture.starts import record_shape
+from dpjax.mixture.starts import record_shape, record_type
 from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
+from dpjax.models.arguments import is_numeric
 from dpjax.release import LocalRelease, Release
+from dpjax.release.checks import warn_where_coarse
 from dpjax.validation import check_array, check_count, check_positive, fail
 
 __all__ = ["KERNELS", "WITH_VALUES", "check_collect", "check_problem", "choose_component", "take_apart"]
@@ -118,29 +121,65 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         With the argument, what was given, what was expected and the remedy.
     """
     shape = record_shape(component)
-    if not isinstance(concentration, GammaPrior):
-        check_positive("concentration", concentration, "Pass a number above zero or a dpjax.models.GammaPrior.")
-        if np.shape(concentration) != ():
-            fail("concentration", f"shape {list(np.shape(concentration))}", "one number", "Pass one number.")
-        concentration = jnp.asarray(concentration, float)
+    concentration = check_concentration(concentration)
     if isinstance(channel, Release):
         binned = bin_release(channel)
         channel.check_records({binned.histogram.field: jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
         return Problem(channel.value, binned, component, concentration)
     if channel is None or hasattr(component, "behind"):
-        remedy = "Pass one record a row; without a channel the values are the records."
-        check_array("values", values, lambda array: array.size > 0, "finite numbers", remedy)
-        values = jnp.asarray(values, float)
-        if values.shape[1:] != shape:
-            fail("values", f"shape {list(values.shape)}", f"shape {['n', *shape]}", remedy)
-        return Problem(values, None, component, concentration)
+        return Problem(check_known(values, component, shape), None, component, concentration)
     release = LocalRelease(values, channel, "record")
+    if isinstance(channel, (DiscreteGaussian, DiscreteLaplace)) and jnp.issubdtype(
+        record_type(component), jnp.floating
+    ):
+        given, expected = f"{type(channel).__name__} on records that are no whole numbers", "noise of a continuous law"
+        remedy = "Integer noise would tell them exactly. Use Laplace or Gaussian, or a component of whole numbers."
+        fail("channel", given, expected, remedy)
     release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
+    warn_where_coarse(release.values, release.channel, release.n)
     return Problem(release.values, release.channel, component, concentration)
+
+
+def check_concentration(concentration: Any) -> Array | GammaPrior:
+    """The concentration as a number [] or its prior, or an error."""
+    remedy = "Pass a number above zero or a dpjax.models.GammaPrior."
+    if isinstance(concentration, GammaPrior):
+        shapes = np.shape(concentration.shape), np.shape(concentration.rate)
+        if shapes != ((), ()):
+            fail("concentration", f"a GammaPrior of shapes {shapes}", "a GammaPrior of one number", remedy)
+        return concentration
+    if not is_numeric(concentration):
+        fail("concentration", type(concentration).__name__, "a number or a GammaPrior", remedy, error=TypeError)
+    check_positive("concentration", concentration, remedy)
+    if np.shape(concentration) != ():
+        fail("concentration", f"shape {list(np.shape(concentration))}", "one number", remedy)
+    return jnp.asarray(concentration, float)
+
+
+def check_known(values: Any, component: Component, shape: tuple[int, ...]) -> Array:
+    """Records, or released values of a known law, [n, *shape], or an error unless the component can draw them."""
+    remedy = "Pass one record a row; without a channel the values are the records."
+    if values is None:
+        fail("values", "None", f"numbers {['n', *shape]}", remedy, error=TypeError)
+    check_array("values", values, lambda array: array.size > 0, "finite numbers", remedy)
+    records = jnp.asarray(np.asarray(values), float)
+    if records.ndim == 0 or records.shape[1:] != shape:
+        fail("values", f"shape {list(records.shape)}", f"shape {['n', *shape]}", remedy)
+    density = jax.jit(jax.vmap(component.log_density))(records, component.sample_prior(jax.random.key(0), len(records)))
+    impossible = np.flatnonzero(~np.isfinite(density))
+    if impossible.size:
+        given = f"{np.asarray(records)[impossible[0]].tolist()} at place {impossible[0]}"
+        given += f" and {impossible.size - 1} more like it" if impossible.size > 1 else ""
+        remedy = "Rescale the records, or move those on the border inwards by half a unit of measurement."
+        fail("values", given, f"records to which {type(component).__name__} gives a density", remedy)
+    return records
 
 
 def check_collect(collect: Any) -> tuple[str, ...]:
     """The names of what to keep, or an error."""
+    if not isinstance(collect, (str, tuple, list)):
+        remedy = "Name what to keep beside the mixture, or pass () for nothing."
+        fail("collect", repr(collect), f"names among {list(COLLECTABLE)}", remedy, error=TypeError)
     names = (collect,) if isinstance(collect, str) else tuple(collect)
     if not set(names) <= set(COLLECTABLE):
         fail("collect", list(names), f"names among {list(COLLECTABLE)}", "Name what to keep beside the mixture.")

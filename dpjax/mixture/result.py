@@ -14,6 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing
 from dpjax.mixture.conditional import Problem
 from dpjax.mixture.partition import Loss, Partition, find_partition
+from dpjax.mixture.starts import record_shape
 from dpjax.posterior import summarize, warn_of_poor_mixing
 from dpjax.summary import Summary, tabulate
 from dpjax.validation import check_array, fail
@@ -116,6 +117,8 @@ class MixturePosterior:
             If the grid is no array of finite records, or the level is not between 0 and 1.
         """
         remedy = "Pass the probability of the band."
+        if not isinstance(level, (int, float)):
+            fail("level", repr(level), "one number in (0, 1)", remedy, error=TypeError)
         check_array("level", level, lambda array: (array > 0) & (array < 1), "a number in (0, 1)", remedy)
         densities = self.density_draws(grid)
         lower, upper = np.quantile(densities, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
@@ -131,7 +134,9 @@ class MixturePosterior:
             ``(weights, theta) -> array`` of the slots' weights [H], which sum to 1, and parameters [H, ...]: for
             instance ``lambda weights, theta: weights @ theta["mean"]``.
         """
-        return np.asarray(evaluate(function, jax.tree.map(jnp.asarray, self.mixing)))
+        mixing = jax.tree.map(jnp.asarray, self.mixing)
+        # Traced anew at each call: the function may read what has changed since the last.
+        return np.asarray(over_draws(lambda one: function(one.weights / jnp.sum(one.weights), one.theta), mixing))
 
     def co_clustering(self) -> np.ndarray:
         """The posterior probability [n, n] that two records share a cluster; it needs ``collect=("labels",)``."""
@@ -191,6 +196,10 @@ class MixturePosterior:
         """
         from dpjax.adapters.mixtures import plot_co_clustering
 
+        n = self._labels().shape[1]
+        if not isinstance(partition, Partition) or len(partition.labels) != n:
+            given = f"{len(partition.labels)} labels" if isinstance(partition, Partition) else type(partition).__name__
+            fail("partition", given, f"a Partition of {n} records", "Pass what posterior.partition(key) returns.")
         return plot_co_clustering(self.co_clustering(), partition.labels, axes)
 
     def to_arviz(self) -> Any:
@@ -213,9 +222,15 @@ class MixturePosterior:
         return self.collected["labels"].reshape(-1, self.collected["labels"].shape[-1])
 
     def _check_grid(self, grid: Any) -> Array:
-        remedy = "Pass the points at which to evaluate the density."
-        check_array("grid", grid, lambda array: array.ndim > 0, "finite points [points] or [points, p]", remedy)
-        return jnp.asarray(grid, float)
+        shape = record_shape(self.problem.component)
+        expected, remedy = f"finite points {['points', *shape]}", "Pass the points at which to evaluate the density."
+        if grid is None:
+            fail("grid", "None", expected, remedy, error=TypeError)
+        check_array("grid", grid, lambda array: array.size > 0, expected, remedy)
+        points = jnp.asarray(np.asarray(grid), float)
+        if points.shape[1:] != shape or points.ndim == 0:
+            fail("grid", f"shape {list(points.shape)}", expected, remedy)
+        return points
 
 
 def mixture_density(component: Component, points: Array, mixing: Mixing) -> Array:
@@ -230,12 +245,6 @@ def mixture_density(component: Component, points: Array, mixing: Mixing) -> Arra
 def mixture_densities(problem: Problem, points: Array, mixing: Mixing) -> Array:
     """The densities [chain, draw, points] of mixtures [chain, draw, ...]."""
     return over_draws(partial(mixture_density, problem.component, points), mixing)
-
-
-@partial(jax.jit, static_argnums=0)
-def evaluate(function: Callable[[Array, dict[str, Array]], Array], mixing: Mixing) -> Array:
-    """A functional of mixing measures [chain, draw, ...]."""
-    return over_draws(lambda one: function(one.weights / jnp.sum(one.weights), one.theta), mixing)
 
 
 def over_draws(function: Callable[[Mixing], Array], mixing: Mixing) -> Array:

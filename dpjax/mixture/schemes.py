@@ -157,6 +157,8 @@ def check_single(name: str, number: int, problem: Problem) -> None:
 
 def check_known_marginal(problem: Problem) -> None:
     """Raise unless the density of a released value given parameters is known."""
+    if isinstance(problem.channel, Binned):
+        fail("sampler", "'neal8' with one release of all records", "'conditional' or 'neal5'", "Name one of these.")
     if problem.channel is not None and problem.tractable is None:
         pair = f"{type(problem.channel).__name__} and {type(problem.component).__name__}"
         remedy = "Use sampler='neal5' or 'conditional', or register it with dpjax.mixture.register_tractable."
@@ -165,6 +167,9 @@ def check_known_marginal(problem: Problem) -> None:
 
 def check_conjugate(problem: Problem, sampler: str) -> None:
     """Raise unless the parameters can be integrated out of the density of a cluster's released values."""
+    if isinstance(problem.channel, Binned):
+        given = f"{sampler!r} with one release of all records"
+        fail("sampler", given, "'conditional' or 'neal5'", "Name one of these.")
     if problem.channel is not None or not hasattr(problem.component, "log_evidence"):
         behind = "no channel" if problem.channel is None else type(problem.channel).__name__
         other = "neal8" if problem.channel is None or problem.tractable is not None else "neal5"

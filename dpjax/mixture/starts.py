@@ -1,5 +1,7 @@
 """Over-dispersed starts: chains begin with one cluster, a few, or many."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -8,7 +10,7 @@ from dpjax.mixture.base import Component
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.conditional import Problem
 
-__all__ = ["NUM_GROUPS", "record_shape", "start_labels", "start_records"]
+__all__ = ["NUM_GROUPS", "record_shape", "record_type", "start_labels", "start_records"]
 
 NUM_GROUPS = (1, 8, 3, 16)
 """The numbers of clusters at the start, chain after chain."""
@@ -16,12 +18,22 @@ NUM_GROUPS = (1, 8, 3, 16)
 
 def record_shape(component: Component) -> tuple[int, ...]:
     """The shape of one record of a component."""
+    return one_record(component).shape[1:]
+
+
+def record_type(component: Component) -> Any:
+    """The dtype of the records of a component."""
+    return one_record(component).dtype
+
+
+def one_record(component: Component) -> Any:
+    """What one record [1, ...] of a component looks like."""
 
     def one(key: Key) -> Array:
         prior_key, record_key = jax.random.split(key)
         return component.sample(record_key, component.sample_prior(prior_key, 1))
 
-    return jax.eval_shape(one, jax.eval_shape(jax.random.key, 0)).shape[1:]
+    return jax.eval_shape(one, jax.eval_shape(jax.random.key, 0))
 
 
 def start_labels(records: Array, num_groups: Array) -> Array:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.models.gamma import draw_log_gamma
 
-__all__ = ["Weights", "blocked_weights", "posterior_weights", "stick_weights"]
+__all__ = ["Weights", "blocked_weights", "draw_sticks", "posterior_weights", "stick_weights"]
 
 
 class Weights(NamedTuple):
@@ -71,13 +71,18 @@ def stick_weights(key: Key, counts: Array, concentration: Array) -> Weights:
     concentration : []
         The concentration α.
     """
-    behind = jnp.sum(counts) - jnp.cumsum(counts)
-    shapes = jnp.stack([1 + counts, concentration + behind], axis=1)
-    log_gammas = draw_log_gamma(key, shapes)
-    log_left = jnp.cumsum(jax.nn.log_sigmoid(log_gammas[:, 1] - log_gammas[:, 0]))
-    beyond = jnp.exp(log_left)
+    log_shares, log_rests = draw_sticks(key, counts, concentration)
+    log_left = jnp.cumsum(log_rests)
     before = jnp.concatenate([jnp.zeros_like(log_left[:1]), log_left[:-1]])
-    return Weights(jnp.exp(before + jax.nn.log_sigmoid(log_gammas[:, 0] - log_gammas[:, 1])), beyond)
+    return Weights(jnp.exp(before + log_shares), jnp.exp(log_left))
+
+
+def draw_sticks(key: Key, counts: Array, concentration: Array) -> tuple[Array, Array]:
+    """The logarithms [H] of sticks given the labels, and of what each leaves of the piece that it is broken from."""
+    behind = jnp.sum(counts) - jnp.cumsum(counts)
+    log_gammas = draw_log_gamma(key, jnp.stack([1 + counts, concentration + behind], axis=1))
+    log_odds = log_gammas[:, 0] - log_gammas[:, 1]
+    return jax.nn.log_sigmoid(log_odds), jax.nn.log_sigmoid(-log_odds)
 
 
 def blocked_weights(key: Key, counts: Array, concentration: Array) -> Weights:

@@ -141,7 +141,7 @@ def _check_numbers(argument: str, value: Any, remedy: str) -> None:
         array = np.asarray(value)
     except (TypeError, ValueError):
         fail(argument, repr(value), "numbers in one regular array", "Give every row the same length.", error=TypeError)
-    check_array(argument, array, lambda array: array.size > 0, "at least one finite number", remedy)
+    check_array(argument, array, lambda array: array.size > 0, "finite numbers, at least one", remedy)
 
 
 def _check_codes(values: Array, num_categories: Any) -> None:

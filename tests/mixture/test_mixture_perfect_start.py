@@ -22,8 +22,8 @@ CASES = {
     "exact": (Scheme("posterior", 20, 0), PRIOR, dpjax.Laplace(NOISE)),
     "metropolis": (Scheme("posterior", 20, 1), ALPHA, dpjax.Laplace(NOISE)),
     "several offers": (Scheme("posterior", 20, 3), ALPHA, dpjax.Laplace(NOISE)),
-    "sticks": (Scheme("stick", 20, 0), ALPHA, dpjax.Gaussian(NOISE)),
-    "blocked": (Scheme("blocked", 20, 1), ALPHA, dpjax.Laplace(NOISE)),
+    "sticks": (Scheme("stick", 20, 0), PRIOR, dpjax.Gaussian(NOISE)),
+    "blocked": (Scheme("blocked", 20, 1), PRIOR, dpjax.Laplace(NOISE)),
 }
 
 

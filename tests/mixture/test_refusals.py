@@ -1,0 +1,100 @@
+"""What a user gets wrong is said before anything is drawn, and what is asked of a posterior fits it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dpjax
+from dpjax import mixture
+from dpjax.models import GammaPrior
+
+BASE = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
+VALUES = np.array([-1.0, 0.5, 2.0])
+
+
+class Column:
+    """Numbers of another library, as a column of a table."""
+
+    def __init__(self, *numbers: float | None) -> None:
+        self.numbers = numbers
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.numbers, dtype)
+
+
+def sample(**changes: Any) -> mixture.MixturePosterior:
+    arguments = {"values": VALUES, "channel": dpjax.Laplace(1.0), "base": BASE, "concentration": 1.0}
+    arguments |= {"num_chains": 1, "num_warmup": 2, "num_samples": 6, "progress": False}
+    return mixture.sample(jax.random.key(0), **(arguments | changes))
+
+
+BETA = {"kernel": "beta", "base": mixture.GammaShapes(2.0, 1.0), "channel": None}
+BAD = {
+    "a missing value of a table": ({"values": Column(1.0, np.nan), "channel": None}, ValueError, "values: given"),
+    "an object of a table": ({"values": Column(1.0, None)}, TypeError, "values: given an array of object"),
+    "a number for records": ({"values": 1.0, "channel": None}, ValueError, r"values: given shape \[\]"),
+    "no values": ({"values": None, "channel": None}, TypeError, "values: given None"),
+    "a record outside": (
+        BETA | {"values": [0.2, 3.0, 0.5, -1.0]},
+        ValueError,
+        "values: given 3.0 at place 1 and 1 more",
+    ),
+    "a record on the border": (BETA | {"values": [0.2, 1.0]}, ValueError, "values: given 1.0 at place 1; expected"),
+    "integer noise": ({"channel": dpjax.DiscreteGaussian(2.0), "values": [1, 2, 3]}, ValueError, "channel: given Disc"),
+    "no concentration": ({"concentration": None}, TypeError, "concentration: given NoneType"),
+    "a class for a prior": ({"concentration": GammaPrior}, TypeError, "concentration: given type"),
+    "priors of two": ({"concentration": GammaPrior([1.0, 2.0], 1.0)}, ValueError, "concentration: given a GammaPrior"),
+    "nothing to collect": ({"collect": None}, TypeError, "collect: given None"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case: str) -> None:
+    changes, error, text = BAD[case]
+    with pytest.raises(error, match=f"^{text}"):
+        sample(**changes)
+
+
+def test_base_measures_of_single_numbers() -> None:
+    with pytest.raises(ValueError, match=r"^mean: given shape \[2\]; expected one number"):
+        mixture.NormalInverseGamma([0.0, 1.0], 0.1, 3.0, 3.0)
+    with pytest.raises(TypeError, match=r"^mean: given None"):
+        mixture.NormalInverseGamma(None, 0.1, 3.0, 3.0)
+    with pytest.raises(ValueError, match=r"^shape: given shape \[2\]"):
+        mixture.GammaShapes([1.0, 2.0], 1.0)
+
+
+def test_values_that_float32_rounds() -> None:
+    if jax.config.jax_enable_x64:
+        pytest.skip("float64 holds them")
+    base = mixture.NormalInverseGamma(1.7e9, 0.1, 3.0, 3.0)
+    with pytest.warns(dpjax.PrecisionWarning):
+        sample(values=1.7e9 + VALUES, base=base)
+
+
+def test_what_is_asked_of_a_posterior() -> None:
+    posterior = sample(collect=("labels",))
+    for grid in (None, [], [[0.0, 1.0]], 0.5, [0.0, np.nan]):
+        with pytest.raises((TypeError, ValueError), match=r"^grid: given"):
+            posterior.density(grid)
+    with pytest.raises(TypeError, match=r"^level: given \[0.5, 0.9\]"):
+        posterior.density([0.0], level=[0.5, 0.9])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^partition: given ndarray; expected a Partition of 3 records"):
+        posterior.plot_co_clustering(np.zeros(3))  # type: ignore[arg-type]
+    assert posterior.density(Column(0.0, 1.0)).mean.shape == (2,)
+
+
+def test_a_functional_reads_what_has_changed() -> None:
+    posterior, now = sample(), SimpleNamespace(threshold=1.0)
+
+    def share(weights: jax.Array, theta: dict[str, jax.Array]) -> jax.Array:
+        return weights @ jnp.where(theta["mean"] < now.threshold, 1.0, 0.0)
+
+    below = posterior.functional(share)
+    now.threshold = np.inf
+    np.testing.assert_allclose(posterior.functional(share), 1.0, rtol=1e-5)
+    assert below.min() < 0.999
