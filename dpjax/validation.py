@@ -7,6 +7,9 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
+SHOWN = 6
+"""Entries of an array that a message shows."""
+
 
 def fail(argument: str, given: object, expected: str, remedy: str, *, error: type[Exception] = ValueError) -> NoReturn:
     """Raise `error` with the one message layout that dpjax uses."""
@@ -27,7 +30,7 @@ def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], 
     if array.dtype.kind not in "biuf":
         fail(argument, f"an array of {array.dtype}", expected, remedy, error=TypeError)
     if not (np.all(np.isfinite(array)) and np.all(accept(array))):
-        fail(argument, summarize(array), expected, remedy)
+        fail(argument, summarize(array) + locate(~np.isfinite(array)), expected, remedy)
 
 
 def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
@@ -63,6 +66,14 @@ def check_key(argument: str, key: Any) -> None:
         fail(argument, given, "one typed key", "Pass jax.random.key(seed) with a seed of your own.", error=TypeError)
 
 
+def locate(bad: np.ndarray) -> str:
+    """Where the first of the bad entries is, if the text of an array does not show it."""
+    places = np.flatnonzero(bad)
+    return f", not finite at place {places[0]}" if places.size and places[0] >= SHOWN else ""
+
+
 def summarize(array: np.ndarray) -> str:
     """A short text for an array in a message."""
-    return repr(array.item()) if array.size == 1 else f"{array.dtype}{list(array.shape)} {array.ravel()[:6].tolist()}"
+    return (
+        repr(array.item()) if array.size == 1 else f"{array.dtype}{list(array.shape)} {array.ravel()[:SHOWN].tolist()}"
+    )

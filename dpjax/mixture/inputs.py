@@ -8,6 +8,7 @@ import numpy as np
 
 from dpjax.base import Array
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace
+from dpjax.mechanisms.noise import Additive
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.binned import bin_release
@@ -73,7 +74,8 @@ def choose_component(kernel: Any, base: Any, channel: Any = None) -> Component:
     if not isinstance(base, KERNELS[kernel]):
         expected = " or ".join(known.__name__ for known in KERNELS[kernel])
         remedy = "Pass the base measure of the kernel's parameters; priors have no default."
-        fail("base", type(base).__name__, expected, remedy, error=TypeError)
+        given = f"the class {base.__name__}" if isinstance(base, type) else type(base).__name__
+        fail("base", given, expected, remedy, error=TypeError)
     return check_component(base.behind(channel) if hasattr(base, "behind") else base)
 
 
@@ -85,7 +87,7 @@ def check_component(component: Any) -> Component:
         fail("kernel", name, "a dpjax.mixture.Component", remedy, error=TypeError)
     try:
         shapes = jax.eval_shape(lambda: exercise(component))
-    except (TypeError, ValueError, IndexError, KeyError) as error:
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
         remedy = "Its functions must fit each other: see dpjax.mixture.Component."
         fail("kernel", f"one that failed with {type(error).__name__}: {error}", "a working component", remedy)
     density, features, prior, updated = shapes
@@ -135,6 +137,9 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         given, expected = f"{type(channel).__name__} on records that are no whole numbers", "noise of a continuous law"
         remedy = "Integer noise would tell them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)
+    if isinstance(channel, Additive) and release.values.shape[1:] != shape:
+        remedy = "Pass what was released of one record a row."
+        fail("values", f"shape {list(release.values.shape)}", f"shape {['n', *shape]}", remedy)
     release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
     warn_where_coarse(release.values, release.channel, release.n)
     return Problem(release.values, release.channel, component, concentration)
@@ -186,13 +191,16 @@ def check_collect(collect: Any) -> tuple[str, ...]:
     return names
 
 
-def check_options(weights: Any, truncation: Any, offers: Any, exact: bool) -> None:
-    """Raise unless the options of the conditional sampler are usable; `exact` says whether records can be drawn so."""
+def check_options(weights: Any, truncation: Any, offers: Any, problem: Problem) -> None:
+    """Raise unless the options of the conditional sampler are usable."""
     if weights not in ("posterior", "stick"):
         fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")
     if truncation is not None:
         check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
     if offers is not None:
         remedy = "Pass how many offers each record gets a sweep, or 0 for exact draws."
-        if check_count("offers", offers, remedy, least=0) == 0 and not exact:
+        check_count("offers", offers, remedy, least=0)
+        if offers > 0 and problem.channel is None:
+            fail("offers", offers, "0 or None, as no records are imputed", "Leave it out.")
+        if offers == 0 and problem.channel is not None and problem.tractable is None:
             fail("offers", 0, "at least 1, as no marginal is known for this channel and kernel", remedy)

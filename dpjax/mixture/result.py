@@ -133,8 +133,14 @@ class MixturePosterior:
         function
             ``(weights, theta) -> array`` of the slots' weights [H], which sum to 1, and parameters [H, ...]: for
             instance ``lambda weights, theta: weights @ theta["mean"]``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the function asks for a parameter that is not there, or is not one of `jax.numpy` that returns an array.
         """
         mixing = jax.tree.map(jnp.asarray, self.mixing)
+        check_functional(function, jax.tree.map(lambda leaf: leaf[0, 0], mixing))
         # Traced anew at each call: the function may read what has changed since the last.
         return np.asarray(over_draws(lambda one: function(one.weights / jnp.sum(one.weights), one.theta), mixing))
 
@@ -231,6 +237,20 @@ class MixturePosterior:
         if points.shape[1:] != shape or points.ndim == 0:
             fail("grid", f"shape {list(points.shape)}", expected, remedy)
         return points
+
+
+def check_functional(function: Any, mixing: Mixing) -> None:
+    """Raise unless a function of one mixing measure returns an array."""
+    expected, remedy = "a function (weights, theta) -> array", "Write it with jax.numpy, for arrays [H] and [H, ...]."
+    try:
+        returned = jax.eval_shape(function, mixing.weights, mixing.theta)
+    except KeyError as error:
+        fail("function", f"one that asks for {error}", f"parameters among {sorted(mixing.theta)}", remedy)
+    except jax.errors.JAXTypeError as error:
+        given = f"one that NumPy or a branch cannot trace ({type(error).__name__})"
+        fail("function", given, expected, remedy, error=TypeError)
+    if not hasattr(returned, "shape"):
+        fail("function", f"one that returns a {type(returned).__name__}", expected, remedy, error=TypeError)
 
 
 def mixture_density(component: Component, points: Array, mixing: Mixing) -> Array:

@@ -107,7 +107,7 @@ def refuse_options(sampler: str, owner: str, given: dict[str, bool]) -> None:
 
 def conditional_scheme(problem: Problem, weights: Any, truncation: Any, offers: Any) -> Scheme:
     """The sweep of the conditional sampler."""
-    check_options(weights, truncation, offers, problem.tractable is not None)
+    check_options(weights, truncation, offers, problem)
     if offers is None:
         offers = 0 if problem.channel is None or problem.tractable is not None else 1
     check_single("offers", offers, problem)

@@ -16,7 +16,7 @@ from dpjax.mixture.base import Theta
 from dpjax.mixture.gaussian import NormalInverseGamma
 from dpjax.mixture.incomplete_gamma import draw_log_cut_gamma, log_lower_gamma
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, fail
+from dpjax.validation import check_array, check_number, fail
 
 __all__ = ["TruncatedNormalInverseGamma"]
 
@@ -59,6 +59,7 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
         if not isinstance(channel, Gaussian):
             remedy = "Use NormalInverseGamma for other channels."
             fail("channel", type(channel).__name__, "dpjax.Gaussian, for this base measure", remedy, error=TypeError)
+        check_number("channel.scale", channel.scale)
         return replace(self, noise_variance=jnp.square(jnp.asarray(channel.scale, float)))
 
     def log_record_density(self, record: Array, theta: Theta) -> Array:

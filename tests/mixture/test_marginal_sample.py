@@ -43,6 +43,7 @@ def check_draws(posterior: mixture.MixturePosterior) -> None:
     [VALUES, np.zeros(6), np.array([-1e6, 0.0, 0.0, 0.1, 0.2, 1e6])],
     ids=["ordinary", "identical", "far outside"],
 )
+@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
 def test_any_values_give_finite_draws(values: np.ndarray) -> None:
     check_draws(draw("neal5", values))
 

@@ -68,6 +68,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     [VALUES, np.zeros(6), np.array([-1e6, 0.0, 0.0, 0.1, 0.2, 1e6])],
     ids=["ordinary", "identical", "far outside"],
 )
+@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
 def test_any_values_give_finite_draws(values: np.ndarray) -> None:
     posterior = draw(values)
     number = posterior.draws["num_clusters"]
@@ -169,7 +170,7 @@ def test_thinned_draws_are_those_of_the_whole_run() -> None:
 REFUSED = [
     ({"values": np.array([0.0, np.nan])}, ValueError, "values"),
     ({"values": np.zeros((3, 2, 1))}, ValueError, "values"),
-    ({"values": np.zeros((3, 2))}, ValueError, "record"),
+    ({"values": np.zeros((3, 2))}, ValueError, "values"),
     ({"channel": dpjax.HaarWavelet(1.0, 2)}, (TypeError, ValueError), "record"),
     ({"channel": dpjax.Laplace}, TypeError, "channel"),
     ({"base": None}, TypeError, "base"),

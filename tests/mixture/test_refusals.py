@@ -48,6 +48,15 @@ BAD = {
     "no concentration": ({"concentration": None}, TypeError, "concentration: given NoneType"),
     "a class for a prior": ({"concentration": GammaPrior}, TypeError, "concentration: given type"),
     "priors of two": ({"concentration": GammaPrior([1.0, 2.0], 1.0)}, ValueError, "concentration: given a GammaPrior"),
+    "a missing value far down": ({"values": [0.0] * 9 + [np.nan]}, ValueError, r"values: .*, not finite at place 9"),
+    "a table of one column": ({"values": VALUES[:, None]}, ValueError, r"values: given shape \[3, 1\]"),
+    "a class for a base measure": ({"base": mixture.NormalInverseGamma}, TypeError, "base: given the class Normal"),
+    "offers to known records": ({"channel": None, "offers": 2}, ValueError, "offers: given 2; expected 0"),
+    "a scale a person": (
+        {"channel": dpjax.Gaussian(np.ones(3)), "base": mixture.TruncatedNormalInverseGamma(0.0, 0.1, 3.0, 3.0)},
+        ValueError,
+        r"channel.scale: given shape \[3\]",
+    ),
     "nothing to collect": ({"collect": None}, TypeError, "collect: given None"),
 }
 
@@ -66,6 +75,21 @@ def test_base_measures_of_single_numbers() -> None:
         mixture.NormalInverseGamma(None, 0.1, 3.0, 3.0)
     with pytest.raises(ValueError, match=r"^shape: given shape \[2\]"):
         mixture.GammaShapes([1.0, 2.0], 1.0)
+
+
+BAD_FUNCTIONS = {
+    "another name": (lambda weights, theta: weights @ theta["mu"], ValueError, "one that asks for 'mu'"),
+    "NumPy": (lambda weights, theta: np.asarray(weights), TypeError, "one that NumPy"),
+    "a branch": (lambda weights, theta: weights if weights[0] > 0 else -weights, TypeError, "one that NumPy"),
+    "two arrays": (lambda weights, theta: (weights, weights), TypeError, "one that returns a tuple"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FUNCTIONS)
+def test_bad_functionals(case: str) -> None:
+    function, error, text = BAD_FUNCTIONS[case]
+    with pytest.raises(error, match=f"^function: given {text}"):
+        sample().functional(function)
 
 
 def test_values_that_float32_rounds() -> None:
