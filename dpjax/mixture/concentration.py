@@ -42,7 +42,7 @@ def update_concentration_of_sticks(
 ) -> Array:
     """The concentration [] after a move that leaves its law given the sizes [H] of the slots invariant.
 
-    Slots have an order, of which the concentration's law depends: the number of clusters does not suffice. With a
+    Slots have an order, on which the concentration's law depends: the number of clusters does not suffice. With a
     Gamma(a, b) prior, sticks v_h ~ Beta(1 + n_h, α + n_(h+1) + ...) up to the last cluster and then α ~ Gamma(a + their
     number, b - Σ log(1 - v_h)). In a truncated process the last slot takes all that is left and has no stick
     (Ishwaran and James 2001, section 5.2).

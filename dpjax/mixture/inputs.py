@@ -130,10 +130,16 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         return Problem(channel.value, binned, component, concentration)
     if channel is None or hasattr(component, "behind"):
         return Problem(check_known(values, component, shape), None, component, concentration)
+    release = check_released(values, channel, component, shape)
+    warn_where_coarse(release.values, release.channel, release.n)
+    return Problem(release.values, release.channel, component, concentration)
+
+
+def check_released(values: Any, channel: Any, component: Component, shape: tuple[int, ...]) -> LocalRelease:
+    """The values with their channel, or an error unless they can be released of such records."""
     release = LocalRelease(values, channel, "record")
-    if isinstance(channel, (DiscreteGaussian, DiscreteLaplace)) and jnp.issubdtype(
-        record_type(component), jnp.floating
-    ):
+    whole = isinstance(channel, (DiscreteGaussian, DiscreteLaplace))
+    if whole and jnp.issubdtype(record_type(component), jnp.floating):
         given, expected = f"{type(channel).__name__} on records that are no whole numbers", "noise of a continuous law"
         remedy = "Integer noise would tell them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)
@@ -141,8 +147,7 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         remedy = "Pass what was released of one record a row."
         fail("values", f"shape {list(release.values.shape)}", f"shape {['n', *shape]}", remedy)
     release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
-    warn_where_coarse(release.values, release.channel, release.n)
-    return Problem(release.values, release.channel, component, concentration)
+    return release
 
 
 def check_concentration(concentration: Any) -> Array | GammaPrior:

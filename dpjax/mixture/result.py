@@ -17,7 +17,7 @@ from dpjax.mixture.partition import Loss, Partition, find_partition
 from dpjax.mixture.starts import record_shape
 from dpjax.posterior import summarize, warn_of_poor_mixing
 from dpjax.summary import Summary, tabulate
-from dpjax.validation import check_array, fail
+from dpjax.validation import check_array, check_number, fail
 
 __all__ = ["Density", "MixturePosterior"]
 
@@ -117,8 +117,7 @@ class MixturePosterior:
             If the grid is no array of finite records, or the level is not between 0 and 1.
         """
         remedy = "Pass the probability of the band."
-        if not isinstance(level, (int, float)):
-            fail("level", repr(level), "one number in (0, 1)", remedy, error=TypeError)
+        check_number("level", level)
         check_array("level", level, lambda array: (array > 0) & (array < 1), "a number in (0, 1)", remedy)
         densities = self.density_draws(grid)
         lower, upper = np.quantile(densities, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))

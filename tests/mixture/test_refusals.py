@@ -105,7 +105,7 @@ def test_what_is_asked_of_a_posterior() -> None:
     for grid in (None, [], [[0.0, 1.0]], 0.5, [0.0, np.nan]):
         with pytest.raises((TypeError, ValueError), match=r"^grid: given"):
             posterior.density(grid)
-    with pytest.raises(TypeError, match=r"^level: given \[0.5, 0.9\]"):
+    with pytest.raises(ValueError, match=r"^level: given shape \[2\]"):
         posterior.density([0.0], level=[0.5, 0.9])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^partition: given ndarray; expected a Partition of 3 records"):
         posterior.plot_co_clustering(np.zeros(3))  # type: ignore[arg-type]
