@@ -10,12 +10,16 @@ from dpjax.mixture.result import Density
 __all__ = ["plot_co_clustering", "plot_density", "plot_num_clusters"]
 
 BLUE = "#1f6fb4"
-SIZE = (5.5, 3.2)
+
+
+def own_axes(axes: Any) -> Any:
+    """The axes given, or those of a new figure."""
+    return make_figure(5.5, 3.2).add_subplot() if axes is None else axes
 
 
 def plot_density(density: Density, level: float, axes: Any) -> Any:
     """The posterior mean of a density on a line, with its pointwise band; the axes."""
-    axes = axes or make_figure(*SIZE).add_subplot()
+    axes = own_axes(axes)
     axes.fill_between(
         density.grid, density.lower, density.upper, color=BLUE, alpha=0.25, linewidth=0, label=f"{level:.0%} pointwise"
     )
@@ -27,7 +31,7 @@ def plot_density(density: Density, level: float, axes: Any) -> Any:
 
 def plot_num_clusters(num_clusters: np.ndarray, axes: Any) -> Any:
     """Bars of the posterior probability of each number of clusters, from draws [chain, draw]; the axes."""
-    axes = axes or make_figure(*SIZE).add_subplot()
+    axes = own_axes(axes)
     numbers = np.arange(num_clusters.min(), num_clusters.max() + 1)
     of_chains = np.array([[np.mean(chain == number) for number in numbers] for chain in num_clusters])
     axes.bar(numbers, of_chains.mean(axis=0), color=BLUE, alpha=0.5)
@@ -43,7 +47,7 @@ def plot_co_clustering(shared: np.ndarray, labels: np.ndarray, axes: Any) -> Any
 
     Larger clusters come first, and within one the records that share it with most others.
     """
-    axes = axes or make_figure(*SIZE).add_subplot()
+    axes = own_axes(axes)
     sizes = np.bincount(labels)
     own = np.mean(np.where(labels[:, None] == labels[None, :], shared, 0), axis=1)
     order = np.lexsort((-own, labels, -sizes[labels]))

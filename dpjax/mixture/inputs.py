@@ -15,7 +15,7 @@ from dpjax.mixture.binned import bin_release
 from dpjax.mixture.conditional import Problem
 from dpjax.mixture.gaussian import NormalInverseGamma
 from dpjax.mixture.multivariate import NormalInverseWishart
-from dpjax.mixture.starts import record_shape, record_type
+from dpjax.mixture.starts import possible_records, record_shape, record_type
 from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
 from dpjax.models.arguments import is_numeric
@@ -129,7 +129,7 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         channel.check_records({binned.histogram.field: jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
         return Problem(channel.value, binned, component, concentration)
     if channel is None or hasattr(component, "behind"):
-        return Problem(check_known(values, component, shape), None, component, concentration)
+        return check_known(Problem(read_known(values, shape), None, component, concentration))
     release = check_released(values, channel, component, shape)
     warn_where_coarse(release.values, release.channel, release.n)
     return Problem(release.values, release.channel, component, concentration)
@@ -166,8 +166,8 @@ def check_concentration(concentration: Any) -> Array | GammaPrior:
     return jnp.asarray(concentration, float)
 
 
-def check_known(values: Any, component: Component, shape: tuple[int, ...]) -> Array:
-    """Records, or released values of a known law, [n, *shape], or an error unless the component can draw them."""
+def read_known(values: Any, shape: tuple[int, ...]) -> Array:
+    """Records, or released values of a known law, as numbers [n, *shape], or an error."""
     remedy = "Pass one record a row; without a channel the values are the records."
     if values is None:
         fail("values", "None", f"numbers {['n', *shape]}", remedy, error=TypeError)
@@ -175,14 +175,18 @@ def check_known(values: Any, component: Component, shape: tuple[int, ...]) -> Ar
     records = jnp.asarray(np.asarray(values), float)
     if records.ndim == 0 or records.shape[1:] != shape:
         fail("values", f"shape {list(records.shape)}", f"shape {['n', *shape]}", remedy)
-    density = jax.jit(jax.vmap(component.log_density))(records, component.sample_prior(jax.random.key(0), len(records)))
-    impossible = np.flatnonzero(~np.isfinite(density))
+    return records
+
+
+def check_known(problem: Problem) -> Problem:
+    """The problem, or an error unless the component can draw each of its known values."""
+    impossible = np.flatnonzero(~np.asarray(possible_records(problem, jax.random.key(0))))
     if impossible.size:
-        given = f"{np.asarray(records)[impossible[0]].tolist()} at place {impossible[0]}"
+        given = f"{np.asarray(problem.values)[impossible[0]].tolist()} at place {impossible[0]}"
         given += f" and {impossible.size - 1} more like it" if impossible.size > 1 else ""
         remedy = "Rescale the records, or move those on the border inwards by half a unit of measurement."
-        fail("values", given, f"records to which {type(component).__name__} gives a density", remedy)
-    return records
+        fail("values", given, f"records to which {type(problem.component).__name__} gives a density", remedy)
+    return problem
 
 
 def check_collect(collect: Any) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mixture.base import Component
+from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.conditional import Problem
 
-__all__ = ["NUM_GROUPS", "record_shape", "record_type", "start_labels", "start_records"]
+__all__ = ["NUM_GROUPS", "possible_records", "record_shape", "record_type", "start_labels", "start_records"]
 
 NUM_GROUPS = (1, 8, 3, 16)
 """The numbers of clusters at the start, chain after chain."""
@@ -54,5 +54,17 @@ def start_records(problem: Problem, key: Key) -> Array:
     values = problem.values.astype(drawn.dtype)
     if problem.channel is None:
         return values
-    possible = jnp.isfinite(jax.vmap(problem.component.log_density)(values, theta))
+    possible = have_density(problem.component, values, theta)
     return jnp.where(possible.reshape(n, *(1,) * len(shape)), values, drawn)
+
+
+def have_density(component: Component, records: Array, theta: Theta) -> Array:
+    """Whether each record [n, ...] is possible under its parameters [n, ...]."""
+    return jnp.isfinite(jax.vmap(component.log_density)(records, theta))
+
+
+@jax.jit
+def possible_records(problem: Problem, key: Key) -> Array:
+    """Whether each value [n] is possible as a record, by parameters drawn from the base measure."""
+    theta = problem.component.sample_prior(key, problem.n)
+    return have_density(problem.component, problem.values, theta)
