@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 
 import jax
 
-from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
+from dpjax.base import Array, Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.imputation.imwg import imwg
 from dpjax.imputation.offers import init_latent
 from dpjax.imputation.pcn import pcn
@@ -46,11 +46,15 @@ class GibbsState(NamedTuple):
 
 
 class GibbsInfo(NamedTuple):
-    """What a sweep reports: on imputation, centred step (None if exact) and non-centred step (None if off)."""
+    """What a sweep reports: on imputation, centred step (None if exact) and non-centred step (None if off).
+
+    ``num_nonfinite`` [] counts the offers and moves that were undone because something was not finite.
+    """
 
     imputation: ImputationInfo
     centred: Any
     interweaving: InterweavingInfo | None
+    num_nonfinite: Array
 
 
 @dataclass(frozen=True)
@@ -158,14 +162,18 @@ def build_kernel(
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
         centred_key, interweaving_key, imputation_key = jax.random.split(rng_key, 3)
         parameters, latent = state
-        parameters, centred_info = centred(centred_key, parameters, latent.records, tuning)
+        parameters, centred_info, num_nonfinite = centred(centred_key, parameters, latent.records, tuning)
         interweaving_info = None
         if interweaving is not None:
             parameters, records, interweaving_info = interweaving(interweaving_key, parameters, latent.records, tuning)
             # An imputation that sums the records itself leaves this unused, and the compiler leaves it out.
             latent = init_latent(release, records)
+            num_nonfinite += interweaving_info.num_nonfinite
         latent, imputation_info = impute(imputation_key, latent, parameters)
-        return GibbsState(parameters, latent), GibbsInfo(imputation_info, centred_info, interweaving_info)
+        num_nonfinite += imputation_info.num_nonfinite
+        return GibbsState(parameters, latent), GibbsInfo(
+            imputation_info, centred_info, interweaving_info, num_nonfinite
+        )
 
     return kernel
 

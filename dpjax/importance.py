@@ -81,13 +81,17 @@ def importance_sample(key: Key, model: Model, release: Release | LocalRelease, n
     Warns
     -----
     UserWarning
-        If Pareto k̂ is above 0.7.
+        If Pareto k̂ is above 0.7, or some weights are not numbers.
     """
     check_key("key", key)
     check_count("num_draws", num_draws)
     make_plan(model, release)
     draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
-    log_weights = np.where(np.isnan(log_weights), -np.inf, log_weights).astype(float)
+    broken = ~(log_weights < np.inf)
+    if np.any(broken):
+        text = f"{np.sum(broken)} of {num_draws} draws have a density of the release that is not a number"
+        warnings.warn(f"{text}; they count for nothing. Look at the model's records there.", stacklevel=2)
+    log_weights = np.where(broken, -np.inf, log_weights).astype(float)
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
         fail("release", f"a value of zero density in all of {num_draws} draws", "positive density in some", remedy)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array
+from dpjax.base import Array, Key
 
 MAX_ROWS = 64
 """Up to this many rows are added one by one; beyond, the program would grow long."""
@@ -23,8 +23,24 @@ def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
 
 
 def never_nan(log_density: Array) -> Array:
-    """The log-density with NaN read as zero density, so that a broken ratio is a rejection."""
-    return jnp.where(jnp.isnan(log_density), -jnp.inf, log_density)
+    """The log-density with NaN and +∞ read as zero density, so that what is no density is never accepted."""
+    return jnp.where(log_density < jnp.inf, log_density, -jnp.inf)
+
+
+def all_finite(tree: Any) -> Array:
+    """Whether every number in a tree of arrays is finite []; whole numbers are."""
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)]
+    return reduce(jnp.logical_and, [jnp.all(jnp.isfinite(leaf)) for leaf in leaves], jnp.array(True))
+
+
+def take_if(condition: Array, new: Any, old: Any) -> Any:
+    """One tree of arrays where the condition [] holds, else the other."""
+    return jax.tree.map(lambda one, other: jnp.where(condition, one, other), new, old)
+
+
+def positive_uniform(key: Key, shape: tuple[int, ...] = (), dtype: Any = float) -> Array:
+    """Uniform draws on (0, 1], whose logarithms are finite: a draw of 0 would accept whatever is possible at all."""
+    return 1 - jax.random.uniform(key, shape, dtype)
 
 
 def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:

@@ -44,8 +44,9 @@ class Posterior:
     draws
         Arrays [chain, draw, ...] by name: the parameters, and the model's derived quantities.
     info
-        Reports: ``"acceptance_rate"`` and ``"num_nonfinite"`` of the imputation [chain, draw], averaged and summed over
-        the steps between draws; ``"acceptance_rate_per_record"`` [chain, n], offers accepted per sweep of sampling;
+        Reports: ``"acceptance_rate"`` of the imputation [chain, draw], averaged over the steps between draws;
+        ``"num_nonfinite"`` [chain, draw], how many offers and moves were undone in them because a density, parameter or
+        record was not finite; ``"acceptance_rate_per_record"`` [chain, n], offers accepted per sweep of sampling;
         reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``.
     collected
         What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
@@ -74,13 +75,15 @@ class Posterior:
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01 or some effective sample size below 400: the figures are then not to be trusted.
+            If some R-hat is above 1.01, some effective sample size below 400, or offers or moves were undone because
+            something was not finite: the figures are then not to be trusted.
 
         Notes
         -----
         Good values do not prove convergence: chains may all have missed the same region.
         """
         table = tabulate({name: summarize(draws) for name, draws in self.draws.items()})
+        warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
         if table.rows:
             warn_of_poor_mixing(table, self.remedy)
         return table
@@ -166,6 +169,20 @@ def warn_of_poor_mixing(table: Summary, remedy: str) -> None:
     found = [f"{text}: {name_some(table.rows, bad)}" for text, bad in complaints.items() if np.any(bad)]
     if found:
         warnings.warn("; ".join(found) + f". {remedy}", stacklevel=3)
+
+
+def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains") -> None:
+    """Warn where offers or moves [run, draw] were undone because a density, parameter or record was not finite."""
+    total = int(np.sum(num_nonfinite))
+    if total:
+        some = int(np.sum(np.any(num_nonfinite, axis=1)))
+        warnings.warn(
+            f"{total} offers or moves in {some} of {len(num_nonfinite)} {runs} were undone because a density, "
+            "parameter or record was not finite; see `num_nonfinite`. The draws may then miss part of the "
+            "posterior. Look at the model where its densities or records overflow, underflow or are not a number; "
+            "float64 may help: jax.config.update('jax_enable_x64', True).",
+            stacklevel=stacklevel,
+        )
 
 
 def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:

@@ -59,7 +59,7 @@ def soma_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choic
         one, two = Choice(offer.places[index], accepted, weights[index]), offer.places[other]
     else:
         one, two = Choice(index, accepted, weights[index]), other
-    broken = jnp.any(jnp.isnan(raw[0])) | jnp.any(jnp.isnan(raw[1]))
+    broken = ~jnp.all(raw[0] < jnp.inf) | ~jnp.all(raw[1] < jnp.inf)
     return one, follow(sides, offer, one, Choice(two, other_accepted, other_weights[other])), broken
 
 
@@ -72,16 +72,17 @@ def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> A
 
 
 def imwg_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choice, Choice, Array]:
-    """Coupled IMwG: one place for both chains, acceptance by one uniform; and whether a weight is NaN []."""
+    """Coupled IMwG: one place for both chains, acceptance by one uniform; and whether a weight is not a number []."""
     first, second, _ = sides
     place = jnp.asarray(offer.places)
-    weight = target.log_weight_with(first.summary, first.columns, place, offer.first)
-    other_weight = target.log_weight_with(second.summary, second.columns, place, offer.second)
+    raw = target.log_weight_with(first.summary, first.columns, place, offer.first)
+    other_raw = target.log_weight_with(second.summary, second.columns, place, offer.second)
+    weight, other_weight = never_nan(raw), never_nan(other_raw)
     accepted, other_accepted, _ = common_uniform(
         offer.accept, weight - first.log_weight, other_weight - second.log_weight
     )
     one, other = Choice(place, accepted, weight), Choice(place, other_accepted, other_weight)
-    return one, follow(sides, offer, one, other), jnp.isnan(weight) | jnp.isnan(other_weight)
+    return one, follow(sides, offer, one, other), ~((raw < jnp.inf) & (other_raw < jnp.inf))
 
 
 def follow(sides: Sides, offer: Innovation, one: Choice, other: Choice) -> Choice:

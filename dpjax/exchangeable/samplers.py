@@ -127,13 +127,15 @@ def choose_place(target: Target, side: Side, offer: Innovation, scheme: Scheme) 
     """What one chain does with an offer, and whether it met a weight that is not a number []."""
     if scheme.kind != "soma":
         place = jnp.asarray(offer.places)
-        weight = target.log_weight_with(side.summary, side.columns, place, offer.first)
+        raw = target.log_weight_with(side.summary, side.columns, place, offer.first)
+        weight = never_nan(raw)
         accepted = jnp.log(offer.accept) < weight - side.log_weight
-        return Choice(place, accepted, weight), jnp.isnan(weight)
+        return Choice(place, accepted, weight), ~(raw < jnp.inf)
     raw = target.log_weights_with(side.summary, side.columns, offer.places, offer.first)
-    index, accepted, _ = choose(never_nan(raw), side.log_weight, offer.select, offer.accept)
+    weights = never_nan(raw)
+    index, accepted, _ = choose(weights, side.log_weight, offer.select, offer.accept)
     place = index if offer.places is None else offer.places[index]
-    return Choice(place, accepted, raw[index]), jnp.any(jnp.isnan(raw))
+    return Choice(place, accepted, weights[index]), ~jnp.all(raw < jnp.inf)
 
 
 def coupled(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent, keep_or_take
+from dpjax.numerics import positive_uniform
 from dpjax.release import LocalRelease
 
 MAX_SUPPORT = 1024
@@ -76,10 +77,12 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key = jax.random.split(rng_key)
         offers = model.sample_records(offer_key, parameters, release.n)
-        log_ratio = release.log_density(offers) - release.log_density(latent.records)
-        accepted = jnp.log(jax.random.uniform(accept_key, (release.n,))) < log_ratio
+        offered = release.log_density(offers)
+        log_ratio = offered - release.log_density(latent.records)
+        log_uniforms = jnp.log(positive_uniform(accept_key, (release.n,)))
+        accepted = (log_uniforms < log_ratio) & (offered < jnp.inf)
         moved = init_latent(release, keep_or_take(accepted, offers, latent.records))
-        return moved, report(accepted, jnp.sum(jnp.isnan(log_ratio)))
+        return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))
 
     return step
 

@@ -10,7 +10,7 @@ from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.labels import first_above, running_sums
-from dpjax.numerics import never_nan
+from dpjax.numerics import never_nan, positive_uniform
 
 __all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]
 
@@ -83,10 +83,10 @@ def one_offer(channel: Mechanism | Binned, component: Component) -> RecordKernel
         key_offer, key_accept = jax.random.split(key)
         offers = component.sample(key_offer, theta)
         log_offers = channel_densities(channel, values, offers)
-        uniform = jax.random.uniform(key_accept, log_channel.shape, log_channel.dtype)
-        accepted = decide(channel, records, offers, log_offers - log_channel, jnp.log(uniform))
+        uniform = positive_uniform(key_accept, log_channel.shape, log_channel.dtype)
+        accepted = decide(channel, records, offers, never_nan(log_offers) - log_channel, jnp.log(uniform))
         kept = jnp.where(accepted, log_offers, log_channel)
-        return Imputed(take(accepted, offers, records), kept, accepted, jnp.sum(jnp.isnan(log_offers)))
+        return Imputed(take(accepted, offers, records), kept, accepted, jnp.sum(~(log_offers < jnp.inf)))
 
     return update
 
@@ -107,7 +107,7 @@ def several_offers(channel: Mechanism | Binned, component: Component, num_offers
         # Where no candidate is possible the first one is chosen, the present record.
         chosen = jnp.where(jnp.isfinite(peaks), first_above(running_sums(weights), uniform), 0)
         place = jnp.arange(len(values))
-        return Imputed(candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(jnp.isnan(fresh)))
+        return Imputed(candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(~(fresh < jnp.inf)))
 
     return update
 

@@ -11,6 +11,7 @@ from dpjax.mixture.chunks import Draw
 from dpjax.mixture.conditional import Scheme
 from dpjax.mixture.result import MixturePosterior
 from dpjax.mixture.run import Run, Status
+from dpjax.posterior import warn_of_nonfinite
 
 __all__ = ["join", "report", "truncation_error"]
 
@@ -26,6 +27,7 @@ def report(run: Run, status: Status, wanted: int) -> MixturePosterior:
     info = {
         name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
     }
+    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
     error = 0.0
     if isinstance(status.scheme, Scheme) and status.scheme.weights == "blocked":
         error = truncation_error(run.problem.n, status.scheme.capacity, np.max(draw.concentration))

@@ -15,7 +15,7 @@ from dpjax.mixture.base import Component, Mixing
 from dpjax.mixture.conditional import Problem
 from dpjax.mixture.partition import Loss, Partition, find_partition
 from dpjax.mixture.starts import record_shape
-from dpjax.posterior import summarize, warn_of_poor_mixing
+from dpjax.posterior import summarize, warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.summary import Summary, tabulate
 from dpjax.validation import check_array, check_number, fail
 
@@ -82,10 +82,12 @@ class MixturePosterior:
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01 or some effective sample size below 400.
+            If some R-hat is above 1.01, some effective sample size below 400, or offers or moves were undone because
+            something was not finite.
         """
         varying = {name: leaf.astype(float) for name, leaf in self.draws.items() if np.ptp(leaf) > 0}
         table = tabulate({name: summarize(leaf) for name, leaf in varying.items()})
+        warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
         if table.rows:
             warn_of_poor_mixing(table, "Draw more (num_samples, num_warmup), or thin more.")
         return table

@@ -7,33 +7,55 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records, SamplingAlgorithm
+from dpjax.numerics import all_finite, take_if
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
 from dpjax.parameters.kernels import ParameterKernel
 
 
 def build_centred_step(
     model: Model, kernel: ParameterKernel | None
-) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Any]]:
-    """The step ``(rng_key, parameters, records, tuning) -> (parameters, info)``, invariant for p(parameters | records).
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Any, Array]]:
+    """The step ``(rng_key, parameters, records, tuning) -> (parameters, info, num_nonfinite)``.
+
+    It leaves p(parameters | records) invariant. Parameters stay as they were where the new ones are not finite, which
+    `num_nonfinite` [] counts, as it does a density of the records that is not finite.
 
     Parameters
     ----------
     kernel
         None takes the model's own update; see `choose_kernel`.
     """
-    if kernel is None:
-        assert model.update is not None
-        update = model.update
-        return lambda rng_key, parameters, records, tuning: (update(rng_key, parameters, records), None)
+    move = build_update(model) if kernel is None else build_move(model, kernel)
 
-    def step(rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning) -> tuple[Parameters, Any]:
-        vector, unravel = to_vector(model, parameters)
-        log_density = build_log_density(model, tuning, unravel, build_log_likelihood(model, records))
-        algorithm = kernel.build(log_density, vector.size, tuning.step_size)
-        whitened, info = advance(rng_key, algorithm, tuning.whiten(vector), kernel.num_steps)
-        return constrain(model, unravel(tuning.colour(whitened))), info
+    def step(rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning) -> tuple[Parameters, Any, Array]:
+        moved, info, possible = move(rng_key, parameters, records, tuning)
+        finite = all_finite(moved)
+        return take_if(finite, moved, parameters), info, (~(finite & possible)).astype(int)
 
     return step
+
+
+def build_update(model: Model) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, None, Array]]:
+    """The model's own update, as a move."""
+    assert model.update is not None
+    update = model.update
+    return lambda rng_key, parameters, records, tuning: (update(rng_key, parameters, records), None, jnp.array(True))
+
+
+def build_move(
+    model: Model, kernel: ParameterKernel
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Any, Array]]:
+    """The move by a kernel, which says too whether the density was finite where it began []."""
+
+    def move(rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning) -> tuple[Parameters, Any, Array]:
+        vector, unravel = to_vector(model, parameters)
+        log_density = build_log_density(model, tuning, unravel, build_log_likelihood(model, records))
+        algorithm, start = kernel.build(log_density, vector.size, tuning.step_size), tuning.whiten(vector)
+        whitened, info = advance(rng_key, algorithm, start, kernel.num_steps)
+        moved = constrain(model, unravel(tuning.colour(whitened)))
+        return moved, info, jnp.isfinite(log_density(start))
+
+    return move
 
 
 def advance(rng_key: Key, algorithm: SamplingAlgorithm, position: Array, num_steps: int) -> tuple[Array, Any]:

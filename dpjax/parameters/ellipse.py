@@ -47,9 +47,19 @@ def ellipse(rng_key: Key, position: Array, log_density: Callable[[Array], Array]
     """The candidates at each angle on the ellipse through the position and a standard normal draw."""
     momentum = jax.random.normal(rng_key, position.shape)
 
-    def candidate(angle: Array) -> tuple[SliceState, bool]:
-        turned = position * jnp.cos(angle) + momentum * jnp.sin(angle)
-        return SliceState(turned, log_density(turned)), True
+    return within_support(lambda angle: position * jnp.cos(angle) + momentum * jnp.sin(angle), log_density)
+
+
+def within_support(point: Callable[[Array], Array], log_density: Callable[[Array], Array]) -> Callable:
+    """The candidates at each place on a line or ellipse, valid where their density is positive and finite.
+
+    A level of log-density −∞, from a state of zero density or a uniform draw of 0, would else accept anything.
+    """
+
+    def candidate(place: Array) -> tuple[SliceState, Array]:
+        position = point(place)
+        density = log_density(position)
+        return SliceState(position, density), jnp.isfinite(density)
 
     return candidate
 

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from blackjax.mcmc.slice import SliceInfo
+from blackjax.mcmc.slice import SliceInfo, SliceState
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.numerics import all_finite, take_if
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
-from dpjax.parameters.ellipse import elliptical_step
+from dpjax.parameters.ellipse import elliptical_slice
 from dpjax.release import LocalRelease, Release
 
 NUM_MOVES = 2
@@ -28,10 +29,13 @@ class InterweavingInfo(NamedTuple):
         Density evaluations of the elliptical moves [].
     is_accepted
         Whether every move found a point within its bound on shrinking [].
+    num_nonfinite
+        Whether the step was undone, because a density, parameter or record was not finite, int [].
     """
 
     num_shrink: Array
     is_accepted: Array
+    num_nonfinite: Array
 
 
 def build_interweaving_step(
@@ -39,7 +43,8 @@ def build_interweaving_step(
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
 
-    It leaves p(parameters, records | release) invariant and moves both.
+    It leaves p(parameters, records | release) invariant and moves both. Where the noise gives back no finite records,
+    or records that the model cannot give, both stay as they were.
     """
     assert model.noncentred is not None
     noise_of, records_of, noise_log_density = model.noncentred[:3]
@@ -52,21 +57,30 @@ def build_interweaving_step(
         vector, unravel = to_vector(model, parameters)
 
         def log_likelihood(moved: Parameters) -> Array:
-            log_likelihood = release.log_likelihood(records_of(moved, noise))
-            return (
-                log_likelihood
-                if noise_log_density is None
-                else log_likelihood + jnp.sum(noise_log_density(moved, noise))
-            )
+            again = records_of(moved, noise)
+            value = release.log_likelihood(again)
+            if noise_log_density is not None:
+                value += jnp.sum(noise_log_density(moved, noise))
+            # A statistic may not show what is wrong with a record: a histogram leaves out what is not a number.
+            return jnp.where(all_finite(again), value, -jnp.inf)
 
-        log_density = build_log_density(model, tuning, unravel, log_likelihood)
+        algorithm = elliptical_slice(build_log_density(model, tuning, unravel, log_likelihood))
+        start = algorithm.init(tuning.whiten(vector))
 
-        def move(position: Array, index: Array) -> tuple[Array, SliceInfo]:
-            return elliptical_step(jax.random.fold_in(move_key, index), position, log_density)
+        def move(state: SliceState, index: Array) -> tuple[SliceState, SliceInfo]:
+            return algorithm.step(jax.random.fold_in(move_key, index), state)
 
-        whitened, info = jax.lax.scan(move, tuning.whiten(vector), jnp.arange(NUM_MOVES))
-        moved = constrain(model, unravel(tuning.colour(whitened)))
-        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted))
-        return moved, records_of(moved, noise), report
+        state, info = jax.lax.scan(move, start, jnp.arange(NUM_MOVES))
+        moved = constrain(model, unravel(tuning.colour(state.position)))
+        again = records_of(moved, noise)
+        fine = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
+        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted), (~fine).astype(int))
+        return take_if(fine, moved, parameters), take_if(fine, again, records), report
 
     return step
+
+
+def is_possible(model: Model, parameters: Parameters, records: Records) -> Array:
+    """Whether all numbers are finite, and the records have positive density given the parameters []."""
+    density = jnp.sum(model.log_density(parameters, records))
+    return all_finite((parameters, records)) & jnp.isfinite(density)

@@ -11,10 +11,10 @@ import blackjax
 import jax
 import jax.numpy as jnp
 from blackjax.mcmc.hmc import HMCInfo, HMCState
-from blackjax.mcmc.slice import stepping_out
+from blackjax.mcmc.slice import sample_direction, stepping_out
 
 from dpjax.base import Array, Key, SamplingAlgorithm
-from dpjax.parameters.ellipse import elliptical_slice
+from dpjax.parameters.ellipse import elliptical_slice, within_support
 from dpjax.validation import check_array, check_count, check_positive, fail
 
 LogDensity = Callable[[Array], Array]
@@ -127,6 +127,18 @@ class NormalRandomWalk(SteppedKernel):
         return blackjax.normal_random_walk(log_density, jnp.full(size, step_size))
 
 
+def along_direction(rng_key: Key, position: Array, log_density: LogDensity) -> Callable:
+    """The candidates of positive density along a random direction."""
+    direction = sample_direction(rng_key, position)
+    return within_support(lambda place: position + place * direction, log_density)
+
+
+def along_axis(rng_key: Key, position: Array, log_density: LogDensity, axis: Array) -> Callable:
+    """The candidates of positive density along a coordinate."""
+    del rng_key  # there is nothing to draw
+    return within_support(lambda place: position.at[axis].add(place), log_density)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SliceSampling(ParameterKernel):
     """Slice sampling along one random direction a step (hit and run)."""
@@ -135,7 +147,9 @@ class SliceSampling(ParameterKernel):
 
     def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
         """See `ParameterKernel`."""
-        return blackjax.slice_sampling(log_density, width=self.width, interval=stepping_out)
+        return blackjax.slice_sampling(
+            log_density, proposal_generator=along_direction, width=self.width, interval=stepping_out
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +160,9 @@ class CoordinateSlice(ParameterKernel):
 
     def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
         """See `ParameterKernel`."""
-        return blackjax.coordinate_slice(log_density, initial_widths=self.width, interval=stepping_out)
+        return blackjax.coordinate_slice(
+            log_density, axis_proposal=along_axis, initial_widths=self.width, interval=stepping_out
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ def average_steps(
         averaging, parameters = carry
         keys = jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, index)))(numbers)
         step_size = jnp.exp(averaging.log_step_size).astype(tuning.step_size.dtype)
-        parameters, info = step(keys, parameters, records, tuning._replace(step_size=step_size))
+        parameters, info, _ = step(keys, parameters, records, tuning._replace(step_size=step_size))
         updated = update(averaging, jnp.mean(info.acceptance_rate).astype(float))
         return (jax.tree.map(keep_type, averaging, updated), parameters), None
 

@@ -133,7 +133,7 @@ def make_draw(
 
 def report(info: GibbsInfo) -> dict[str, Array]:
     """The scalar reports of all chains [chain] by name; counts [n] are carried, and other arrays are not kept."""
-    kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.imputation.num_nonfinite}
+    kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.num_nonfinite}
     for path, leaf in jax.tree.leaves_with_path({"centred": info.centred, "interweaving": info.interweaving}):
         if leaf.ndim == 1:
             kept[jax.tree_util.keystr(path, simple=True, separator="_")] = leaf

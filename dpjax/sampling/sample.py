@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.gibbs import make_plan
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, initial_tuning, unit_tuning
-from dpjax.posterior import Posterior
+from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.checkpoint import Checkpoint
 from dpjax.sampling.chunks import Collect
@@ -102,6 +102,11 @@ def sample(
     KeyboardInterrupt
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
 
+    Warns
+    -----
+    UserWarning
+        If draws are missing, or offers or moves were undone because a density, parameter or record was not finite.
+
     Notes
     -----
     Draws depend on the key, the arguments, and the hardware and versions that compute them, and not on the number of
@@ -148,6 +153,7 @@ def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
     if interrupted:
         warnings.warn(f"sample was interrupted after {status.filled} of {wanted} draws. {remedy}".strip(), stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
+    warn_of_nonfinite(draws.info["num_nonfinite"], stacklevel=4)
     per_record = jax.device_get(status.chains.accepted) / (status.filled * segment.thin)
     return Posterior(
         draws={**draws.parameters, **draws.derived},

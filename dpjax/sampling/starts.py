@@ -15,6 +15,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.gibbs import GibbsState, Position, init_state
 from dpjax.imputation.offers import keep_or_take
+from dpjax.numerics import all_finite
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
 
@@ -135,10 +136,9 @@ def choose(best: Candidate, other: Candidate) -> Candidate:
 
 
 def is_possible(model: Model, state: GibbsState) -> Array:
-    """Whether the parameters are finite and have positive prior density, and the release has positive density []."""
-    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(state.parameters)]
-    densities = [jnp.isfinite(model.log_prior(state.parameters)), jnp.isfinite(state.latent.log_density)]
-    return jnp.all(jnp.stack(finite + densities))
+    """Whether parameters and records are finite, and prior and release have positive density []."""
+    density = model.log_prior(state.parameters) + state.latent.log_density
+    return all_finite((state.parameters, state.latent.records, density))
 
 
 def misfit(release: Release | LocalRelease, scale: Array, state: GibbsState) -> Array:

@@ -43,12 +43,15 @@ class Trace(NamedTuple):
         The logarithm of the mean of these weights; their sum estimates log p(s).
     acceptance_rate
         The share of imputation offers accepted.
+    num_nonfinite
+        How many weights, offers and moves were left out because something was not finite.
     """
 
     temperature: Array
     ess: Array
     log_increment: Array
     acceptance_rate: Array
+    num_nonfinite: Array
 
 
 class Island(NamedTuple):
@@ -101,7 +104,7 @@ def start(model: Model, num_particles: int, key: Key, release: Release | LocalRe
 
     particles = jax.vmap(draw)(jax.random.split(key, num_particles))
     nothing = jnp.full(MAX_TEMPERATURES, jnp.nan)
-    return Island(particles, jnp.zeros(()), jnp.array(0), Trace(nothing, nothing, nothing, nothing))
+    return Island(particles, jnp.zeros(()), jnp.array(0), Trace(nothing, nothing, nothing, nothing, nothing))
 
 
 def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Island:
@@ -110,16 +113,20 @@ def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Isla
     Parameters
     ----------
     move
-        ``(keys, particles, temperature) -> (particles, acceptance rates)``, leading axes [particle].
+        ``(keys, particles, temperature) -> (particles, (acceptance rates, counts of what was not finite))``, leading
+        axes [particle].
     """
-    log_likelihoods = never_nan(island.particles.latent.log_density)
+    raw = island.particles.latent.log_density
+    log_likelihoods = never_nan(raw)
     temperature = next_temperature(log_likelihoods, island.temperature, target_ess)
     log_weights = raise_to(log_likelihoods, temperature - island.temperature)
     weights = jax.nn.softmax(log_weights)
     state = base.SMCState(island.particles, weights, temperature)
     # BlackJAX weighs what it has moved; here it is weighed for the next temperature, once that is known.
     state, info = base.step(key, state, move, lambda particles: jnp.zeros_like(weights), resampling.systematic)
-    figures = Trace(temperature, 1 / jnp.sum(weights**2), log_mean(log_weights), jnp.mean(info.update_info))
+    rates, broken = info.update_info
+    num_nonfinite = jnp.sum(~(raw < jnp.inf)) + jnp.sum(broken)
+    figures = Trace(temperature, 1 / jnp.sum(weights**2), log_mean(log_weights), jnp.mean(rates), num_nonfinite)
     trace = jax.tree.map(
         lambda held, figure: held.at[island.number].set(figure.astype(held.dtype)), island.trace, figures
     )
@@ -135,8 +142,10 @@ def move(
     keys: Key,
     particles: GibbsState,
     temperature: Array,
-) -> tuple[GibbsState, Array]:
-    """Sweeps of each particle that leave p(θ) Π f(x_i | θ) η(s | x)^λ invariant, and their acceptance rates [particle].
+) -> tuple[GibbsState, tuple[Array, Array]]:
+    """Sweeps of each particle that leave p(θ) Π f(x_i | θ) η(s | x)^λ invariant, and reports on them, each [particle].
+
+    The reports are acceptance rates and counts of what was not finite.
 
     The tuning is fitted to all particles, as it is in warm-up to all chains.
     """
@@ -146,14 +155,15 @@ def move(
     some = jax.tree.map(lambda leaf: leaf[:STEP_SIZE_CHAINS], (particles.parameters, particles.latent.records))
     tuning = fit_step_size(fit_key, model, plan.parameter_kernel, whitening, *some)
 
-    def sweeps(key: Key, particle: GibbsState) -> tuple[GibbsState, Array]:
-        def sweep(state: GibbsState, index: Array) -> tuple[GibbsState, Array]:
+    def sweeps(key: Key, particle: GibbsState) -> tuple[GibbsState, tuple[Array, Array]]:
+        def sweep(state: GibbsState, index: Array) -> tuple[GibbsState, tuple[Array, Array]]:
             state, info = kernel(jax.random.fold_in(key, index), state, tuning)
-            return state, info.imputation.acceptance_rate
+            return state, (info.imputation.acceptance_rate, info.num_nonfinite)
 
         first = init_state(raised, Position(particle.parameters, particle.latent.records))
-        state, rates = jax.lax.scan(sweep, first, jnp.arange(num_sweeps))
-        return init_state(release, Position(state.parameters, state.latent.records)), jnp.mean(rates)
+        state, (rates, broken) = jax.lax.scan(sweep, first, jnp.arange(num_sweeps))
+        last = init_state(release, Position(state.parameters, state.latent.records))
+        return last, (jnp.mean(rates), jnp.sum(broken))
 
     return jax.vmap(sweeps)(keys, particles)
 

@@ -29,6 +29,8 @@ class TemperedSample:
         Of each step [island, step]: the power of the release's density, the effective sample size when the particles
         were resampled for it, the logarithm of their mean weight then, and the share of imputation offers accepted at
         it. NaN where an island took fewer steps.
+    num_nonfinite
+        How many weights, offers and moves [island, step] were left out because something was not finite.
     """
 
     draws: dict[str, np.ndarray]
@@ -39,6 +41,7 @@ class TemperedSample:
     effective_sample_sizes: np.ndarray
     log_increments: np.ndarray
     acceptance_rates: np.ndarray
+    num_nonfinite: np.ndarray
 
     def summary(self) -> Summary:
         """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``) from island to island."""

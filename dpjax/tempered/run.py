@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.gibbs import Plan, make_plan
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
+from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
 from dpjax.tempered.island import MAX_TEMPERATURES, Trace, run_island
 from dpjax.tempered.result import TemperedSample, relative_error
@@ -133,6 +134,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace) -> TemperedSample:
     log_total = logsumexp(log_likelihoods)
     weights = np.exp(log_likelihoods - log_total)
     warn_of_disagreement(weights)
+    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=4, runs="islands")
     return TemperedSample(
         draws,
         log_likelihoods - log_total,

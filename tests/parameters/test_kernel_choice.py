@@ -47,7 +47,7 @@ def walk(log_density: Callable) -> dpjax.SamplingAlgorithm:
 @pytest.mark.parametrize(("num_steps", "before", "flag"), [(1, 0.0, False), (4, 1.5, 0.75)])
 def test_as_many_steps_are_made_as_asked_for(num_steps: int, before: float, flag: float) -> None:
     step = build_centred_step(MODEL, dpjax.parameter_kernel(walk, num_steps))
-    parameters, info = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, unit_tuning(MODEL))
+    parameters, info, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, unit_tuning(MODEL))
     assert float(parameters["mean"]) == num_steps
     assert (int(info.steps), float(info.before), float(info.flag)) == (num_steps, before, flag)
 
@@ -61,7 +61,7 @@ def test_every_step_has_a_key_of_its_own() -> None:
         return dpjax.SamplingAlgorithm(lambda position, rng_key=None: Count(position), step)
 
     step = build_centred_step(MODEL, dpjax.parameter_kernel(noise, 2))
-    parameters, square = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, unit_tuning(MODEL))
+    parameters, square, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, unit_tuning(MODEL))
     assert abs(float(parameters["mean"]) ** 2 / 4 - float(square)) > 1e-3  # equal for two equal draws
 
 

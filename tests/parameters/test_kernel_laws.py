@@ -102,7 +102,7 @@ def test_the_step_size_meets_its_target_though_it_starts_a_hundred_times_too_wid
     def rate(tuning: dpjax.Tuning) -> jax.Array:
         def body(parameters: dict, index: jax.Array) -> tuple:
             step_keys = jax.vmap(lambda key: jax.random.fold_in(key, index))(record_keys)
-            parameters, info = step(step_keys, parameters, records, tuning)
+            parameters, info, _ = step(step_keys, parameters, records, tuning)
             return parameters, jnp.mean(info.acceptance_rate)
 
         return jnp.mean(jax.lax.scan(body, parameters, jnp.arange(200))[1])
