@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.rejection import maximal, maximal_records
 from dpjax.coupling.sides import Offers, Pair, first_where
+from dpjax.tracing import reads
 from dpjax.validation import fail
 
 __all__ = ["ParameterCoupling", "build_coupled_update", "couple_offers"]
@@ -98,10 +99,7 @@ def reads_parameters(model: Model) -> bool:
         lambda key, values: model.sample_records(key, values, model.num_records or 2), key, parameters
     )
     update: Any = model.update
-    program = jax.make_jaxpr(lambda values, key, records: update(key, values, records))(parameters, key, records).jaxpr
-    inputs = program.invars[: len(jax.tree.leaves(parameters))]
-    used = [variable for equation in program.eqns for variable in equation.invars] + list(program.outvars)
-    return any(given is variable for given in inputs for variable in used)
+    return reads(lambda values, key, records: update(key, values, records), parameters, key, records)
 
 
 def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int) -> Offers:

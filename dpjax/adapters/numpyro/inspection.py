@@ -2,17 +2,14 @@
 
 import inspect as signatures
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from dpjax.adapters.numpyro import refusals
-from dpjax.adapters.numpyro.laws import Laws
+from dpjax.adapters.numpyro.trials import settle
 from dpjax.adapters.numpyro.visit import Layout, draw, run, watch
-from dpjax.base import Array, Key, Records
+from dpjax.base import Key
 from dpjax.validation import check_count, fail
 
 DEFAULT_SIZE = 5
@@ -115,64 +112,3 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any]) -> list[d
     except Exception as error:
         error.add_note("Raised by the NumPyro model while dpjax looked at it, with every data argument None.")
         raise
-
-
-def settle(layout: Layout) -> tuple[Layout, bool]:
-    """The layout with its number of records fixed where only one is possible, and whether they are exchangeable."""
-    laws = Laws(layout)
-    trial = jax.device_get(jax.jit(partial(try_records, laws))(jax.random.key(0)))
-    refusals.check_independence(trial.mixed, trial.density_of_mixed)
-    exchangeable = refusals.same(trial.rolled, trial.density_of_rolled)
-    return layout._replace(fixed=layout.fixed or not exchangeable or not takes_any_size(laws)), exchangeable
-
-
-class Trial(NamedTuple):
-    """Densities [n] of drawn records: mixed from two draws and of the mixture, and rolled and of the rolled records.
-
-    They agree pairwise where records are independent, and where they have one law.
-    """
-
-    mixed: Array
-    density_of_mixed: Array
-    rolled: Array
-    density_of_rolled: Array
-
-
-def try_records(laws: Laws, key: Key) -> Trial:
-    """The densities of two draws of the records, at parameters from the prior."""
-    prior_key, first_key, second_key = jax.random.split(key, 3)
-    parameters, n = laws.sample_prior(prior_key), laws.layout.size
-    one, other = (laws.sample_records(key, parameters, n) for key in (first_key, second_key))
-
-    def density(records: Records) -> Array:
-        return laws.log_density(parameters, records)
-
-    def mix(first: Array, second: Array) -> Array:
-        return jnp.where((jnp.arange(n) % 2 == 0).reshape((-1,) + (1,) * (first.ndim - 1)), first, second)
-
-    def roll(field: Array) -> Array:
-        return jnp.roll(field, 1, axis=0)
-
-    return Trial(
-        mix(density(one), density(other)),
-        density(jax.tree.map(mix, one, other)),
-        roll(density(one)),
-        density(jax.tree.map(roll, one)),
-    )
-
-
-def takes_any_size(laws: Laws) -> bool:
-    """Whether the model, with a plate of another size, still gives that many records and densities."""
-
-    def densities(n: int) -> Any:
-        def density(key: Key) -> Array:
-            prior_key, record_key = jax.random.split(key)
-            parameters = laws.sample_prior(prior_key)
-            return laws.log_density(parameters, laws.sample_records(record_key, parameters, n))
-
-        return jax.eval_shape(density, jax.random.key(0))
-
-    try:
-        return all(densities(n).shape == (n,) for n in (1, laws.layout.size + 1))
-    except Exception:  # whatever the model raises, it does not take this size
-        return False

@@ -56,8 +56,8 @@ class Laws(NamedTuple):
         layout.run(layout.size if layout.fixed else n, choose)
         return {name: field[:n] for name, field in records.items()} | layout.known_fields(n)
 
-    def log_density(self, parameters: Parameters, records: Records) -> Array:
-        """The log-density [n] of each record's drawn fields."""
+    def log_density(self, parameters: Parameters, records: Records, places: Array | None = None) -> Array:
+        """The log-density [n] of each record's drawn fields, at the places 0, ..., n - 1 or others."""
         terms: list[Array] = []
         values = {name: parameters[name] for name in self.layout.parameters} | {
             name: records[name] for name in self.layout.fields
@@ -68,7 +68,7 @@ class Laws(NamedTuple):
                 terms.append(log_density(law, values[name]))
             return values[name]
 
-        self.layout.run(len(records[self.layout.fields[0]]), choose)
+        self.layout.run(len(records[self.layout.fields[0]]), choose, places)
         return sum(terms[1:], start=terms[0])
 
     def unconstrain(self, parameters: Parameters) -> Parameters:

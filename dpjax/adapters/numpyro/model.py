@@ -13,8 +13,9 @@ from dpjax.adapters.numpyro.laws import Laws, deterministic
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
-from dpjax.base import Array, Key, Model, Parameters
+from dpjax.base import Array, Model, Parameters, Records
 from dpjax.models.checks import check_model
+from dpjax.tracing import reads
 
 __all__ = ["from_numpyro"]
 
@@ -93,16 +94,14 @@ def find_quantities(laws: Laws) -> tuple[str, ...]:
         and layout.plate not in [frame.name for frame in statement["cond_indep_stack"]]
     )
 
-    @jax.jit
-    def differences(key: Key) -> Parameters:
-        parameters = laws.sample_prior(key)
-        runs = [layout.run(layout.size, given(parameters, draw(jax.random.key(seed)))) for seed in (1, 2)]
-        return jax.tree.map(
-            lambda one, other: jnp.any(one != other), *(deterministic(statements, outside) for statements in runs)
-        )
+    def value(records: Records, parameters: Parameters, name: str) -> Array:
+        statements = layout.run(layout.size, given(parameters | records, draw(jax.random.key(0))))
+        return deterministic(statements, (name,))[name]
 
-    differ = differences(jax.random.key(0)) if outside else {}
-    return tuple(name for name in outside if not differ[name])
+    key = jax.eval_shape(jax.random.key, 0)
+    parameters = jax.eval_shape(laws.sample_prior, key)
+    records = jax.eval_shape(lambda key, parameters: laws.sample_records(key, parameters, layout.size), key, parameters)
+    return tuple(name for name in outside if not reads(partial(value, name=name), records, parameters))
 
 
 def derive_normal_field(layout: Layout) -> Callable[[Parameters], tuple[Array, Array]] | None:

@@ -15,11 +15,11 @@ Choose = Callable[[str, Any], Array]
 
 
 class Visitor(Messenger):
-    """Gives sample sites their values and plates their sizes, and keeps every statement of the model."""
+    """Gives sample sites their values and plates their places, and keeps every statement of the model."""
 
-    def __init__(self, choose: Choose, sizes: dict[str, int]) -> None:
+    def __init__(self, choose: Choose, places: dict[str, Array]) -> None:
         super().__init__()
-        self.choose, self.sizes = choose, sizes
+        self.choose, self.places = choose, places
         self.statements: list[dict[str, Any]] = []
 
     def process_message(self, msg: dict[str, Any]) -> None:
@@ -27,7 +27,8 @@ class Visitor(Messenger):
         self.statements.append(msg)
         if msg["type"] == "plate":
             size, subsample_size = msg["args"]
-            msg["value"] = jnp.arange(self.sizes.get(msg["name"], subsample_size or size))
+            places = self.places.get(msg["name"])
+            msg["value"] = jnp.arange(subsample_size or size) if places is None else places
         elif msg["type"] == "sample":
             msg["value"] = self.choose(msg["name"], msg["fn"])
 
@@ -63,9 +64,13 @@ class Layout(NamedTuple):
     fields: tuple[str, ...]
     known: tuple[str, ...]
 
-    def run(self, n: int, choose: Choose) -> list[dict[str, Any]]:
-        """The statements of the model with n records; `choose` gives every sample site its value."""
-        return run(self.function, self.arguments | ({"n": n} if self.takes_size else {}), choose, {self.plate: n})
+    def run(self, n: int, choose: Choose, places: Array | None = None) -> list[dict[str, Any]]:
+        """The statements of the model with n records; `choose` gives every sample site its value.
+
+        The places [n] are what the records' plate tells the model of where each record stands: 0, ..., n - 1.
+        """
+        places = jnp.arange(n) if places is None else places
+        return run(self.function, self.arguments | ({"n": n} if self.takes_size else {}), choose, {self.plate: places})
 
     def known_fields(self, n: int) -> dict[str, Array]:
         """The first n entries of the record fields that are given."""
@@ -105,10 +110,10 @@ class Layout(NamedTuple):
 
 
 def run(
-    function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, sizes: dict[str, int]
+    function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, places: dict[str, Array]
 ) -> list[dict[str, Any]]:
-    """The statements of one run, with plates of the given sizes where these differ from the model's own."""
-    visitor = Visitor(choose, sizes)
+    """The statements of one run, with plates of the given places where these differ from the model's own."""
+    visitor = Visitor(choose, places)
     with visitor:
         function(**arguments)
     return visitor.statements

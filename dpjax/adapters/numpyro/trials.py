@@ -1,0 +1,137 @@
+"""Whether the records of a NumPyro model are independent, and whether all have one law.
+
+The program tells where it can: a law that reads the place of its record, or fits no other number of records, is one of
+its own. The rest is tried, at parameters over the whole of their support: what does not show at one draw, such as
+covariates behind a rectifier, shows at another.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.adapters.numpyro import refusals
+from dpjax.adapters.numpyro.laws import Laws
+from dpjax.adapters.numpyro.visit import Layout
+from dpjax.base import Array, Key, Parameters, Records
+from dpjax.numerics import take_if
+from dpjax.tracing import reads
+
+NUM_DRAWS = 8
+"""Parameters are tried at so many draws from the prior, and at as many pairs of opposite unconstrained points."""
+
+SPREAD = 2.0
+"""The standard deviation of these points."""
+
+
+def settle(layout: Layout) -> tuple[Layout, bool]:
+    """The layout with its number of records fixed where only one is possible, and whether they are exchangeable."""
+    laws = Laws(layout)
+    trials = jax.device_get(jax.jit(lambda key: try_all(laws, key))(jax.random.key(0)))
+    refusals.check_independence(trials.mixed, trials.density_of_mixed)
+    refusals.check_independence(trials.even, trials.density_of_even)
+    one_law = refusals.same(trials.rolled, trials.density_of_rolled) and not layout.known
+    exchangeable = one_law and takes_any_size(laws) and not reads_place(laws)
+    return layout._replace(fixed=layout.fixed or not exchangeable), exchangeable
+
+
+class Trial(NamedTuple):
+    """Densities [n] of drawn records, which agree pairwise where records are independent, and where they have one law.
+
+    mixed, density_of_mixed
+        Mixed from two draws, and of the mixture.
+    even, density_of_even
+        Of the records at even places, and of these beside others that are not a number.
+    rolled, density_of_rolled
+        Rolled, and of the rolled records.
+    """
+
+    mixed: Array
+    density_of_mixed: Array
+    even: Array
+    density_of_even: Array
+    rolled: Array
+    density_of_rolled: Array
+
+
+def try_all(laws: Laws, key: Key) -> Trial:
+    """The densities [draw, n] at draws from the prior, and at points and their opposites on the unconstrained scale."""
+    signs = jnp.repeat(jnp.asarray([0, 1, -1]), NUM_DRAWS)
+    numbers = jnp.tile(jnp.arange(NUM_DRAWS), 3)
+
+    def one(draw: tuple[Array, Array, Key]) -> Trial:
+        sign, number, record_key = draw
+        # Opposite points have one key between them.
+        prior_key, point_key = jax.random.split(jax.random.fold_in(point_keys, number))
+        drawn = laws.sample_prior(prior_key)
+        point = jax.tree.map(lambda leaf: sign.astype(leaf.dtype) * leaf, wide(point_key, laws.unconstrain(drawn)))
+        return try_records(laws, record_key, take_if(sign == 0, drawn, laws.constrain(point)))
+
+    point_keys, record_keys = jax.random.split(key)
+    # A loop rather than a batch: each law is compiled once.
+    return jax.lax.map(one, (signs, numbers, jax.random.split(record_keys, 3 * NUM_DRAWS)))
+
+
+def wide(key: Key, like: Parameters) -> Parameters:
+    """Normal draws, of the shapes of some unconstrained parameters."""
+    leaves, structure = jax.tree.flatten(like)
+    keys = [jax.random.fold_in(key, index) for index in range(len(leaves))]
+    draws = [SPREAD * jax.random.normal(one, leaf.shape, leaf.dtype) for one, leaf in zip(keys, leaves, strict=True)]
+    return jax.tree.unflatten(structure, draws)
+
+
+def try_records(laws: Laws, key: Key, parameters: Parameters) -> Trial:
+    """The densities of two draws of the records."""
+    n = laws.layout.size
+    two = jax.lax.map(lambda key: laws.sample_records(key, parameters, n), jax.random.split(key))
+    is_even = jnp.arange(n) % 2 == 0
+
+    def mix(first: Array, second: Array) -> Array:
+        return jnp.where(is_even.reshape((-1,) + (1,) * (first.ndim - 1)), first, second)
+
+    def variants(field: Array) -> Array:
+        tainted = jnp.full_like(field[0], jnp.nan) if jnp.issubdtype(field.dtype, jnp.floating) else field[0]
+        mixed, rolled = mix(field[0], field[1]), jnp.roll(field[0], 1, axis=0)
+        return jnp.concatenate([field, jnp.stack([mixed, mix(field[0], tainted), rolled])])
+
+    densities = jax.lax.map(lambda records: laws.log_density(parameters, records), jax.tree.map(variants, two))
+    one, other, density_of_mixed, density_of_tainted, density_of_rolled = densities
+    return Trial(
+        mixed=mix(one, other),
+        density_of_mixed=density_of_mixed,
+        even=one[::2],
+        density_of_even=density_of_tainted[::2],
+        rolled=jnp.roll(one, 1),
+        density_of_rolled=density_of_rolled,
+    )
+
+
+def reads_place(laws: Laws) -> bool:
+    """Whether the law of a record reads the place that the plate gives it, as covariates by index do."""
+    n = laws.layout.size
+
+    def drawn(key: Key) -> tuple[Parameters, Records]:
+        prior_key, record_key = jax.random.split(key)
+        parameters = laws.sample_prior(prior_key)
+        return parameters, laws.sample_records(record_key, parameters, n)
+
+    parameters, records = jax.eval_shape(drawn, jax.random.key(0))
+    place = jax.ShapeDtypeStruct((n,), int)
+    return reads(lambda place, *rest: laws.log_density(*rest, place), place, parameters, records)
+
+
+def takes_any_size(laws: Laws) -> bool:
+    """Whether the model, with a plate of another size, still gives that many records and densities."""
+
+    def densities(n: int) -> Any:
+        def density(key: Key) -> Array:
+            prior_key, record_key = jax.random.split(key)
+            parameters = laws.sample_prior(prior_key)
+            return laws.log_density(parameters, laws.sample_records(record_key, parameters, n))
+
+        return jax.eval_shape(density, jax.random.key(0))
+
+    try:
+        return all(densities(n).shape == (n,) for n in (1, laws.layout.size + 1))
+    except Exception:  # whatever the model raises, it does not take this size
+        return False
