@@ -12,6 +12,7 @@ from dpjax.imputation.offers import init_latent
 from dpjax.imputation.pcn import pcn
 from dpjax.imputation.tunable import Tunable
 from dpjax.models.checks import check_model
+from dpjax.models.whole import check_integer_noise
 from dpjax.parameters import (
     KernelBuilder,
     ParameterKernel,
@@ -102,6 +103,7 @@ def make_plan(
             f"n = {model.num_records}, as the model has",
             "Give the model the covariates of all records.",
         )
+    check_integer_noise(model, release)
     if interweave and model.noncentred is None:
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
     default = model.noncentred is not None and bool(parameters)

@@ -28,7 +28,7 @@ class Censored:
         The additive mechanism whose value was clamped.
     lower, upper : [] or [d]
         The bounds, in the units of the released value; ``None`` where there is none, but give at least one.
-        A value beyond a bound counts as one at the bound.
+        A value beyond a bound counts as one at the bound; a `Release` refuses it.
 
     Raises
     ------

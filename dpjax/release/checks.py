@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Mechanism
-from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, RandomizedResponse
+from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, RandomizedResponse
 from dpjax.pytree import is_opaque
 from dpjax.validation import check_array, fail, is_traced
 
@@ -69,12 +69,23 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
         fail("mechanism", given, f"shapes [] and {list(value.shape)}", "Sum the log-density over coordinates.")
 
 
-def check_whole(argument: str, value: Array, mechanism: Any) -> None:
-    """Raise unless values of a discrete mechanism are whole numbers, of any sign."""
-    if isinstance(_innermost(mechanism), (DiscreteLaplace, DiscreteGaussian)):
+def check_value(argument: str, value: Array, mechanism: Any) -> None:
+    """Raise unless the mechanism can release such values: whole ones under integer noise, and none beyond a clamp."""
+    if has_integer_noise(mechanism):
         expected = "whole numbers, which may be negative"
         remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
         check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
+    if isinstance(mechanism, Censored) and not is_traced(mechanism):
+        remedy = "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
+        lower, upper = mechanism.lower, mechanism.upper
+        low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+        expected = f"values from {low} to {high}, between which they are clamped"
+        check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
+
+
+def has_integer_noise(mechanism: Any) -> bool:
+    """Whether a mechanism adds whole numbers, so that it releases whole values of whole sums only."""
+    return isinstance(_innermost(mechanism), (DiscreteLaplace, DiscreteGaussian))
 
 
 def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDtypeStruct:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism, Records
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
-from dpjax.release.checks import as_local_values, check_mechanism, check_whole, summarize_error
+from dpjax.release.checks import as_local_values, check_mechanism, check_value, summarize_error
 from dpjax.validation import fail
 
 
@@ -46,7 +46,7 @@ class LocalRelease:
             fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
         values = as_local_values(self.values, self.channel)
         check_mechanism("channel", self.channel, values.shape[1:])
-        check_whole("values", values, self.channel)
+        check_value("values", values, self.channel)
         object.__setattr__(self, "values", values)
 
     @property

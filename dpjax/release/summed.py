@@ -15,7 +15,7 @@ from dpjax.release.checks import (
     check_mechanism,
     check_statistic,
     check_summed,
-    check_whole,
+    check_value,
     fail_on_record,
     warn_where_coarse,
 )
@@ -68,7 +68,7 @@ class Release:
         check_mechanism("mechanism", self.mechanism, value.shape)
         total = check_statistic(self.statistic, self.mechanism, value)
         check_summed(self.mechanism, value, total)
-        check_whole("value", value, self.mechanism)
+        check_value("value", value, self.mechanism)
         n = check_count("n", self.n, "Pass the public number of records.")
         warn_where_coarse(value, self.mechanism, n)
         object.__setattr__(self, "value", value)
