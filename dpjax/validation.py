@@ -16,6 +16,14 @@ def fail(argument: str, given: object, expected: str, remedy: str, *, error: typ
     raise error(f"{argument}: given {given}; expected {expected}. {remedy}")
 
 
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error is one of `fail`, whose message says what is amiss, and not one that went astray."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code is fail.__code__
+
+
 def is_traced(*values: Any) -> bool:
     """Whether a value is unknown while a program is traced, so that it cannot be checked."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))

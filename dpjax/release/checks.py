@@ -140,6 +140,16 @@ def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> 
     fail("statistic", f"{_name(statistic)}, which found {problem}", "a function of one record of the model", remedy)
 
 
+def check_contribution(result: Any, total: Any) -> None:
+    """Raise unless what a statistic returned has the shape of its sum, in a type whose numbers that type can hold."""
+    expected = f"{total.dtype}{list(total.shape)}, as the value"
+    if not isinstance(result, jax.ShapeDtypeStruct):
+        fail("statistic", f"a result {type(result).__name__}", expected, "Return one array: jnp.stack numbers.")
+    if result.shape != total.shape or not _holds(total.dtype, result.dtype):
+        remedy = "Return a vector of integers or floats: jnp.stack numbers."
+        fail("statistic", f"a result {result.dtype}{list(result.shape)}", expected, remedy)
+
+
 def summarize_error(error: Exception) -> str:
     """The type and first line of an error."""
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
@@ -183,6 +193,11 @@ def _evaluated_shapes(
         given = f"{_name(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
         fail("mechanism", given, "a mechanism for such values", "Check the shapes of its parameters.")
     return jnp.shape(density), jnp.shape(sample)
+
+
+def _holds(wide: Any, narrow: Any) -> bool:
+    """Whether a float type holds the numbers of another, or whole numbers as far as it goes."""
+    return narrow.kind in "biu" or (jnp.issubdtype(narrow, jnp.floating) and narrow.itemsize <= wide.itemsize)
 
 
 def _adds_noise(mechanism: Any) -> bool:
