@@ -166,15 +166,19 @@ def other_statistic(record):
     return 2 * record["y"][None]
 
 
+def other_update(key, parameters, records):
+    return parameters
+
+
 OTHERS = {
     "num_samples": {"num_samples": 61},
     "num_warmup": {"num_warmup": 101},
     "thin": {"thin": 2},
     "num_chains": {"num_chains": 3},
     "key": {"seed": 2},
-    "collect": {"collect": records_of},
+    "code of collect": {"collect": records_of},
     "initial.mean": {"initial": {"mean": np.zeros(4)}},
-    "plan.imputation": {"imputation": soma()},
+    "code of plan.imputation": {"imputation": soma()},
     "plan.interweave": {"interweave": False},
     "plan.parameter_kernel": {"parameter_kernel": "nuts"},
     "release.value": {
@@ -183,6 +187,10 @@ OTHERS = {
     "release.mechanism.scale": {
         "release": lambda release: Release(release.value, Laplace(3.0), release.statistic, n=20)
     },
+    "code of release.mechanism": {
+        "release": lambda release: Release(release.value, Laplace(release.mechanism.scale), release.statistic, n=20)
+    },
+    "code of model.update": {"model": lambda model: model._replace(update=other_update)},
     "release": {"release": lambda release: Release(release.value, release.mechanism, release.statistic, n=21)},
     "model.statistic": {"release": lambda release: Release(release.value, release.mechanism, other_statistic, n=20)},
     "model.log_prior": {"model": lambda model: model._replace(log_prior=narrow_prior)},
@@ -206,6 +214,12 @@ def test_the_checkpoint_of_another_run_is_refused(saved, run, model, release, na
     ) as error:
         run(model, release, checkpoint=saved, **options)
     assert "Pass another path" in str(error.value)
+
+
+def test_the_checkpoint_of_another_collect_is_refused(tmp_path, run, model, release):
+    run(model, release, checkpoint=tmp_path / "run.npz", collect=lambda state: state.latent.records["y"][0])
+    with pytest.raises(ValueError, match=r"differs in code of collect: saved .*<lambda> \w+, now .*<lambda> \w+;"):
+        run(model, release, checkpoint=tmp_path / "run.npz", collect=lambda state: state.latent.records["y"][1])
 
 
 def test_the_checkpoint_of_another_version_is_refused(monkeypatch, saved, run, model, release):
