@@ -80,6 +80,11 @@ def locate(bad: np.ndarray) -> str:
     return f", not finite at place {places[0]}" if places.size and places[0] >= SHOWN else ""
 
 
+def summarize_error(error: Exception) -> str:
+    """The type and first line of an error."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
 def summarize(array: np.ndarray) -> str:
     """A short text for an array in a message."""
     return (

@@ -11,7 +11,7 @@ import numpy as np
 from dpjax.base import Array, Mechanism
 from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, RandomizedResponse
 from dpjax.pytree import is_opaque
-from dpjax.validation import check_array, fail, is_traced
+from dpjax.validation import check_array, fail, is_traced, summarize_error
 
 LARGEST_COUNT = 2**24
 """Single precision holds every whole number up to here."""
@@ -148,11 +148,6 @@ def check_contribution(result: Any, total: Any) -> None:
     if result.shape != total.shape or not _holds(total.dtype, result.dtype):
         remedy = "Return a vector of integers or floats: jnp.stack numbers."
         fail("statistic", f"a result {result.dtype}{list(result.shape)}", expected, remedy)
-
-
-def summarize_error(error: Exception) -> str:
-    """The type and first line of an error."""
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def _check_numbers(argument: str, value: Any, remedy: str) -> None:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism, Records
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
-from dpjax.release.checks import as_local_values, check_mechanism, check_value, summarize_error
-from dpjax.validation import fail
+from dpjax.release.checks import as_local_values, check_mechanism, check_value
+from dpjax.validation import fail, summarize_error
 
 
 @frozen_pytree

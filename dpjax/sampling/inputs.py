@@ -59,9 +59,15 @@ def check_path(path: Any) -> Path:
     remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
     if not isinstance(path, (str, os.PathLike)):
         fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
-    result = Path(path)
-    if result.is_dir() or not result.absolute().parent.is_dir():
+    try:
+        result = Path(path).resolve()  # the names that links give a file are one
+        fits = not result.is_dir() and result.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
+        fail("checkpoint", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
+    if not fits:
         fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
+    if not (result.exists() or os.access(result.parent, os.W_OK)):
+        fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
     return result
 
 
