@@ -1,5 +1,6 @@
 """Checks of user input: every message names the argument, what was given, what was expected and the remedy."""
 
+import reprlib
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NoReturn
@@ -30,20 +31,36 @@ def is_traced(*values: Any) -> bool:
 
 
 def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> None:
-    """Raise unless every entry of a concrete `value` is finite and satisfies `accept`; traced values pass."""
-    known = isinstance(value, (str, int, float, list, tuple)) or hasattr(value, "__array__")
-    if is_traced(value) or not known:
-        return  # what is no number at all is refused where it is used
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        fail(argument, f"an array of {array.dtype}", expected, remedy, error=TypeError)
+    """Raise unless every entry of `value` is a finite number that satisfies `accept`; traced values pass."""
+    if is_traced(value):
+        return
+    array = read_numbers(argument, value, expected, remedy)
     if not (np.all(np.isfinite(array)) and np.all(accept(array))):
         fail(argument, summarize(array) + locate(~np.isfinite(array)), expected, remedy)
+
+
+def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.ndarray:
+    """The numbers of a concrete `value`, or an error where it holds anything else."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        fail(argument, "rows of unequal length", expected, remedy)
+    if array.dtype.kind in "biuf":
+        return array
+    is_array = isinstance(value, (str, list, tuple)) or hasattr(value, "__array__")
+    given = f"an array of {array.dtype}" if is_array else f"{reprlib.repr(value)} of type {type(value).__name__}"
+    return fail(argument, given, expected, remedy, error=TypeError)
 
 
 def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
     """Raise unless every entry of `value` is finite and positive."""
     check_array(argument, value, lambda array: array > 0, "finite numbers above 0", remedy)
+
+
+def check_positive_number(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
+    """Raise unless `value` is one finite number above 0."""
+    check_number(argument, value)
+    check_positive(argument, value, remedy)
 
 
 def check_number(argument: str, value: Any) -> None:

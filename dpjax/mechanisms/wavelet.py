@@ -11,7 +11,7 @@ from dpjax.mechanisms.additive import Laplace
 from dpjax.mechanisms.noise import as_floating
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_count, check_positive, fail
+from dpjax.validation import check_count, check_positive, check_positive_number, fail
 
 __all__ = ["HaarWavelet", "haar_scale", "haar_sensitivity"]
 
@@ -49,7 +49,7 @@ def haar_scale(epsilon: float, resolution: int, calibration: Literal["tight", "p
     ValueError
         If ε is not finite and positive, or the calibration is not one of the two.
     """
-    check_positive("epsilon", epsilon)
+    check_positive_number("epsilon", epsilon)
     tight = haar_sensitivity(resolution) / epsilon
     if calibration == "tight":
         return float(tight)
