@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Laplace
 from dpjax.mechanisms.noise import as_floating
-from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_count, check_positive, check_positive_number, fail
 
@@ -90,6 +90,7 @@ class HaarWavelet:
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         check_positive("scale", self.scale, "haar_scale(epsilon, resolution) computes one.")
         check_count("resolution", self.resolution, "Pass the finest level J.", least=0)
 

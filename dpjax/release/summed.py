@@ -18,6 +18,7 @@ from dpjax.release.checks import (
     check_summed,
     check_value,
     fail_on_record,
+    one_record,
     warn_where_coarse,
 )
 from dpjax.validation import check_count, fail, is_refusal
@@ -139,7 +140,7 @@ class Release:
         TypeError, ValueError
             If a field is missing or has another shape, or the statistic returns something else.
         """
-        record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in records.items()}
+        record = one_record(records)
         try:
             result = jax.eval_shape(self.statistic, record)
         except Exception as error:
