@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from dpjax.base import Key, Model, Parameters
-from dpjax.models.checks import check_parameters
+from dpjax.models.positions import check_parameters, check_prior
 from dpjax.validation import check_count, check_key, fail
 
 MAX_STEPS = 2**31
@@ -50,7 +49,7 @@ def check_initial(model: Model, initial: Any, num_chains: int) -> Parameters | N
     if initial is None:
         return None
     parameters = check_parameters("initial", model, initial, (num_chains,))
-    check_prior(model, parameters)
+    check_prior("initial", model, parameters, (num_chains,))
     return parameters
 
 
@@ -69,15 +68,6 @@ def check_path(path: Any) -> Path:
     if not (result.exists() or os.access(result.parent, os.W_OK)):
         fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
     return result
-
-
-def check_prior(model: Model, parameters: Parameters) -> None:
-    """Raise unless the prior has positive density at the parameters of every chain."""
-    impossible = ~np.isfinite(jax.vmap(model.log_prior)(parameters))
-    if np.any(impossible):
-        chains = np.flatnonzero(impossible).tolist()
-        remedy = "Start within the support of the prior."
-        fail("initial", f"parameters of zero prior density in chains {chains}", "positive prior density", remedy)
 
 
 def check_names(model: Model) -> None:
