@@ -12,6 +12,8 @@ from dpjax.imputation.offers import init_latent
 from dpjax.imputation.pcn import pcn
 from dpjax.imputation.tunable import Tunable
 from dpjax.models.checks import check_model
+from dpjax.models.positions import check_parameters, check_prior, check_start
+from dpjax.models.whole import check_integer_noise
 from dpjax.parameters import (
     KernelBuilder,
     ParameterKernel,
@@ -25,7 +27,7 @@ from dpjax.parameters import (
 )
 from dpjax.parameters.interweaving import InterweavingInfo
 from dpjax.release import LocalRelease, Release
-from dpjax.validation import fail
+from dpjax.validation import check_key, fail
 
 MIN_BLOCKED = 50
 """From this many records on ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best, and lose more elsewhere."""
@@ -106,6 +108,7 @@ def make_plan(
             f"n = {model.num_records}, as the model has",
             "Give the model the covariates of all records.",
         )
+    check_integer_noise(model, release)
     if interweave and model.noncentred is None:
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
     default = model.noncentred is not None and bool(parameters)
@@ -183,6 +186,21 @@ def init_state(release: Release | LocalRelease, position: Position) -> GibbsStat
     return GibbsState(position.parameters, init_latent(release, position.records))
 
 
+def check_position(model: Model, n: int, position: Position | Parameters, rng_key: Key | None) -> Position:
+    """The position in the types of the model's own, with records drawn where there are none, or an error."""
+    if isinstance(position, Position):
+        parameters = check_parameters("position.parameters", model, position.parameters)
+        check_prior("position.parameters", model, parameters)
+        return Position(parameters, check_start("position.records", model, n, parameters, position.records))
+    parameters = check_parameters("position", model, position)
+    check_prior("position", model, parameters)
+    if rng_key is None:
+        remedy = "Call init(parameters, rng_key) or init(Position(...))."
+        fail("rng_key", None, "a key, to draw the records", remedy)
+    check_key("rng_key", rng_key)
+    return Position(parameters, model.sample_records(rng_key, parameters, n))
+
+
 def prior_tuning(model: Model, release: Release | LocalRelease, plan: Plan, num_chains: int = 4) -> Tuning:
     """The tuning fitted to draws of parameters and records from the model, under a fixed key."""
     if not plan.uses_tuning:
@@ -243,16 +261,7 @@ def gibbs(
     fixed = prior_tuning(model, release, plan) if tuning is None else tuning
 
     def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
-        if not isinstance(position, Position):
-            if rng_key is None:
-                fail(
-                    "rng_key",
-                    None,
-                    "a key, to draw the records",
-                    "Call init(parameters, rng_key) or init(Position(...)).",
-                )
-            position = Position(position, model.sample_records(rng_key, position, release.n))
-        return init_state(release, position)
+        return init_state(release, check_position(model, release.n, position, rng_key))
 
     def step(rng_key: Key, state: GibbsState) -> tuple[GibbsState, GibbsInfo]:
         return kernel(rng_key, state, fixed)

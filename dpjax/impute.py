@@ -3,7 +3,7 @@
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.gibbs import make_plan
 from dpjax.imputation.offers import init_latent
-from dpjax.models.checks import check_parameters
+from dpjax.models.positions import check_parameters, check_start
 from dpjax.release import LocalRelease, Release
 
 
@@ -40,7 +40,7 @@ def impute(
 
     def init(records: Records, rng_key: Key | None = None) -> Latent:
         del rng_key
-        return init_latent(release, records)
+        return init_latent(release, check_start("records", model, release.n, known, records))
 
     def step(rng_key: Key, latent: Latent) -> tuple[Latent, ImputationInfo]:
         return kernel(rng_key, latent, known)

@@ -197,7 +197,7 @@ def batch_size(model: Model, release: Release | LocalRelease) -> int:
     def one_record(key: Key) -> Any:
         prior_key, record_key = jax.random.split(key)
         records = model.sample_records(record_key, model.sample_prior(prior_key), 1)
-        return records if isinstance(release, LocalRelease) else (records, jax.vmap(release.statistic)(records))
+        return records if isinstance(release, LocalRelease) else (records, jax.vmap(release.contribution)(records))
 
     leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.random.key(0)))
     record_bytes = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)

@@ -1,10 +1,12 @@
 """Frozen dataclasses as pytrees: arrays are leaves, fields marked static belong to the structure."""
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys
+
+from dpjax.validation import fail
 
 Noun = TypeVar("Noun")
 
@@ -21,6 +23,9 @@ def frozen_pytree(cls: type[Noun]) -> type[Noun]:
     fields compare equal, so that now and then a program compiled for one mechanism answers for another. It also
     rebuilds through the constructor, whose checks would refuse a gradient or an axis in the place of a scale.
     """
+    if not (isinstance(cls, type) and is_dataclass(cls)):
+        remedy = "Decorate a class, above @dataclass(frozen=True)."
+        fail("cls", repr(cls), "a dataclass", remedy, error=TypeError)
     static = tuple(field.name for field in fields(cls) if field.metadata.get("static", False))  # type: ignore[arg-type]
     data = tuple(field.name for field in fields(cls) if field.name not in static)  # type: ignore[arg-type]
 

@@ -1,5 +1,6 @@
 """Checks of user input: every message names the argument, what was given, what was expected and the remedy."""
 
+import reprlib
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NoReturn
@@ -16,26 +17,50 @@ def fail(argument: str, given: object, expected: str, remedy: str, *, error: typ
     raise error(f"{argument}: given {given}; expected {expected}. {remedy}")
 
 
+def is_refusal(error: BaseException) -> bool:
+    """Whether an error is one of `fail`, whose message says what is amiss, and not one that went astray."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code is fail.__code__
+
+
 def is_traced(*values: Any) -> bool:
     """Whether a value is unknown while a program is traced, so that it cannot be checked."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
 def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> None:
-    """Raise unless every entry of a concrete `value` is finite and satisfies `accept`; traced values pass."""
-    known = isinstance(value, (str, int, float, list, tuple)) or hasattr(value, "__array__")
-    if is_traced(value) or not known:
-        return  # what is no number at all is refused where it is used
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        fail(argument, f"an array of {array.dtype}", expected, remedy, error=TypeError)
+    """Raise unless every entry of `value` is a finite number that satisfies `accept`; traced values pass."""
+    if is_traced(value):
+        return
+    array = read_numbers(argument, value, expected, remedy)
     if not (np.all(np.isfinite(array)) and np.all(accept(array))):
         fail(argument, summarize(array) + locate(~np.isfinite(array)), expected, remedy)
+
+
+def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.ndarray:
+    """The numbers of a concrete `value`, or an error where it holds anything else."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        fail(argument, "rows of unequal length", expected, remedy)
+    if array.dtype.kind in "biuf":
+        return array
+    is_array = isinstance(value, (str, list, tuple)) or hasattr(value, "__array__")
+    given = f"an array of {array.dtype}" if is_array else f"{reprlib.repr(value)} of type {type(value).__name__}"
+    return fail(argument, given, expected, remedy, error=TypeError)
 
 
 def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
     """Raise unless every entry of `value` is finite and positive."""
     check_array(argument, value, lambda array: array > 0, "finite numbers above 0", remedy)
+
+
+def check_positive_number(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
+    """Raise unless `value` is one finite number above 0."""
+    check_number(argument, value)
+    check_positive(argument, value, remedy)
 
 
 def check_number(argument: str, value: Any) -> None:
@@ -70,6 +95,11 @@ def locate(bad: np.ndarray) -> str:
     """Where the first of the bad entries is, if the text of an array does not show it."""
     places = np.flatnonzero(bad)
     return f", not finite at place {places[0]}" if places.size and places[0] >= SHOWN else ""
+
+
+def summarize_error(error: Exception) -> str:
+    """The type and first line of an error."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def summarize(array: np.ndarray) -> str:

@@ -11,7 +11,7 @@ from jax.scipy.special import log_ndtr
 from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, as_floating, checked_scale
 from dpjax.mechanisms.normal_tail import erfcx, log_mills, normal_excess
-from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.pytree import frozen_pytree
 
 
@@ -37,6 +37,7 @@ class Laplace(Additive):
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         remedy = "Pass the Laplace scale b; b = sensitivity / epsilon."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 
@@ -123,6 +124,7 @@ class Gaussian(Additive):
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         remedy = "Pass the standard deviation of the noise; dpjax.mechanisms.gaussian_scale computes one."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 

@@ -8,7 +8,7 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 
 from scipy.special import erfcx, log_ndtr
 
-from dpjax.validation import check_array, check_positive
+from dpjax.validation import check_array, check_number, check_positive_number
 
 BISECTIONS = 200  # more than halvings of any bracket of doubles
 
@@ -137,10 +137,11 @@ def _log_mills(threshold: float) -> float:
 
 def _check_positive(**arguments: float) -> None:
     for name, value in arguments.items():
-        check_positive(name, value)
+        check_positive_number(name, value)
 
 
 def _check_delta(delta: float) -> None:
+    check_number("delta", delta)
     check_array(
         "delta", delta, lambda array: (array > 0) & (array < 1), "a number in (0, 1)", "Pass the δ of (ε, δ)-DP."
     )

@@ -28,7 +28,7 @@ class Censored:
         The additive mechanism whose value was clamped.
     lower, upper : [] or [d]
         The bounds, in the units of the released value; ``None`` where there is none, but give at least one.
-        A value beyond a bound counts as one at the bound.
+        A value beyond a bound counts as one at the bound; a `Release` refuses it.
 
     Raises
     ------
@@ -55,6 +55,8 @@ class Censored:
             fail("lower, upper", "neither", "at least one bound", "Pass lower=0 for counts clamped at zero.")
         for name in ("lower", "upper"):
             bound = getattr(self, name)
+            if bound is None:
+                continue
             check_array(name, bound, np.isfinite, "finite numbers", "Leave out a bound that does not bind.")
             if isinstance(bound, (list, tuple, np.ndarray, np.generic, jax.Array)):
                 object.__setattr__(self, name, as_floating(bound))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, checked_scale
-from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.theta import log_theta, log_upper_theta
 from dpjax.pytree import frozen_pytree
 
@@ -38,6 +38,7 @@ class DiscreteLaplace(Additive):
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         remedy = "Pass b = sensitivity / epsilon; for a geometric ratio alpha, b = -1 / log(alpha)."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 
@@ -85,6 +86,7 @@ class DiscreteGaussian(Additive):
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         remedy = "Pass the parameter sigma, not its square; dpjax.mechanisms.zcdp_scale computes one."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 

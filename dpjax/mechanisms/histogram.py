@@ -8,9 +8,9 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import as_floating
-from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, check_count, check_positive
+from dpjax.validation import check_array, check_count, check_positive_number
 
 __all__ = ["SmoothedHistogram", "smoothing_weight"]
 
@@ -37,7 +37,7 @@ def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> f
     -----
     Theorem 4.2 of Wasserman and Zhou (2010): δ = (m / n) / (m / n + e^(ε/k) - 1).
     """
-    check_positive("epsilon", epsilon)
+    check_positive_number("epsilon", epsilon)
     for name, number in {"num_draws": num_draws, "num_bins": num_bins, "n": n}.items():
         check_count(name, number)
     per_record = num_bins / n
@@ -73,6 +73,7 @@ class SmoothedHistogram:
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         remedy = "smoothing_weight(epsilon, num_draws, num_bins, n) computes one."
         check_array("weight", self.weight, lambda array: (array > 0) & (array <= 1), "a number in (0, 1]", remedy)
         check_count("num_draws", self.num_draws)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
 from dpjax.validation import check_positive, fail
 
@@ -64,3 +64,10 @@ class Privacy:
         check_positive(name, value)
         if name == "delta" and not value < 1:
             fail(name, value, "a number in (0, 1)", "Pass the δ of (ε, δ)-DP.")
+
+
+def check_privacy(privacy: Any) -> None:
+    """Raise unless what a release promises is stated as a `Privacy`."""
+    if not (privacy is None or isinstance(privacy, Privacy)):
+        remedy = "Pass dpjax.Privacy(notion, neighbours, ...), or leave it out: inference never needs it."
+        fail("privacy", repr(privacy), "a Privacy or None", remedy, error=TypeError)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key
-from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_count, fail, summarize
 
@@ -45,6 +45,7 @@ class RandomizedResponse:
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         if (self.keep is None) == (self.matrix is None):
             given = "both" if self.matrix is not None else "neither"
             fail("keep, matrix", given, "exactly one of them", "Pass keep and num_categories, or the matrix alone.")

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Laplace
 from dpjax.mechanisms.noise import as_floating
-from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_count, check_positive, fail
+from dpjax.validation import check_count, check_positive, check_positive_number, fail
 
 __all__ = ["HaarWavelet", "haar_scale", "haar_sensitivity"]
 
@@ -49,7 +49,7 @@ def haar_scale(epsilon: float, resolution: int, calibration: Literal["tight", "p
     ValueError
         If ε is not finite and positive, or the calibration is not one of the two.
     """
-    check_positive("epsilon", epsilon)
+    check_positive_number("epsilon", epsilon)
     tight = haar_sensitivity(resolution) / epsilon
     if calibration == "tight":
         return float(tight)
@@ -90,6 +90,7 @@ class HaarWavelet:
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         check_positive("scale", self.scale, "haar_scale(epsilon, resolution) computes one.")
         check_count("resolution", self.resolution, "Pass the finest level J.", least=0)
 

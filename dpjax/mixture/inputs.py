@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
-from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.noise import Additive
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.beta import GammaShapes
@@ -20,7 +19,7 @@ from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
 from dpjax.models.arguments import is_numeric
 from dpjax.release import LocalRelease, Release
-from dpjax.release.checks import warn_where_coarse
+from dpjax.release.checks import has_integer_noise, warn_where_coarse
 from dpjax.validation import check_array, check_count, check_positive, fail
 
 __all__ = ["KERNELS", "WITH_VALUES", "check_collect", "check_problem", "choose_component", "take_apart"]
@@ -138,8 +137,7 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
 def check_released(values: Any, channel: Any, component: Component, shape: tuple[int, ...]) -> LocalRelease:
     """The values with their channel, or an error unless they can be released of such records."""
     release = LocalRelease(values, channel, "record")
-    whole = isinstance(channel, (DiscreteGaussian, DiscreteLaplace))
-    if whole and jnp.issubdtype(record_type(component), jnp.floating):
+    if has_integer_noise(channel) and jnp.issubdtype(record_type(component), jnp.floating):
         given, expected = f"{type(channel).__name__} on records that are no whole numbers", "noise of a continuous law"
         remedy = "Integer noise would tell them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)

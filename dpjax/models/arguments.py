@@ -19,6 +19,7 @@ __all__ = [
     "check_definite",
     "check_degrees",
     "check_finite",
+    "check_lengths",
     "hold_arrays",
     "is_numeric",
 ]
@@ -53,6 +54,14 @@ def check_degrees(degrees: Any, dim: int) -> None:
     least = dim - 1
     remedy = f"Pass more degrees of freedom than the dimension less 1, {least}."
     check_array("degrees", degrees, lambda array: array > least, f"a number above {least}", remedy)
+
+
+def check_lengths(argument: str, value: Any, other: str, against: Any) -> None:
+    """Raise unless two parameters of independent entries go together: one number, or one for each entry."""
+    given, expected = np.shape(value), np.shape(against)
+    if () not in (given, expected) and given != expected:
+        remedy = "Pass one number, or one for each entry."
+        fail(argument, f"shape {list(given)}", f"shape [] or {list(expected)}, as {other} has", remedy)
 
 
 def hold_arrays(noun: Any) -> None:

@@ -6,13 +6,11 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
-from dpjax.base import Model, Parameters, Records
-from dpjax.validation import check_array, fail
+from dpjax.base import Model, Records
+from dpjax.validation import fail, is_refusal, summarize_error
 
-__all__ = ["check_model", "check_parameters"]
+__all__ = ["check_model"]
 
 SIZES = (3, 5)  # with two sizes, a shape that fits n by chance is found
 
@@ -20,16 +18,20 @@ SIZES = (3, 5)  # with two sizes, a shape that fits n by chance is found
 def check_model(model: Model) -> None:
     """Raise unless every function of a model returns the shapes that its contract promises.
 
-    Nothing is drawn or compiled: the functions are traced with `jax.eval_shape`. An error raised inside one
-    of them is passed on with a note that names it.
+    Nothing is drawn or compiled: the functions are traced with `jax.eval_shape`.
 
     Raises
     ------
     TypeError
         If a function does not return a dict where it should.
     ValueError
-        If a shape is wrong, or one of two functions that belong together is missing.
+        If a shape is wrong, a function raises an error, or one of two functions that belong together is missing.
     """
+    if not isinstance(model, Model):
+        remedy = "Pass one of dpjax.models, dpjax.from_numpyro(...) or a Model of your own functions."
+        fail("model", getattr(model, "__name__", type(model).__name__), "a Model", remedy, error=TypeError)
+    for name, function in model._asdict().items():
+        check_function(name, function)
     for one, other in (("unconstrain", "constrain"), ("summarize", "log_likelihood")):
         if (getattr(model, one) is None) != (getattr(model, other) is None):
             given, missing = (one, other) if getattr(model, other) is None else (other, one)
@@ -44,27 +46,14 @@ def check_model(model: Model) -> None:
     check_field(model, parameters)
 
 
-def check_parameters(argument: str, model: Model, parameters: Any, leading: tuple[int, ...] = ()) -> Parameters:
-    """The parameters [*leading, ...] in the types of the model's own.
+REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
+PLAIN = ("num_records", "exchangeable", "noncentred")
 
-    Raises
-    ------
-    TypeError, ValueError
-        If their names, shapes or values do not fit the model.
-    """
-    expected = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
-    axes = " [chain, ...]" if leading else ""
-    remedy = f"Pass a dict with one array{axes} for each parameter, on its natural scale."
-    if not isinstance(parameters, dict):
-        fail(argument, type(parameters).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
-    if set(parameters) != set(expected):
-        fail(argument, f"a dict of {sorted(parameters)}", f"a dict of {sorted(expected)}", remedy)
-    for name, leaf in expected.items():
-        entry, shape = f"{argument}[{name!r}]", (*leading, *leaf.shape)
-        check_array(entry, parameters[name], lambda array: True, "finite numbers", remedy)
-        if np.shape(parameters[name]) != shape:
-            fail(entry, f"shape {list(np.shape(parameters[name]))}", f"shape {list(shape)}", remedy)
-    return {name: jnp.asarray(parameters[name], leaf.dtype) for name, leaf in expected.items()}
+
+def check_function(name: str, function: Any) -> None:
+    """Raise unless a part of a model is a function, or left out where it may be."""
+    if name not in PLAIN and not callable(function) and (function is not None or name in REQUIRED):
+        fail(f"Model.{name}", repr(function), "a function", "See dpjax.Model for what it takes.", error=TypeError)
 
 
 def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
@@ -133,9 +122,13 @@ def trace(model: Model, name: str, *values: Any, **static: Any) -> Any:
     function: Callable[..., Any] = attrgetter(name)(model)
     try:
         return jax.eval_shape(partial(function, **static), *values)
-    except Exception as error:
-        error.add_note(f"Raised by Model.{name} while dpjax checked the shapes that it returns.")
-        raise
+    except Exception as error:  # whatever a function of the user's own may raise
+        if is_refusal(error):
+            raise
+        given = f"a function that raised {summarize_error(error)}"
+        expected = f"one of arguments {', '.join(show(value) for value in values) or 'none'}"
+        remedy = "The error that it raised is shown above, with its place."
+        return fail(f"Model.{name}", given, expected, remedy)
 
 
 def mismatch(name: str, given: str, expected: str, remedy: str) -> NoReturn:

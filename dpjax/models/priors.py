@@ -10,7 +10,7 @@ from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
-from dpjax.models.arguments import check_finite, hold_arrays
+from dpjax.models.arguments import check_finite, check_lengths, hold_arrays
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive
@@ -54,6 +54,7 @@ class NormalPrior:
     def __post_init__(self) -> None:
         check_finite("mean", self.mean)
         check_positive("scale", self.scale, "Pass standard deviations, not variances or precisions.")
+        check_lengths("scale", self.scale, "mean", self.mean)
         hold_arrays(self)
 
     def log_density(self, value: Array) -> Array:
@@ -90,6 +91,7 @@ class GammaPrior:
     def __post_init__(self) -> None:
         check_positive("shape", self.shape)
         check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
+        check_lengths("rate", self.rate, "shape", self.shape)
         hold_arrays(self)
 
     def log_density(self, value: Array) -> Array:

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Mechanism
-from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, RandomizedResponse
+from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, RandomizedResponse, SmoothedHistogram
 from dpjax.pytree import is_opaque
-from dpjax.validation import check_array, fail, is_traced
+from dpjax.validation import check_array, fail, is_traced, summarize_error
 
 LARGEST_COUNT = 2**24
 """Single precision holds every whole number up to here."""
@@ -65,16 +65,31 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
         fail("mechanism", "RandomizedResponse", "a mechanism for one summed value", remedy, error=TypeError)
     shapes = _evaluated_shapes(mechanism, value, total)
     if shapes != ((), value.shape):
-        given = f"log_density of shape {list(shapes[0])} and sample of shape {list(shapes[1])}"
+        found = ["no array" if shape is None else f"shape {list(shape)}" for shape in shapes]
+        given = f"log_density of {found[0]} and sample of {found[1]}"
         fail("mechanism", given, f"shapes [] and {list(value.shape)}", "Sum the log-density over coordinates.")
 
 
-def check_whole(argument: str, value: Array, mechanism: Any) -> None:
-    """Raise unless values of a discrete mechanism are whole numbers, of any sign."""
-    if isinstance(_innermost(mechanism), (DiscreteLaplace, DiscreteGaussian)):
+def check_value(argument: str, value: Array, mechanism: Any) -> None:
+    """Raise unless the mechanism can release such values: whole ones under integer noise, and none beyond a clamp."""
+    if has_integer_noise(mechanism):
         expected = "whole numbers, which may be negative"
         remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
         check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
+    if isinstance(mechanism, Censored) and not is_traced(mechanism):
+        remedy = "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
+        lower, upper = mechanism.lower, mechanism.upper
+        low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+        expected = f"values from {low} to {high}, between which they are clamped"
+        check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
+    if isinstance(mechanism, SmoothedHistogram):
+        remedy = "It releases draws of a density on [0, 1]: rescale them."
+        check_array(argument, value, lambda array: (array >= 0) & (array <= 1), "values from 0 to 1", remedy)
+
+
+def has_integer_noise(mechanism: Any) -> bool:
+    """Whether a mechanism adds whole numbers, so that it releases whole values of whole sums only."""
+    return isinstance(_innermost(mechanism), (DiscreteLaplace, DiscreteGaussian))
 
 
 def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDtypeStruct:
@@ -129,9 +144,25 @@ def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> 
     fail("statistic", f"{_name(statistic)}, which found {problem}", "a function of one record of the model", remedy)
 
 
-def summarize_error(error: Exception) -> str:
-    """The type and first line of an error."""
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+def one_record(records: Any) -> dict[str, jax.ShapeDtypeStruct]:
+    """The shapes of one of several records, or an error unless they are a dict of arrays with rows."""
+    remedy = "Pass a dict with one array for each field, of leading axis [m]."
+    if not isinstance(records, dict):
+        fail("records", type(records).__name__, "a dict of fields", remedy, error=TypeError)
+    for name, leaf in records.items():
+        if not getattr(leaf, "shape", ()):
+            fail(f"records[{name!r}]", _name(leaf), "an array with one row for each record", remedy, error=TypeError)
+    return {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in records.items()}
+
+
+def check_contribution(result: Any, total: Any) -> None:
+    """Raise unless what a statistic returned has the shape of its sum, in a type whose numbers that type can hold."""
+    expected = f"{total.dtype}{list(total.shape)}, as the value"
+    if not isinstance(result, jax.ShapeDtypeStruct):
+        fail("statistic", f"a result {type(result).__name__}", expected, "Return one array: jnp.stack numbers.")
+    if result.shape != total.shape or not _holds(total.dtype, result.dtype):
+        remedy = "Return a vector of integers or floats: jnp.stack numbers."
+        fail("statistic", f"a result {result.dtype}{list(result.shape)}", expected, remedy)
 
 
 def _check_numbers(argument: str, value: Any, remedy: str) -> None:
@@ -162,16 +193,23 @@ def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...
 
 def _evaluated_shapes(
     mechanism: Any, value: Array, total: jax.ShapeDtypeStruct
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     like = jax.ShapeDtypeStruct(value.shape, value.dtype)
     key = jax.eval_shape(jax.random.key, 0)
     try:
         density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
         sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
-    except (TypeError, ValueError, IndexError) as error:
+    except Exception as error:  # whatever a mechanism of the user's own may raise
         given = f"{_name(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
         fail("mechanism", given, "a mechanism for such values", "Check the shapes of its parameters.")
-    return jnp.shape(density), jnp.shape(sample)
+    return getattr(density, "shape", None), getattr(sample, "shape", None)
+
+
+def _holds(wide: Any, narrow: Any) -> bool:
+    """Whether a float type holds the numbers of another, or whole numbers as far as it goes."""
+    if jnp.issubdtype(narrow, jnp.floating):
+        return bool(narrow.itemsize <= wide.itemsize)
+    return bool(jnp.issubdtype(narrow, jnp.integer) or jnp.issubdtype(narrow, jnp.bool_))
 
 
 def _adds_noise(mechanism: Any) -> bool:

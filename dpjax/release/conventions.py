@@ -81,7 +81,7 @@ def mechanism_from(
     ValueError
         If the convention is unknown, the number is not positive, or a sensitivity is missing or not used.
     """
-    if convention not in CONVENTIONS:
+    if not isinstance(convention, str) or convention not in CONVENTIONS:
         fail("convention", repr(convention), f"one of {sorted(CONVENTIONS)}", "Name how the noise was published.")
     chosen = CONVENTIONS[convention]
     if chosen.calibrated != (sensitivity is not None):

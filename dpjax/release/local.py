@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism, Records
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
-from dpjax.release.checks import as_local_values, check_mechanism, check_whole, summarize_error
-from dpjax.validation import fail
+from dpjax.release.checks import as_local_values, check_mechanism, check_value, one_record
+from dpjax.validation import fail, summarize_error
 
 
 @frozen_pytree
@@ -46,7 +46,7 @@ class LocalRelease:
             fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
         values = as_local_values(self.values, self.channel)
         check_mechanism("channel", self.channel, values.shape[1:])
-        check_whole("values", values, self.channel)
+        check_value("values", values, self.channel)
         object.__setattr__(self, "values", values)
 
     @property
@@ -88,15 +88,14 @@ class LocalRelease:
         TypeError, ValueError
             If the field is missing, or has another shape or type than the channel takes.
         """
-        truth = self._truth(records)
+        one = self._truth(one_record(records))
         value = jax.ShapeDtypeStruct(self.values.shape[1:], self.values.dtype)
-        one = jax.ShapeDtypeStruct(truth.shape[1:], truth.dtype)
-        name, given = f"record[{self.field!r}]", f"{truth.dtype}{list(one.shape)}"
+        name, given = f"record[{self.field!r}]", f"{one.dtype}{list(one.shape)}"
         expected = f"what the channel takes, for released values {value.dtype}{list(value.shape)}"
         try:
             density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
             sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
-        except (TypeError, ValueError, IndexError) as error:
+        except Exception as error:  # whatever a channel of the user's own may raise
             fail(name, given, expected, f"The channel says: {summarize_error(error)}")
         if (density.shape, sample.shape) != ((), value.shape):
             fail(name, given, expected, f"The channel turns this field into values {list(sample.shape)}.")

@@ -74,7 +74,7 @@ def read(text: str, kind: str | None = None) -> dict[str, Any]:
     """The document in a text, with schema, version, kind and the names of its entries checked."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
-    except (TypeError, json.JSONDecodeError) as error:
+    except (TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         fail("text", f"no JSON ({error})", "the text of a release", "Pass the text itself, not the name of its file.")
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         given = document.get("schema") if isinstance(document, dict) else type(document).__name__

@@ -12,15 +12,16 @@ from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import schema
 from dpjax.release.checks import (
     as_vector,
+    check_contribution,
     check_mechanism,
     check_statistic,
     check_summed,
-    check_whole,
+    check_value,
     fail_on_record,
+    one_record,
     warn_where_coarse,
 )
-from dpjax.statistics import RecordStatistic
-from dpjax.validation import check_count, fail
+from dpjax.validation import check_count, fail, is_refusal
 
 
 @frozen_pytree
@@ -68,7 +69,7 @@ class Release:
         check_mechanism("mechanism", self.mechanism, value.shape)
         total = check_statistic(self.statistic, self.mechanism, value)
         check_summed(self.mechanism, value, total)
-        check_whole("value", value, self.mechanism)
+        check_value("value", value, self.mechanism)
         n = check_count("n", self.n, "Pass the public number of records.")
         warn_where_coarse(value, self.mechanism, n)
         object.__setattr__(self, "value", value)
@@ -83,7 +84,11 @@ class Release:
 
     def contributions(self, records: Records) -> Array:
         """The statistic [d, m] of each of m records; one row per coordinate keeps the arithmetic elementwise."""
-        return jax.vmap(self.statistic, out_axes=1)(records)
+        return jax.vmap(self.contribution, out_axes=1)(records)
+
+    def contribution(self, record: Records) -> Array:
+        """The statistic [d] of one record in the type of the value; counts may come as integers."""
+        return self.statistic(record).astype(self.value.dtype)
 
     def total(self, records: Records) -> Array:
         """The statistic [d] summed over records."""
@@ -123,7 +128,7 @@ class Release:
         return replace(self, value=self.mechanism.sample(key, self.total(records)))
 
     def check_records(self, records: Records) -> None:
-        """Raise unless the statistic of such records is a float vector as long as the value.
+        """Raise unless the statistic of such records is a vector as long as the value, of a type that its type holds.
 
         Parameters
         ----------
@@ -135,18 +140,15 @@ class Release:
         TypeError, ValueError
             If a field is missing or has another shape, or the statistic returns something else.
         """
-        record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in records.items()}
+        record = one_record(records)
         try:
             result = jax.eval_shape(self.statistic, record)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            if isinstance(self.statistic, RecordStatistic):
+        except Exception as error:
+            if is_refusal(error):
                 raise
             fail_on_record(self.statistic, record, error)
-        given = f"{result.dtype}{list(result.shape)}" if hasattr(result, "dtype") else type(result).__name__
         origin = jax.eval_shape(lambda: self.origin)
-        if given != f"{origin.dtype}{list(origin.shape)}":
-            remedy = "Return a vector of floats: jnp.stack numbers, and .astype(float) counts."
-            fail("statistic", f"a result {given}", f"{origin.dtype}{list(origin.shape)}, as the value", remedy)
+        check_contribution(result, origin)
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back. A function is recorded by name only.

@@ -1,6 +1,7 @@
 """What identifies a run, so that its checkpoint is taken up by no other, in values that can be compared and shown."""
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model
 from dpjax.gibbs import Position, init_state
 from dpjax.release import LocalRelease, Release
+from dpjax.sampling.identity import identify
 from dpjax.sampling.run import Run
 
 Plain = str | int | float | bool | None
@@ -31,13 +33,33 @@ def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
         "num_warmup": steps.start,
         "num_samples": steps.draws,
         "thin": steps.thin,
-        "collect": describe(run.collect),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "key implementation": str(jax.random.key_impl(key)),
         "release": f"{type(run.release).__name__} of n = {run.release.n}",
         **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
+        **dict(identities(run)),
         **{name: digest(leaf) for root, tree in exact.items() for name, leaf in named_leaves(root, tree).items()},
         **{name: digest(leaf, rounded=True) for name, leaf in named_leaves("model", probed).items()},
     }
+
+
+def identities(run: Run) -> Iterator[tuple[str, Plain]]:
+    """What each function of a run, and each object it is given, is and does; released values are compared as arrays."""
+    parts = {**dict(parts_of("model", run.model)), **dict(parts_of("plan", run.plan)), "collect": run.collect}
+    parts |= {f"release.{field.name}": getattr(run.release, field.name) for field in fields(run.release)}
+    for name, part in parts.items():
+        if isinstance(part, Plain):
+            yield name, part
+        elif name not in ("release.value", "release.values"):
+            yield f"code of {name}", identify(name, part)
+
+
+def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a dataclass or a NamedTuple by their paths, such as ``model.noncentred.records``."""
+    names = noun._fields if hasattr(noun, "_fields") else [field.name for field in fields(noun)]
+    for name in names:
+        part = getattr(noun, name)
+        yield from parts_of(f"{root}.{name}", part) if hasattr(part, "_fields") else [(f"{root}.{name}", part)]
 
 
 @partial(jax.jit, static_argnames="model")

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from dpjax.base import Key, Model, Parameters
-from dpjax.models.checks import check_parameters
+from dpjax.models.positions import check_parameters, check_prior
 from dpjax.validation import check_count, check_key, fail
 
 MAX_STEPS = 2**31
@@ -50,7 +49,7 @@ def check_initial(model: Model, initial: Any, num_chains: int) -> Parameters | N
     if initial is None:
         return None
     parameters = check_parameters("initial", model, initial, (num_chains,))
-    check_prior(model, parameters)
+    check_prior("initial", model, parameters, (num_chains,))
     return parameters
 
 
@@ -59,19 +58,16 @@ def check_path(path: Any) -> Path:
     remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
     if not isinstance(path, (str, os.PathLike)):
         fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
-    result = Path(path)
-    if result.is_dir() or not result.absolute().parent.is_dir():
+    try:
+        result = Path(path).resolve()  # the names that links give a file are one
+        fits = not result.is_dir() and result.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
+        fail("checkpoint", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
+    if not fits:
         fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
+    if not (result.exists() or os.access(result.parent, os.W_OK)):
+        fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
     return result
-
-
-def check_prior(model: Model, parameters: Parameters) -> None:
-    """Raise unless the prior has positive density at the parameters of every chain."""
-    impossible = ~np.isfinite(jax.vmap(model.log_prior)(parameters))
-    if np.any(impossible):
-        chains = np.flatnonzero(impossible).tolist()
-        remedy = "Start within the support of the prior."
-        fail("initial", f"parameters of zero prior density in chains {chains}", "positive prior density", remedy)
 
 
 def check_names(model: Model) -> None:

@@ -1,6 +1,7 @@
 """The loop of a run: chunk after chunk, until it is done or interrupted."""
 
 import time
+import warnings
 
 from dpjax.sampling.checkpoint import Checkpoint
 from dpjax.sampling.progress import Progress, next_length
@@ -21,6 +22,9 @@ def finish(run: Run, status: Status, file: Checkpoint | None, show: bool) -> Sta
                 bar.advance(made * segment.thin, segment.phase)
         except KeyboardInterrupt:
             pass
-    if file is not None:
-        file.save(status)
+    if file is not None and file.saved_at != (status.segment, status.filled):
+        try:
+            file.try_to_save(status)
+        except KeyboardInterrupt:  # one more, while the run was being saved: the draws come first
+            warnings.warn(f"The end of the run was not saved in {str(file.path)!r}.", stacklevel=3)
     return status

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from contextlib import nullcontext
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -87,7 +88,8 @@ def sample(
         Whether to show a bar; there is none where standard error is not a terminal.
     checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
-        continues it, to the same draws.
+        continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
+        can be written any more, the draws are returned with a warning.
 
     Returns
     -------
@@ -99,6 +101,8 @@ def sample(
     TypeError, ValueError
         If the input is unusable (before compilation), no start of positive density is found, or the checkpoint is
         that of another run.
+    RuntimeError
+        If another run is using the checkpoint.
     KeyboardInterrupt
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
 
@@ -121,8 +125,9 @@ def sample(
     schedule = make_schedule(num_warmup, num_samples, thin)
     run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
-    # The starts are handed on and not held: each copy of the states counts where n is large.
-    return report(run, finish(run, begin(run, keys, initial, file), file, progress), file)
+    with nullcontext() if file is None else file.held():
+        # The starts are handed on and not held: each copy of the states counts where n is large.
+        return report(run, finish(run, begin(run, keys, initial, file), file, progress), file)
 
 
 def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
@@ -145,9 +150,10 @@ def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
     segment, wanted = run.schedule[status.segment], run.schedule[-1].draws
     sampling = status.segment == len(run.schedule) - 1
-    remedy = f"Call again with the same arguments to continue from {str(file.path)!r}." if file is not None else ""
+    is_saved = file is not None and file.problem is None
+    remedy = f"Call again with the same arguments to continue from {str(file.path)!r}." if is_saved else ""
     if not sampling or status.filled == 0:
-        saved = remedy or "Nothing was drawn; pass `checkpoint` to continue interrupted runs."
+        saved = remedy or "Nothing was drawn; pass `checkpoint`, in a folder with room, to continue interrupted runs."
         raise KeyboardInterrupt(f"sample was interrupted in {segment.phase}, before the first draw. {saved}")
     interrupted = status.filled < wanted
     if interrupted:

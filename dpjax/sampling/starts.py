@@ -195,7 +195,7 @@ def exchange(release: Release | LocalRelease, scale: Array, state: GibbsState, o
     """
     if isinstance(release, LocalRelease):
         return ~jnp.isfinite(release.log_density(state.latent.records))
-    contribution = jax.vmap(release.statistic)
+    contribution = jax.vmap(release.contribution)
     changes = contribution(offers) - contribution(state.latent.records)
 
     def attempt(statistic: Array, change: Array) -> tuple[Array, Array]:

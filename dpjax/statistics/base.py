@@ -1,15 +1,15 @@
 """What the shipped statistics share: sensitivities from the set of values a record can give, and checked fields."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Records
 from dpjax.mechanisms.privacy import Neighbours
-from dpjax.validation import check_array, check_count, fail
+from dpjax.validation import check_array, check_count, check_number, fail
 
 Norm = Literal[1, 2]
 
@@ -91,6 +91,32 @@ def as_floats(argument: str, values: float | Sequence[float]) -> tuple[float, ..
         return tuple(np.atleast_1d(np.asarray(values, float)).tolist())
     except (TypeError, ValueError):
         fail(argument, repr(values), "finite numbers", "Pass a number or a sequence of numbers.", error=TypeError)
+
+
+def as_number(argument: str, value: float, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> float:
+    """One finite number that is accepted, or an error."""
+    check_number(argument, value)
+    check_array(argument, value, accept, expected, remedy)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        fail(argument, repr(value), expected, remedy, error=TypeError)
+
+
+def check_field_name(name: Any, argument: str = "field") -> str:
+    """The name of a record field, or an error."""
+    if not isinstance(name, str):
+        fail(
+            argument, repr(name), "the name of a record field", "Pass a string, as the model names it.", error=TypeError
+        )
+    return name
+
+
+def check_function(statistic: Any, argument: str = "statistic") -> None:
+    """Raise unless a statistic can be called."""
+    if isinstance(statistic, type) or not callable(statistic):
+        remedy = "Pass one of dpjax.statistics or a function record -> [d]."
+        fail(argument, repr(statistic), "a function of one record", remedy, error=TypeError)
 
 
 def as_counts(argument: str, values: int | Sequence[int]) -> tuple[int, ...]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import hypot, isfinite
+from math import hypot
 from typing import Any
 
 import jax.numpy as jnp
 
 from dpjax.base import Array, Records, Statistic
-from dpjax.statistics.base import Norm, RecordStatistic
+from dpjax.mechanisms.noise import as_floating
+from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_function
 from dpjax.validation import fail
 
 
@@ -26,7 +27,7 @@ class Scaled(RecordStatistic):
 
     def __call__(self, record: Records) -> Array:
         """The rescaled contribution [d] of one record."""
-        return self.statistic(record) * self.factor
+        return as_floating(self.statistic(record)) * self.factor
 
     def diameter(self, norm: Norm) -> float:
         """The statistic's diameter times |factor|; exact where that is."""
@@ -51,7 +52,7 @@ class Stacked(RecordStatistic):
 
     def __call__(self, record: Records) -> Array:
         """The joined contributions [d] of one record."""
-        return jnp.concatenate([statistic(record) for statistic in self.statistics])
+        return jnp.concatenate([as_floating(statistic(record)) for statistic in self.statistics])
 
     def diameter(self, norm: Norm) -> float:
         """The sum (L1) or root sum of squares (L2) of the diameters: an upper bound, exact for separate fields."""
@@ -70,10 +71,11 @@ def scaled(statistic: Statistic, factor: float) -> Scaled:
     ValueError
         If the factor is zero or not finite.
     """
-    number = float(factor)
-    if not isfinite(number) or number == 0:
-        fail("factor", factor, "a finite number other than 0", "Pass the constant that multiplies the statistic.")
-    return Scaled(statistic, number)
+    check_function(statistic)
+    remedy = "Pass the constant that multiplies the statistic."
+    return Scaled(
+        statistic, as_number("factor", factor, lambda array: array != 0, "a finite number other than 0", remedy)
+    )
 
 
 def stacked(*statistics: Statistic) -> Stacked:
@@ -86,6 +88,8 @@ def stacked(*statistics: Statistic) -> Stacked:
     """
     if not statistics:
         fail("statistics", "none", "at least one statistic", "Pass the statistics to join.")
+    for place, statistic in enumerate(statistics):
+        check_function(statistic, f"statistics[{place}]")
     return Stacked(statistics)
 
 

@@ -6,7 +6,7 @@ from math import e, log, sqrt
 import jax.numpy as jnp
 
 from dpjax.base import Array, Records
-from dpjax.statistics.base import Norm, RecordStatistic, read_field
+from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_field_name, read_field
 from dpjax.validation import check_count, fail
 
 
@@ -69,12 +69,11 @@ def log_composition(field: str, lower: float, *, dimension: int | None = None) -
     Xiong and Ju, SOMA: a novel sampler for Bayesian inference from privatized data, Example 3. Its noise scale
     rests on the simpler bound -d log(lower), which is exact for d = 2.
     """
-    bound = float(lower)
-    if not 0 < bound < 1:
-        fail("lower", lower, "a number between 0 and 1", "Clamp shares at a small positive number, such as 0.01.")
+    remedy = "Clamp shares at a small positive number, such as 0.01."
+    bound = as_number("lower", lower, lambda array: (array > 0) & (array < 1), "a number between 0 and 1", remedy)
     if dimension is not None:
         check_count("dimension", dimension, "A composition has at least two shares.", least=2)
-    return LogComposition(field, bound, dimension)
+    return LogComposition(check_field_name(field), bound, dimension)
 
 
 def _side(size: int, lower: float, norm: Norm) -> float:

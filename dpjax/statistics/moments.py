@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Records
-from dpjax.statistics.base import Norm, RecordStatistic, as_floats, check_interval, read_field
+from dpjax.statistics.base import Norm, RecordStatistic, as_floats, check_field_name, check_interval, read_field
 from dpjax.statistics.combinators import Scaled
 from dpjax.validation import check_count, fail
 
@@ -131,7 +131,7 @@ def total(
         low, high = _repeat(low, check_count("dimension", dimension)), _repeat(high, dimension)
     if low is not None and high is not None:
         check_interval(low, high)
-    return Total(field, low, high, dimension)
+    return Total(check_field_name(field), low, high, dimension)
 
 
 def mean(

@@ -8,7 +8,15 @@ from math import prod
 import jax.numpy as jnp
 
 from dpjax.base import Array, Records
-from dpjax.statistics.base import Norm, RecordStatistic, as_counts, as_floats, read_categories, read_field
+from dpjax.statistics.base import (
+    Norm,
+    RecordStatistic,
+    as_counts,
+    as_floats,
+    check_field_name,
+    read_categories,
+    read_field,
+)
 from dpjax.validation import check_count, fail
 
 
@@ -119,7 +127,9 @@ def cells(field: str | Sequence[str], num_categories: int | Sequence[int]) -> Ce
     ValueError
         If fields and numbers of categories do not pair up, or there are fewer than two cells.
     """
-    fields = (field,) if isinstance(field, str) else tuple(field)
+    fields = tuple(field) if isinstance(field, Sequence) and not isinstance(field, str) else (field,)
+    for name in fields:
+        check_field_name(name)
     sizes = as_counts("num_categories", num_categories)
     if len(sizes) != len(fields):
         fail("num_categories", sizes, f"one number for each of {fields}", "Give each field its number of categories.")
@@ -149,7 +159,7 @@ def histogram(field: str, edges: Sequence[float]) -> Histogram:
     numbers = as_floats("edges", edges)
     if len(numbers) < 3 or any(left >= right for left, right in pairwise(numbers)):
         fail("edges", numbers, "at least three increasing numbers", "Sort the edges and drop repeated ones.")
-    return Histogram(field, numbers)
+    return Histogram(check_field_name(field), numbers)
 
 
 def class_features(num_classes: int, num_features: int, num_levels: int) -> ClassFeatures:

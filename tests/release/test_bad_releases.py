@@ -115,7 +115,7 @@ def release_of(statistic, value=(1.0, 2.0)):
         (release_of(by_coordinate), {"z": jnp.ones((5, 2))}, "statistic", "no field 'y'"),
         (release_of(by_coordinate), {"y": jnp.ones((5, 3))}, "statistic", "[3]"),
         (release_of(by_coordinate), {"y": jnp.ones(5)}, "statistic", "[]"),
-        (release_of(by_coordinate), {"y": jnp.ones((5, 2), int)}, "statistic", "a result int"),
+        (release_of(by_coordinate), {"y": jnp.ones((5, 2), complex)}, "statistic", "a result complex"),
         (release_of(lambda record: record["y"] @ jnp.ones(3)), {"y": jnp.ones((5, 2))}, "statistic", "TypeError"),
         (release_of(lambda record: (record["y"],)), {"y": jnp.ones((5, 2))}, "statistic", "a result tuple"),
         (LocalRelease([0, 1], KEEP), {"y": jnp.ones(2)}, "field", "fields ['y']"),

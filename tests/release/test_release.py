@@ -126,3 +126,20 @@ def test_the_noise_of_samples_follows_its_law():
 def test_check_records_accepts_arrays_and_shapes(release):
     release.check_records(RECORDS)
     release.check_records(jax.eval_shape(lambda: RECORDS))
+
+
+@pytest.mark.parametrize("type_of_counts", [int, "int8", "uint32", bool, "float32"])
+def test_counts_of_any_type_are_summed_exactly(type_of_counts):
+    def indicator(record):
+        return (record["y"] > jnp.array([-1.0, 0.0, 1.0])).astype(type_of_counts)
+
+    def as_float(record):
+        return indicator(record).astype(float)
+
+    records = {"y": jax.random.normal(jax.random.key(0), (300,))}
+    exact = [Release(jnp.array([250, 150, 40]), DiscreteLaplace(2), counts, 300) for counts in (indicator, as_float)]
+    for release in exact:
+        release.check_records(records)
+    np.testing.assert_array_equal(*[release.total(records) for release in exact])
+    assert exact[0].total(records)[1] == int(jnp.sum(records["y"] > 0))
+    assert exact[0].log_likelihood(records) == exact[1].log_likelihood(records)

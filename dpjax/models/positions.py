@@ -1,0 +1,87 @@
+"""Parameters and records that a user starts from: cast where that is exact, refused where they do not fit the model."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Model, Parameters, Records
+from dpjax.validation import SHOWN, check_array, fail, is_traced
+
+__all__ = ["check_parameters", "check_prior", "check_start"]
+
+
+def check_parameters(argument: str, model: Model, parameters: Any, leading: tuple[int, ...] = ()) -> Parameters:
+    """The parameters [*leading, ...] in the types of the model's own.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If their names, shapes or values do not fit the model.
+    """
+    expected = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
+    axes = " [chain, ...]" if leading else ""
+    remedy = f"Pass a dict with one array{axes} for each parameter, on its natural scale."
+    check_names(argument, parameters, expected, remedy)
+    shapes = {name: jax.ShapeDtypeStruct((*leading, *leaf.shape), leaf.dtype) for name, leaf in expected.items()}
+    return {name: cast(f"{argument}[{name!r}]", parameters[name], shape, remedy) for name, shape in shapes.items()}
+
+
+def check_prior(argument: str, model: Model, parameters: Parameters, leading: tuple[int, ...] = ()) -> None:
+    """Raise unless the prior has positive density at parameters [*leading, ...] wherever they are known."""
+    if is_traced(parameters):
+        return
+    chains = parameters if leading else jax.tree.map(lambda leaf: leaf[None], parameters)
+    impossible = np.flatnonzero(~np.isfinite(jax.vmap(model.log_prior)(chains))).tolist()
+    if impossible:
+        given = "parameters of zero prior density" + (f" in chains {impossible}" if leading else "")
+        fail(argument, given, "positive prior density", "Start within the support of the prior.")
+
+
+def check_start(argument: str, model: Model, n: int, parameters: Parameters, records: Any) -> Records:
+    """Records [n, ...] in the types of the model's own.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If their names or shapes do not fit the model, or the model cannot give them at these parameters.
+    """
+    key = jax.eval_shape(jax.random.key, 0)
+    expected = jax.eval_shape(lambda key, given: model.sample_records(key, given, n), key, parameters)
+    remedy = "Pass a dict with one array [n, ...] for each field, such as model.sample_records draws."
+    check_names(argument, records, expected, remedy)
+    fitting = {name: cast_tree(f"{argument}[{name!r}]", records[name], leaf, remedy) for name, leaf in expected.items()}
+    if not is_traced(parameters, fitting):
+        one = jax.tree.map(lambda leaf: leaf[None], (parameters, fitting))
+        impossible = np.flatnonzero(~np.isfinite(jax.vmap(model.log_density)(*one)[0]))
+        if impossible.size:
+            given = f"records of zero density at places {impossible[:SHOWN].tolist()}"
+            fail(argument, given, "records that the model can give", "Start within the support of the model.")
+    return fitting
+
+
+def check_names(argument: str, given: Any, expected: dict[str, Any], remedy: str) -> None:
+    """Raise unless a dict has these names."""
+    if not isinstance(given, dict):
+        fail(argument, type(given).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
+    if set(given) != set(expected):
+        fail(argument, f"a dict of {sorted(map(str, given))}", f"a dict of {sorted(expected)}", remedy)
+
+
+def cast_tree(argument: str, given: Any, expected: Any, remedy: str) -> Any:
+    """One field, which may be several arrays, in the types of the model's own."""
+    if jax.tree.structure(given) != jax.tree.structure(expected):
+        structure = jax.tree.structure(expected)
+        fail(argument, f"{jax.tree.structure(given)}", f"{structure}, as the model draws", remedy, error=TypeError)
+    return jax.tree.map(lambda value, leaf: cast(argument, value, leaf, remedy), given, expected)
+
+
+def cast(argument: str, value: Any, expected: jax.ShapeDtypeStruct, remedy: str) -> jax.Array:
+    """An array of this shape and type, or an error unless the values are such numbers."""
+    whole = np.dtype(expected.dtype).kind in "biu"
+    wanted = "whole numbers" if whole else "finite numbers"
+    check_array(argument, value, lambda array: (array == np.round(array)) | (not whole), wanted, remedy)
+    if np.shape(value) != expected.shape:
+        fail(argument, f"shape {list(np.shape(value))}", f"shape {list(expected.shape)}", remedy)
+    return jnp.asarray(value).astype(expected.dtype)

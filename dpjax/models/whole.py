@@ -1,0 +1,158 @@
+"""Integer noise needs whole sums: the released value less its noise is whole, so that any other sum is impossible.
+
+A sum of reals under such noise would be told to its last digit, and a sampler would drift along sums whose fraction it
+can never change. So a statistic is taken for whole only where its program shows that it is, where it is on every
+possible record, or where it is made of fields that are whole in records drawn from the model.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from functools import partial
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+
+from dpjax.base import Array, Model, Records
+from dpjax.release import LocalRelease, Release
+from dpjax.release.checks import has_integer_noise
+from dpjax.validation import fail, is_traced
+
+NUM_PARAMETERS, MAX_RECORDS = 16, 1024
+"""Draws from the prior, and records of each, where a field's own values must tell whether it is whole."""
+
+
+class Kind(IntEnum):
+    """What is known of numbers: that they are whole, that they come from whole ones alone, or neither."""
+
+    REAL = 0
+    FROM_WHOLE = 1
+    WHOLE = 2
+
+
+KEPT_BY = frozenset(
+    {
+        *("abs", "add", "add_any", "clamp", "cummax", "cummin", "cumsum", "dot_general", "max", "min", "mul", "neg"),
+        *("reduce_max", "reduce_min", "reduce_sum", "rem", "scatter-add", "scatter_add", "square", "sub"),
+        *("broadcast_in_dim", "concatenate", "convert_element_type", "copy", "copy_p", "dynamic_slice", "expand_dims"),
+        *("dynamic_update_slice", "gather", "pad", "reshape", "rev", "scatter", "select_n", "slice", "sort", "split"),
+        *("squeeze", "stop_gradient", "transpose"),
+    }
+)
+"""The operations that make whole numbers of whole numbers."""
+
+MADE_BY = frozenset({"ceil", "floor", "round", "sign"})
+"""The operations that make whole numbers of any."""
+
+
+def check_integer_noise(model: Model, release: Release | LocalRelease) -> None:
+    """Raise unless noise that is whole goes with a statistic, or a field, that is whole on the model's records."""
+    local = isinstance(release, LocalRelease)
+    mechanism = release.channel if local else release.mechanism
+    if not has_integer_noise(mechanism):
+        return
+    contribution = (lambda record: record[release.field]) if local else release.statistic
+    record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
+    record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
+    if kind_of(contribution, record, {}) is not Kind.WHOLE and not is_whole_on(model, release.n, contribution, record):
+        refuse("channel" if local else "mechanism", release, local)
+
+
+def is_whole_on(model: Model, n: int, contribution: Callable[[Records], Array], record: Records) -> bool:
+    """Whether a function of one record is whole on the model's possible records, or on some that it draws."""
+    support = {} if model.support is None else model.support()
+    complete = set(support) == set(record)
+    records = support if complete else draw_records(model, NUM_PARAMETERS, min(n, MAX_RECORDS), jax.random.key(0))
+    if is_traced(records):
+        return False
+    whole = {name: all_whole(leaf) for name, leaf in records.items()}
+    # Of drawn records nothing is concluded where a field is real: a clamp, say, may show its bounds alone.
+    if not complete and kind_of(contribution, record, whole) is Kind.REAL:
+        return False
+    return all_whole(jax.jit(jax.vmap(contribution))(records))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def draw_records(model: Model, num_parameters: int, n: int, key: Array) -> Records:
+    """Records [num_parameters * n] of parameters from the prior."""
+
+    def draw(key: Array) -> Records:
+        prior_key, record_key = jax.random.split(key)
+        return model.sample_records(record_key, model.sample_prior(prior_key), n)
+
+    records = jax.vmap(draw)(jax.random.split(key, num_parameters))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), records)
+
+
+def all_whole(values: Any) -> bool:
+    """Whether all numbers are finite and whole, and small enough for their type to tell."""
+    array = np.asarray(values)
+    if array.dtype.kind in "biu":
+        return True
+    told = np.abs(array) < 2 / jnp.finfo(array.dtype).eps
+    return bool(np.all(told & (array == np.round(array))))
+
+
+def kind_of(function: Callable[[Records], Any], record: Records, whole: dict[str, bool]) -> Kind:
+    """The least that is known of what a function returns; whole numbers are those of integer type and those named."""
+    program = jax.make_jaxpr(function)(record)
+    kinds = [Kind.WHOLE if whole.get(name) else kind_of_type(leaf) for name, leaf in sorted(record.items())]
+    return min(follow(program.jaxpr, [kind_of_constant(const) for const in program.consts], kinds))
+
+
+def follow(program: core.Jaxpr, constants: Sequence[Kind], inputs: Sequence[Kind]) -> list[Kind]:
+    """What is known of the results of a program, operation by operation."""
+    known = dict(zip((*program.constvars, *program.invars), (*constants, *inputs), strict=True))
+
+    def look_up(atom: Any) -> Kind:
+        return kind_of_constant(atom.val) if isinstance(atom, core.Literal) else known[atom]
+
+    for equation in program.eqns:
+        kinds = kinds_after(equation, [look_up(atom) for atom in equation.invars])
+        for variable, kind in zip(equation.outvars, kinds, strict=True):
+            known[variable] = max(kind, kind_of_type(variable.aval))
+    return [look_up(atom) for atom in program.outvars]
+
+
+def kinds_after(equation: core.JaxprEqn, inputs: list[Kind]) -> list[Kind]:
+    """What is known after one operation."""
+    name, least = equation.primitive.name, min(inputs, default=Kind.FROM_WHOLE)
+    inner = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
+    if len(inner) == 1 and name not in ("scan", "while") and len(inputs) == len(open_program(inner[0])[0].invars):
+        return follow(*open_program(inner[0]), inputs)
+    if name == "cond":
+        results = [follow(*open_program(branch), inputs[1:]) for branch in equation.params["branches"]]
+        return [min(kinds) for kinds in zip(*results, strict=True)]
+    kept = name in KEPT_BY or (name == "integer_pow" and equation.params["y"] >= 0)
+    kind = Kind.WHOLE if name in MADE_BY else least if kept else min(least, Kind.FROM_WHOLE)
+    return [kind] * len(equation.outvars)
+
+
+def open_program(program: Any) -> tuple[core.Jaxpr, list[Kind]]:
+    """A program and what is known of its constants."""
+    if isinstance(program, core.ClosedJaxpr):
+        return program.jaxpr, [kind_of_constant(const) for const in program.consts]
+    return program, []
+
+
+def kind_of_type(array: Any) -> Kind:
+    """Whole for integers and flags."""
+    return Kind.WHOLE if np.dtype(array.dtype).kind in "biu" else Kind.REAL
+
+
+def kind_of_constant(value: Any) -> Kind:
+    """Whole if it is; else it may still become so, as a factor of 1 / 2 does."""
+    return Kind.WHOLE if not is_traced(value) and all_whole(value) else Kind.FROM_WHOLE
+
+
+def refuse(argument: str, release: Any, local: bool) -> NoReturn:
+    """Raise for integer noise on reals."""
+    mechanism = type(getattr(release, argument)).__name__
+    what = f"the field {release.field!r}" if local else "a statistic"
+    remedy = (
+        "Integer noise would tell a real sum's fraction exactly. Use Laplace or Gaussian; or, if the values were "
+        "rounded record by record before they were summed, say so in the statistic with jnp.round."
+    )
+    fail(argument, f"{mechanism}, whose noise is whole, on {what} that is not", "whole numbers under it", remedy)
