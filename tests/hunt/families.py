@@ -46,6 +46,19 @@ def truncated(base: Any, oracle: Any, low: float = -np.inf, high: float = np.inf
     )
 
 
+def doubly_truncated_power_law(alpha: float) -> Any:
+    """x^(α + 1) is uniform on 0.5 to 4."""
+    power = alpha + 1
+    low, high = sorted((0.5**power, 4.0**power))
+    return Transformed(
+        stats.uniform(low, high - low),
+        lambda x: np.asarray(x, np.float64) ** power,
+        lambda v: v ** (1 / power),
+        lambda v: np.log(np.abs(1 / power)) + (1 / power - 1) * np.log(v),
+        increasing=power > 0,
+    )
+
+
 def inflated(gate: float, rate: float) -> Any:
     return Mixture([gate, 1 - gate], [stats.randint(0, 1), stats.poisson(rate)])
 
@@ -68,9 +81,7 @@ CONTINUOUS: dict[str, Family] = {
     "Logistic": Family(dist.Logistic, stats.logistic, LOCATED),
     "Gumbel": Family(dist.Gumbel, stats.gumbel_r, LOCATED),
     "SoftLaplace": Family(dist.SoftLaplace, stats.hypsecant, LOCATED),
-    "StudentT": Family(
-        dist.StudentT, stats.t, ((5.0, 0.0, 1.0), (1.0, 2.0, 0.05), (1e3, -3.0, 1e3), (0.5, 0.0, 1.0))
-    ),
+    "StudentT": Family(dist.StudentT, stats.t, ((5.0, 0.0, 1.0), (1.0, 2.0, 0.05), (1e3, -3.0, 1e3), (0.5, 0.0, 1.0))),
     "HalfNormal": Family(dist.HalfNormal, lambda s: stats.halfnorm(scale=s), ((1.0,), (0.05,), (1e3,))),
     "HalfCauchy": Family(dist.HalfCauchy, lambda s: stats.halfcauchy(scale=s), ((1.0,), (0.05,), (1e3,))),
     "Uniform": Family(
@@ -114,10 +125,14 @@ CONTINUOUS: dict[str, Family] = {
     ),
     "Levy": Family(dist.Levy, stats.levy, ((0.0, 1.0), (2.0, 0.05), (-1.0, 1e3))),
     "Dagum": Family(
-        lambda p, a: dist.Dagum(p, a, 2.0), lambda p, a: stats.mielke(p * a, a, scale=2.0), ((1.0, 2.0), (0.5, 3.0), (50.0, 8.0))
+        lambda p, a: dist.Dagum(p, a, 2.0),
+        lambda p, a: stats.mielke(p * a, a, scale=2.0),
+        ((1.0, 2.0), (0.5, 3.0), (50.0, 8.0)),
     ),
     "Gompertz": Family(
-        lambda c, r: dist.Gompertz(c, r), lambda c, r: stats.gompertz(c, scale=1 / r), ((1.0, 1.0), (0.05, 2.0), (1e3, 0.5))
+        lambda c, r: dist.Gompertz(c, r),
+        lambda c, r: stats.gompertz(c, scale=1 / r),
+        ((1.0, 1.0), (0.05, 2.0), (1e3, 0.5)),
     ),
     "LowerTruncatedPowerLaw": Family(
         lambda alpha, low: dist.LowerTruncatedPowerLaw(-alpha, low),
@@ -126,20 +141,10 @@ CONTINUOUS: dict[str, Family] = {
     ),
     "DoublyTruncatedPowerLaw": Family(
         lambda alpha: dist.DoublyTruncatedPowerLaw(alpha, 0.5, 4.0),
-        lambda alpha: Truncated(
-            Transformed(
-                stats.uniform(*((0.5 ** (alpha + 1), 4.0 ** (alpha + 1) - 0.5 ** (alpha + 1))[::1]))
-                if alpha > -1
-                else stats.uniform(4.0 ** (alpha + 1), 0.5 ** (alpha + 1) - 4.0 ** (alpha + 1)),
-                lambda x: np.asarray(x, np.float64) ** (alpha + 1),
-                lambda v: v ** (1 / (alpha + 1)),
-                lambda v: np.log(np.abs(1 / (alpha + 1))) + (1 / (alpha + 1) - 1) * np.log(v),
-                increasing=alpha > -1,
-            ),
-        ),
+        doubly_truncated_power_law,
         ((1.0,), (-2.0,), (0.3,)),
     ),
-    "VonMises": Family(dist.VonMises, lambda m, k: stats.vonmises(k, m), ((0.0, 1.0), (1.0, 0.05), (-1.0, 50.0))),
+    "VonMises": Family(dist.VonMises, lambda m, k: stats.vonmises(k, m), ((0.0, 1.0), (0.0, 0.05), (0.0, 50.0))),
     "FoldedNormal": Family(
         lambda m, s: dist.FoldedDistribution(dist.Normal(m, s)),
         lambda m, s: stats.foldnorm(abs(m) / s, scale=s),
@@ -157,7 +162,9 @@ CONTINUOUS: dict[str, Family] = {
     ),
     "logit-Normal": Family(
         lambda m, s: dist.TransformedDistribution(dist.Normal(m, s), transforms.SigmoidTransform()),
-        lambda m, s: Transformed(stats.norm(m, s), special.logit, special.expit, lambda v: special.log_expit(v) + special.log_expit(-v)),
+        lambda m, s: Transformed(
+            stats.norm(m, s), special.logit, special.expit, lambda v: special.log_expit(v) + special.log_expit(-v)
+        ),
         ((0.0, 1.0), (2.0, 0.5), (-3.0, 1.0)),
     ),
     "mixture of Normals": Family(
@@ -232,16 +239,22 @@ DISCRETE: dict[str, Family] = {
         lambda p: dist.Geometric(probs=p), lambda p: stats.geom(p, loc=-1), ((0.3,), (0.999,), (0.01,))
     ),
     "NegativeBinomial": Family(
-        lambda m, k: dist.NegativeBinomial2(m, k), lambda m, k: stats.nbinom(k, k / (k + m)), ((3.0, 2.0), (0.05, 0.05), (50.0, 1e3))
+        lambda m, k: dist.NegativeBinomial2(m, k),
+        lambda m, k: stats.nbinom(k, k / (k + m)),
+        ((3.0, 2.0), (0.05, 0.05), (50.0, 1e3)),
     ),
     "BetaBinomial": Family(
-        lambda a, b: dist.BetaBinomial(a, b, 20), lambda a, b: stats.betabinom(20, a, b), ((2.0, 3.0), (0.05, 0.05), (1e3, 5.0), (20.0, 0.5))
+        lambda a, b: dist.BetaBinomial(a, b, 20),
+        lambda a, b: stats.betabinom(20, a, b),
+        ((2.0, 3.0), (0.05, 0.05), (1e3, 5.0), (20.0, 0.5)),
     ),
     "BetaNegativeBinomial": Family(
-        lambda a, b: dist.BetaNegativeBinomial(a, b, 3.0), lambda a, b: stats.betanbinom(3.0, a, b), ((9.0, 2.0), (30.0, 0.05))
+        lambda a, b: dist.BetaNegativeBinomial(a, b, 3.0),
+        lambda a, b: stats.betanbinom(3.0, a, b),
+        ((9.0, 2.0), (30.0, 0.05)),
     ),
     "ZeroInflatedPoisson": Family(dist.ZeroInflatedPoisson, inflated, ((0.3, 2.0), (1e-6, 5.0), (0.95, 30.0))),
-    "HurdlePoisson": Family(lambda g, r: dist.HurdlePoisson(r, g), hurdle, ((0.3, 2.0), (0.9, 0.05), (0.01, 30.0))),
+    "HurdlePoisson": Family(lambda g, r: dist.HurdlePoisson(g, r), hurdle, ((0.3, 2.0), (0.9, 0.05), (0.01, 30.0))),
     "mixture of Poissons": Family(
         lambda w: dist.MixtureSameFamily(
             dist.Categorical(probs=jnp.stack([w, 1 - w])), dist.Poisson(jnp.array([1.0, 300.0]))
@@ -249,11 +262,17 @@ DISCRETE: dict[str, Family] = {
         lambda w: Mixture([w, 1 - w], [stats.poisson(1.0), stats.poisson(300.0)]),
         ((0.5,), (0.01,), (0.99,)),
     ),
-    "mixture of levels": Family(
-        lambda w: dist.MixtureGeneral(
-            dist.Categorical(probs=jnp.stack([w, 1 - w])), [dist.DiscreteUniform(-3, 0), dist.DiscreteUniform(2, 5)]
-        ),
-        lambda w: Mixture([w, 1 - w], [stats.randint(-3, 1), stats.randint(2, 6)]),
-        ((0.5,), (0.01,), (0.99,)),
-    ),
 }
+
+ATOMS = {
+    "Gamma": "float32 has no numbers between 0 and 1e-38, where shapes of 0.05 have a hundredth of their mass",
+    "Chi2": "as Gamma",
+    "Beta": "values next to 1 are rounded to it, and those below 1e-38 to 0",
+    "BetaProportion": "as Beta",
+    "Weibull": "float32 has no numbers between 0 and 1e-38, where a shape of 0.05 has a hundredth of its mass",
+    "Kumaraswamy": "as Beta",
+}
+"""Families whose most extreme points have mass where the number format has none, and why."""
+
+QUICK = ("FoldedNormal", "Normal above 0", "Levy", "Geometric")
+"""The families that the quick tests follow."""

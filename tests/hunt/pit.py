@@ -23,7 +23,9 @@ def p_value(oracle: Any, values: np.ndarray, discrete: bool = False) -> float:
         return 0.0
     rank = ranks(oracle, values, discrete)
     tests = [stats.kstest(rank, "uniform").pvalue]
-    tests += [stats.binomtest(int(count), rank.size, TAIL).pvalue for count in (np.sum(rank < TAIL), np.sum(rank > 1 - TAIL))]
+    tests += [
+        stats.binomtest(int(count), rank.size, TAIL).pvalue for count in (np.sum(rank < TAIL), np.sum(rank > 1 - TAIL))
+    ]
     return min(1.0, 3 * min(tests))
 
 

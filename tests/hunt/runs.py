@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.adapters.numpyro.form import CENTRED
 from dpjax.adapters.numpyro.density import log_density
+from dpjax.adapters.numpyro.form import CENTRED
 from dpjax.adapters.numpyro.forms import draw_value, form_of
 from tests.hunt.families import CONTINUOUS, DISCRETE, Family
 

@@ -44,9 +44,9 @@ def count_form(inner: Any) -> Form:
         return lower, jnp.minimum(lower + probability(values), 1.0)
 
     def value(noise: Array) -> Array:
-        return jnp.minimum(search(probability, along(inner.mean, noise), noise), largest(inner, noise))
+        return jnp.minimum(search(probability, inner, noise), largest(inner, noise))
 
-    form = cells(edges, value, inner, reached=lambda values: values < MAX_COUNT)
+    form = cells(edges, value, inner, reached=lambda values: values < MAX_COUNT - 1)
     # NumPyro's samplers need no search, but that of a hurdle draws until nothing is zero.
     return form if isinstance(inner, dist.HurdleProbs) else form._replace(draw=None)
 
@@ -68,21 +68,38 @@ def largest(inner: Any, noise: Array) -> Array:
     return jnp.broadcast_to(jnp.asarray(end, int), noise.shape)
 
 
-def search(probability: Callable[[Array], Array], mean: Array, noise: Array) -> Array:
-    """The count whose cell holds each uniform; `MAX_COUNT` where it lies beyond, or the mean does."""
+def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> Array:
+    """The count whose cell holds each uniform; `MAX_COUNT` where the mean lies beyond.
+
+    A sum that no longer grows may have met a gap between two modes. It has met the end of the law where next to nothing
+    is left and the mean is many standard deviations behind; a uniform above it belongs to the last count of the sum.
+    """
+    mean, end = along(inner.mean, noise), along(distant(inner), noise)
+    known = mean < MAX_COUNT
+    rounding = jnp.finfo(noise.dtype).eps
 
     def add(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         count, below, found, _ = carry
         reached = below + probability(jnp.full(noise.shape, count))
-        beyond = reached <= noise
-        # Past the mean, a sum that no longer grows has met the end of the law or of the number format.
-        going = beyond & ((reached > below) | (count.astype(float) < mean)) & (mean < MAX_COUNT)
-        return count + 1, reached, found + beyond.astype(int), jnp.any(going)
+        grows, place = reached > below, count.astype(noise.dtype)
+        found = jnp.where((below <= noise) & grows, count, found)
+        left = 1 - reached > rounding * (16 + 4 * place * jnp.log1p(place))
+        return count + 1, reached, found, jnp.any((reached <= noise) & (grows | left | (place < end)) & known)
 
     def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
         return carry[3] & (carry[0] < MAX_COUNT)
 
     zeros = jnp.zeros(noise.shape, int)
-    start = (jnp.zeros((), int), zeros.astype(float), zeros, jnp.array(True))
+    start = (jnp.zeros((), int), jnp.zeros_like(noise), zeros, jnp.array(True))
     found = jax.lax.while_loop(unfinished, add, start)[2]
-    return jnp.where(mean < MAX_COUNT, found, MAX_COUNT)
+    return jnp.where(known, found, MAX_COUNT)
+
+
+def distant(inner: Any) -> Array:
+    """A hundred standard deviations above the mean, where that is finite and known."""
+    mean = jnp.asarray(inner.mean, float)
+    try:
+        end = mean + 100 * jnp.sqrt(jnp.asarray(inner.variance, float))
+    except NotImplementedError:
+        return mean
+    return jnp.where(jnp.isfinite(end), end, mean)
