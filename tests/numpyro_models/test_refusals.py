@@ -8,6 +8,7 @@ import pytest
 from numpyro import distributions as dist
 from numpyro import handlers
 from numpyro.contrib.control_flow import scan
+from numpyro.distributions import transforms
 
 import dpjax
 
@@ -80,7 +81,43 @@ def scaled(mean: Any) -> None:
         normal(mean)
 
 
+def law(build: Any) -> Any:
+    """A model whose records have a distribution of the mean."""
+    return plated(lambda mean: numpyro.sample("y", build(mean)))
+
+
+def parts(mean: Any) -> Any:
+    return dist.MixtureGeneral(
+        dist.Categorical(probs=jnp.ones(2) / 2), [dist.Uniform(0.0, 1.0), dist.Uniform(1.0, 2.0)]
+    )
+
+
 REFUSED = {
+    "a censored record": (
+        law(lambda mean: dist.RightCensoredDistribution(dist.Normal(mean, 1.0), jnp.array(True))),
+        ["y"],
+        ValueError,
+        "a RightCensoredDistribution, whose density takes for granted who is censored",
+    ),
+    "an absolute value": (
+        law(lambda mean: dist.TransformedDistribution(dist.Normal(mean, 1.0), transforms.AbsTransform())),
+        ["y"],
+        ValueError,
+        "whose transform several values share",
+    ),
+    "a square": (
+        law(lambda mean: dist.TransformedDistribution(dist.Normal(mean, 1.0), transforms.PowerTransform(2.0))),
+        ["y"],
+        ValueError,
+        "whose transform several values share",
+    ),
+    "parts with bounds": (law(parts), ["y"], ValueError, "a MixtureGeneral of parts with supports of their own"),
+    "a law that cannot be drawn": (
+        law(lambda mean: dist.TruncatedDistribution(dist.StudentT(4.0, mean, 1.0), low=0.0)),
+        ["y"],
+        ValueError,
+        "a LeftTruncatedDistribution that cannot be drawn from",
+    ),
     "fn is no function": ("model", ["y"], TypeError, "fn: given str; expected a NumPyro model"),
     "records is a string": (plated(normal), "y", TypeError, "records: given 'y'; expected a sequence of names"),
     "records is empty": (plated(normal), [], ValueError, "records: given (); expected one or more different names"),

@@ -6,26 +6,50 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.adapters.numpyro.form import Form, along
-from dpjax.base import Array
+from dpjax.adapters.numpyro.form import Form, along, per_record
+from dpjax.base import Array, Key
 from dpjax.models.cells import bounded, cell_edges, uniforms_within
 from dpjax.models.scores import UNIFORM_SCORES
 
 WORDS = "a uniform within its cell"
-MAX_COUNT = 1_000_000
-"""A search for the cell of a count ends here, whatever its law."""
 
 
-def cells(edges: Callable[[Array], tuple[Array, Array]], value: Callable[[Array], Array], inner: Any) -> Form:
-    """The form whose cells lie between ``edges(value)``; ``value(noise)`` finds the cell that holds a uniform."""
-    kind = jax.eval_shape(inner.sample, jax.random.key(0)).dtype
+def cells(
+    edges: Callable[[Array], tuple[Array, Array]],
+    value: Callable[[Array], Array],
+    inner: Any,
+    reached: Callable[[Array], Array] | None = None,
+) -> Form:
+    """The form whose cells lie between ``edges(value)``; ``value(noise)`` finds the cell that holds a uniform.
+
+    Far out in the upper tail a cell is too narrow to hold any number: the noise of its value is NaN, of density zero.
+    So is noise whose cell is beyond reach, where ``reached(value)`` says so.
+    """
+    kind = kind_of(inner)
+
+    def noise(key: Key, values: Array) -> Array:
+        place = uniforms_within(key, *edges(values))
+        return jnp.where(value(place).astype(kind) == values, place, jnp.nan)
+
+    def log_density(noise: Array) -> Array:
+        holds = ~jnp.isnan(noise)
+        if reached is not None:
+            holds = holds & reached(value(noise))
+        return per_record(jnp.where(holds, 0.0, -jnp.inf))
+
     return Form(
         WORDS,
-        lambda key, values: uniforms_within(key, *edges(values)),
+        noise,
         lambda noise: value(noise).astype(kind),
+        log_density,
         scores=UNIFORM_SCORES,
         draw=jax.random.uniform,
     )
+
+
+def kind_of(inner: Any) -> Any:
+    """The type of a law's values."""
+    return jax.eval_shape(inner.sample, jax.random.key(0)).dtype
 
 
 def binary_form(inner: Any) -> Form:
@@ -60,51 +84,16 @@ def level_form(inner: Any) -> Form:
 
     def span(values: Array) -> tuple[Array, Array]:
         low, high = (jnp.broadcast_to(jnp.asarray(bound), values.shape) for bound in (inner.low, inner.high))
-        return low, (high - low + 1).astype(float)
+        # The number of levels may be too large for an integer.
+        return low, high.astype(float) - low.astype(float) + 1
 
     def edges(values: Array) -> tuple[Array, Array]:
         low, levels = span(values)
-        place = (values - low).astype(float)
+        place = values.astype(float) - low.astype(float)
         return place / levels, (place + 1) / levels
 
     def value(noise: Array) -> Array:
         low, levels = span(noise)
         return low + jnp.minimum(jnp.floor(noise * levels), levels - 1).astype(low.dtype)
-
-    return cells(edges, value, inner)
-
-
-def count_form(inner: Any) -> Form:
-    """A law on 0, 1, 2, ..., such as a Poisson or a Binomial one: its probabilities are added up from 0."""
-    kind = jax.eval_shape(inner.sample, jax.random.key(0)).dtype
-
-    def probability(counts: Array) -> Array:
-        # Beyond the support some of NumPyro's formulas are not a number.
-        return jnp.where(inner.support(counts), jnp.exp(inner.log_prob(counts)), 0.0).astype(float)
-
-    def edges(values: Array) -> tuple[Array, Array]:
-        def add(count: Array, below: Array) -> Array:
-            return below + jnp.where(count < values, probability(jnp.full(values.shape, count, kind)), 0.0)
-
-        lower = jax.lax.fori_loop(jnp.zeros((), kind), jnp.max(values), add, jnp.zeros(values.shape, float))
-        return lower, jnp.minimum(lower + probability(values), 1.0)
-
-    def value(noise: Array) -> Array:
-        mean = along(inner.mean, noise)
-
-        def add(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-            count, below, found, _ = carry
-            reached = below + probability(jnp.full(noise.shape, count, kind))
-            beyond = reached <= noise
-            # Past the mean, a sum that no longer grows has met the end of the law or of the number format.
-            going = beyond & ((reached > below) | (count.astype(float) < mean))
-            return count + jnp.ones((), kind), reached, found + beyond.astype(kind), jnp.any(going)
-
-        def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
-            return carry[3] & (carry[0] < MAX_COUNT)
-
-        zeros = jnp.zeros(noise.shape, kind)
-        start = (jnp.zeros((), kind), zeros.astype(float), zeros, jnp.array(True))
-        return jax.lax.while_loop(unfinished, add, start)[2]
 
     return cells(edges, value, inner)

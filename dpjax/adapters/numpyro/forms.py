@@ -1,9 +1,9 @@
 """How the values of a distribution are written as noise that is free of its parameters, or nearly so.
 
-Families with a location or a scale are standardised; others go through their distribution function where that and its
-inverse are known; discrete values are a uniform within their cell. Gamma and Beta laws are standardised on the log and
-logit scale: the density of that noise still depends a little on their shape, and is part of the form, so that moves
-which hold the noise stay exact.
+Families with a location or a scale are standardised; others go through their distribution function where it is known on
+the log scale, which neither tail saturates; discrete values are a uniform within their cell. Gamma and Beta laws are
+standardised on the log and logit scale: the density of that noise still depends a little on their shape, and is part of
+the form, so that moves which hold the noise stay exact. A law that is none of these stays centred.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,34 @@ import jax.numpy as jnp
 from numpyro import distributions as dist
 from numpyro.distributions.transforms import ComposeTransform
 
-from dpjax.adapters.numpyro.cells import binary_form, category_form, count_form, level_form
+from dpjax.adapters.numpyro.cells import binary_form, category_form, level_form
+from dpjax.adapters.numpyro.counts import count_form, is_counted
+from dpjax.adapters.numpyro.density import log_density
+from dpjax.adapters.numpyro.exponential_forms import (
+    dagum_form,
+    exponential_form,
+    gompertz_form,
+    kumaraswamy_form,
+    power_law_form,
+    weibull_form,
+)
 from dpjax.adapters.numpyro.form import CENTRED, Form, along, per_record
+from dpjax.adapters.numpyro.located_forms import (
+    GUMBEL_SCORES,
+    LEVY_SCORES,
+    asymmetric_laplace_form,
+    standardised,
+    student_form,
+    with_location,
+    with_scale,
+)
+from dpjax.adapters.numpyro.truncation import is_cut, truncated_form
 from dpjax.adapters.numpyro.visit import unwrap
-from dpjax.base import Array, Key, NormalScores
+from dpjax.base import Array, Key
 from dpjax.models.linear_algebra import product, solve_lower
-from dpjax.models.scores import EXPONENTIAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
+from dpjax.models.scores import NORMAL_SCORES, UNIFORM_SCORES
 from dpjax.models.simplex import draw_dirichlet
-
-STANDARDISED = "standardised"
-QUANTILE = "a uniform, by the distribution function"
+from dpjax.models.tails import CAUCHY, HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, LAPLACE, LOGISTIC, SOFT_LAPLACE
 
 
 def form_of(law: Any) -> Form:
@@ -32,13 +50,13 @@ def form_of(law: Any) -> Form:
     for family, build in FAMILIES:
         if isinstance(inner, family):
             return build(inner)
+    if isinstance(inner, dist.FoldedDistribution):
+        return folded_form(law, inner)
     if isinstance(inner, dist.TransformedDistribution):
         return transformed_form(law, inner)
-    if inner.event_shape:
-        return centred_form(law)
-    if inner.support.is_discrete:
-        return count_form(inner)
-    return quantile_form(inner) if has_inverse(inner) else centred_form(law)
+    if is_cut(inner):
+        return truncated_form(inner)
+    return count_form(inner) if is_counted(inner) else centred_form(law)
 
 
 def draw_value(key: Key, law: Any) -> Array:
@@ -53,34 +71,25 @@ def draw_value(key: Key, law: Any) -> Array:
 
 def centred_form(law: Any) -> Form:
     """The values themselves, with their density."""
-    return Form(CENTRED, lambda key, value: value, lambda noise: noise, law.log_prob)
+    return Form(CENTRED, lambda key, value: value, lambda noise: noise, lambda noise: log_density(law, noise))
 
 
-def standardised(location: Any, scale: Any, scores: NormalScores | None) -> Form:
-    """``value = location + scale * noise``."""
-    return Form(
-        STANDARDISED,
-        lambda key, value: (value - along(location, value)) / along(scale, value),
-        lambda noise: along(location, noise) + along(scale, noise) * noise,
-        scores=scores,
-    )
+def folded_form(law: Any, inner: Any) -> Form:
+    """The absolute value of a number: its sign is drawn given the value, then the number has the form of its law."""
+    base = form_of(inner.base_dist)
+    if base.words == CENTRED:
+        return centred_form(law)
 
+    def noise(key: Key, value: Array) -> Array:
+        sign_key, noise_key = jax.random.split(key)
+        odds = inner.base_dist.log_prob(value) - inner.base_dist.log_prob(-value)
+        positive = jax.random.uniform(sign_key, value.shape, value.dtype) < jax.nn.sigmoid(odds)
+        return base.noise(noise_key, jnp.where(positive, value, -value))
 
-def with_location(standard: Any) -> Callable[[Any], Form]:
-    """The form of a family with a location and a scale, whose standard member is given."""
-    return lambda inner: standardised(inner.loc, inner.scale, quantile_scores(standard))
-
-
-def with_scale(standard: Any) -> Callable[[Any], Form]:
-    """The form of a family with a scale alone, whose standard member is given."""
-    return lambda inner: standardised(0.0, inner.scale, quantile_scores(standard))
-
-
-def quantile_scores(standard: Any) -> NormalScores:
-    """Normal scores of noise from a standard law with a distribution function and its inverse."""
-    return NormalScores(
-        scores=lambda noise: UNIFORM_SCORES.scores(standard.cdf(noise)),
-        noise=lambda normals: standard.icdf(UNIFORM_SCORES.noise(normals)),
+    return base._replace(
+        words=f"{base.words}, before its sign is lost",
+        noise=noise,
+        value=lambda noise: jnp.abs(base.value(noise)),
     )
 
 
@@ -92,43 +101,6 @@ def normal_form(inner: Any) -> Form:
 def uniform_form(inner: Any) -> Form:
     """A Uniform law, whose bounds may move."""
     return standardised(inner.low, inner.high - inner.low, UNIFORM_SCORES)
-
-
-def student_form(inner: Any) -> Form:
-    """A Student law: the density of its noise has the degrees of freedom."""
-
-    def log_density(noise: Array) -> Array:
-        return per_record(dist.StudentT(along(inner.df, noise)).log_prob(noise))
-
-    return standardised(inner.loc, inner.scale, None)._replace(log_density=log_density)
-
-
-def exponential_form(inner: Any) -> Form:
-    """An Exponential law."""
-    return standardised(0.0, 1 / jnp.asarray(inner.rate, float), EXPONENTIAL_SCORES)
-
-
-def weibull_form(inner: Any) -> Form:
-    """A Weibull law: a power of standard Exponential noise."""
-    return Form(
-        STANDARDISED,
-        lambda key, value: (value / along(inner.scale, value)) ** along(inner.concentration, value),
-        lambda noise: along(inner.scale, noise) * noise ** (1 / along(inner.concentration, noise)),
-        scores=EXPONENTIAL_SCORES,
-    )
-
-
-def kumaraswamy_form(inner: Any) -> Form:
-    """A Kumaraswamy law, P(X > x) = (1 - x^a)^b: the negative logarithm of that is standard Exponential noise."""
-
-    def noise(key: Key, value: Array) -> Array:
-        return -along(inner.concentration0, value) * jnp.log1p(-(value ** along(inner.concentration1, value)))
-
-    def value(noise: Array) -> Array:
-        inverse = -jnp.expm1(-noise / along(inner.concentration0, noise))
-        return inverse ** (1 / along(inner.concentration1, noise))
-
-    return Form("standard Exponential, by the distribution function", noise, value, scores=EXPONENTIAL_SCORES)
 
 
 def log_gamma_moments(shape: Array) -> tuple[Array, Array]:
@@ -215,38 +187,25 @@ def transformed_form(law: Any, inner: Any) -> Form:
     )
 
 
-def quantile_form(inner: Any) -> Form:
-    """A continuous law with a distribution function and its inverse."""
-
-    def noise(key: Key, value: Array) -> Array:
-        return jnp.clip(inner.cdf(value), jnp.finfo(value.dtype).tiny, 1 - jnp.finfo(value.dtype).epsneg)
-
-    return Form(QUANTILE, noise, inner.icdf, scores=UNIFORM_SCORES)
-
-
-def has_inverse(inner: Any) -> bool:
-    """Whether NumPyro can compute the distribution function and its inverse here."""
-    half = jnp.full(inner.batch_shape, 0.5)
-    try:
-        jax.eval_shape(lambda value: (inner.cdf(value), inner.icdf(value)), half)
-    except Exception:  # NumPyro raises several kinds, one of them for a package that is missing
-        return False
-    return True
-
-
 FAMILIES: tuple[tuple[Any, Callable[[Any], Form]], ...] = (
     (dist.Normal, normal_form),
-    (dist.Laplace, with_location(dist.Laplace(0.0, 1.0))),
-    (dist.Cauchy, with_location(dist.Cauchy(0.0, 1.0))),
-    (dist.Logistic, with_location(dist.Logistic(0.0, 1.0))),
-    (dist.Gumbel, with_location(dist.Gumbel(0.0, 1.0))),
-    (dist.HalfNormal, with_scale(dist.HalfNormal(1.0))),
-    (dist.HalfCauchy, with_scale(dist.HalfCauchy(1.0))),
+    (dist.Laplace, with_location(LAPLACE.scores())),
+    (dist.Cauchy, with_location(CAUCHY.scores())),
+    (dist.Logistic, with_location(LOGISTIC.scores())),
+    (dist.SoftLaplace, with_location(SOFT_LAPLACE.scores())),
+    (dist.Gumbel, with_location(GUMBEL_SCORES)),
+    (dist.Levy, with_location(LEVY_SCORES)),
+    (dist.HalfNormal, with_scale(HALF_NORMAL_SCORES)),
+    (dist.HalfCauchy, with_scale(HALF_CAUCHY_SCORES)),
     (dist.StudentT, student_form),
     (dist.Uniform, uniform_form),
+    ((dist.AsymmetricLaplace, dist.AsymmetricLaplaceQuantile), asymmetric_laplace_form),
     (dist.Exponential, exponential_form),
     (dist.Weibull, weibull_form),
     (dist.Kumaraswamy, kumaraswamy_form),
+    (dist.Gompertz, gompertz_form),
+    (dist.LowerTruncatedPowerLaw, power_law_form),
+    (dist.Dagum, dagum_form),
     (dist.Gamma, gamma_form),
     (dist.Beta, beta_form),
     (dist.MultivariateNormal, multivariate_form),

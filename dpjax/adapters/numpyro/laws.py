@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import biject_to, constraints
 
+from dpjax.adapters.numpyro.density import log_density
 from dpjax.adapters.numpyro.forms import draw_value
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Parameters, Records
@@ -116,15 +117,6 @@ class Laws(NamedTuple):
         """The deterministic sites of these names, which no record touches."""
         choose = given(parameters, draw(jax.random.key(0)))
         return deterministic(self.layout.run(self.layout.size, choose), names)
-
-
-def log_density(law: Any, value: Array) -> Array:
-    """The log-density of a value; -inf beyond a support that is not the same for all parameters."""
-    result = law.log_prob(value)
-    # NumPyro leaves the support unchecked: beyond a moving bound the formula goes on as if there were none.
-    if isinstance(getattr(type(unwrap(law)), "support", None), constraints.dependent_property):
-        result = jnp.where(law.support(value), result, -jnp.inf)
-    return result
 
 
 def deterministic(statements: list[dict[str, Any]], names: tuple[str, ...]) -> Parameters:

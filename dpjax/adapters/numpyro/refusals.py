@@ -4,13 +4,25 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from numpyro.distributions import MaskedDistribution
+from numpyro.distributions import (
+    FoldedDistribution,
+    IntervalCensoredDistribution,
+    LeftCensoredDistribution,
+    MaskedDistribution,
+    MixtureGeneral,
+    RightCensoredDistribution,
+    TransformedDistribution,
+    constraints,
+)
+from numpyro.distributions.constraints import is_dependent
 from numpyro.distributions.distribution import Unit
+from numpyro.distributions.transforms import AbsTransform
 
 from dpjax.adapters.numpyro.visit import Choose, Layout, unwrap
 from dpjax.base import Array
 from dpjax.validation import fail
 
+CENSORED = (LeftCensoredDistribution, RightCensoredDistribution, IntervalCensoredDistribution)
 STATEMENTS = {
     "param": ("an optimised parameter (numpyro.param)", "Give it a prior: numpyro.sample."),
     "mutable": ("mutable state", "Write the model as a function of its sample sites alone."),
@@ -56,12 +68,49 @@ def check_site(site: dict[str, Any]) -> None:
         )
     if isinstance(unwrap(law), MaskedDistribution):
         refuse(f"the site {name!r} masked", "sites that always count", "Leave out handlers.mask and obs_mask.")
+    check_law(name, unwrap(law))
     if site["is_observed"]:
         refuse(
             f"the site {name!r} observed",
             "no data: the confidential records are imputed",
             "Leave its data argument out (default None); pass known covariates as arguments that are no site.",
         )
+
+
+def check_law(name: str, law: Any) -> None:
+    """Refuse distributions whose draws and density are not of one law."""
+    kind = type(law).__name__
+    if isinstance(law, CENSORED):
+        refuse(
+            f"the site {name!r}, a {kind}, whose density takes for granted who is censored",
+            "a law of what each record holds",
+            "State the law of the uncensored value, and censor it in the release's statistic.",
+        )
+    if isinstance(law, MixtureGeneral) and any(
+        is_dependent(type(part).support) for part in law.component_distributions
+    ):
+        refuse(
+            f"the site {name!r}, a {kind} of parts with supports of their own",
+            "parts of one support, which no parameter moves",
+            "Add a field for the part that each record belongs to.",
+        )
+    if isinstance(law, TransformedDistribution) and not isinstance(law, FoldedDistribution) and not one_to_one(law):
+        refuse(
+            f"the site {name!r}, a {kind} whose transform several values share",
+            "a transform that is one-to-one on the values of its base distribution",
+            "Use FoldedDistribution for absolute values, or a transform of a positive law.",
+        )
+
+
+def one_to_one(law: Any) -> bool:
+    """Whether no transform is an absolute value, nor takes real numbers where its domain is smaller."""
+    values = law.base_dist.support
+    for transform in law.transforms:
+        smaller = values is constraints.real and transform.domain in (constraints.positive, constraints.nonnegative)
+        if isinstance(transform, AbsTransform) or smaller:
+            return False
+        values = transform.codomain
+    return True
 
 
 def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
@@ -110,7 +159,7 @@ def draw_or_refuse(name: str, law: Any, values: Choose) -> Array:
     """A draw at a site, or the error of one that cannot be drawn from."""
     try:
         return values(name, law)
-    except NotImplementedError:
+    except (NotImplementedError, ImportError):
         remedy = "Give it a proper prior: starts, predictions and calibration draw from it."
         refuse(f"the site {name!r}, a {type(unwrap(law)).__name__} that cannot be drawn from", "proper laws", remedy)
         raise
