@@ -90,7 +90,8 @@ class GammaShapes:
     def _log_posterior(self, point: Array, counts: Array, totals: Array) -> Array:
         """The log-density [H] of (log a, log b) [2, H] given the clusters' statistics, up to a constant."""
         a, b = jnp.exp(point)
-        return beta_log_likelihood(a, b, counts, tuple(totals.T)) + self.shape * (point[0] + point[1]) - self.rate * (a + b)
+        log_prior = self.shape * (point[0] + point[1]) - self.rate * (a + b)
+        return beta_log_likelihood(a, b, counts, tuple(totals.T)) + log_prior
 
 
 def slice_move(key: Key, log_target: Callable[[Array], Array], point: Array, direction: Array, widths: Array) -> Array:

@@ -1,9 +1,9 @@
 """The Beta law of floating-point numbers: exact for shapes so small that draws pile up at 0 and 1.
 
 Draws in the end cells of `dpjax.models.ends` stand there as one number, and the density there is its average over the
-cell. By the series of the incomplete Beta function (DLMF 8.17.8, turned by 15.8.1), with the width δ of the upper cell,
+cell. By the series of the incomplete Beta function (DLMF 8.17.8), with the width δ of the upper cell,
 
-    P(1 - Y < δ) = δ^b (1 - δ)^a / (b B(a, b)) Σ_k (a + b)_k / (b + 1)_k δ^k,
+    P(1 - Y < δ) = δ^b (1 - δ)^(a - 1) / (b B(a, b)) (1 + (a - 1) Σ_k (a + b)_k / (b + 1)_(k + 1) δ^(k + 1)),
 
 and P(Y < ε) = ε^a / (a B(a, b)) to rounding, as ε is tiny.
 """
@@ -69,14 +69,14 @@ def beta_log_likelihood(a: Array, b: Array, count: Array | float, features: tupl
 def log_mean_power(a: Array, b: Array) -> Array:
     """The logarithm of the average density in the upper end cell over the density at its inner edge."""
     gap = upper_gap(b.dtype)
-    return log1p(-gap) - jnp.log(b) + jnp.log(series(a, b, gap))
+    return jnp.log1p((a - 1) * gap * series(a, b, gap)) - jnp.log(b)
 
 
 def series(a: Array, b: Array, x: float) -> Array:
-    """Σ_k (a + b)_k / (b + 1)_k x^k for small x."""
-    term = total = jnp.ones_like(a + b)
+    """Σ_k (a + b)_k / (b + 1)_(k + 1) x^k for small x."""
+    term = total = 1 / (b + 1)
     for k in range(TERMS):
-        term = term * x * (a + b + k) / (b + 1 + k)
+        term = term * x * (a + b + k) / (b + 2 + k)
         total = total + term
     return total
 
@@ -104,9 +104,9 @@ def logit_within(key: Key, value: Array, a: Array, b: Array) -> Array:
 
 
 def log_small_rest(log_uniform: Array, a: Array, b: Array, gap: float) -> Array:
-    """log s of s = 1 - y below the gap, of density ∝ s^(b - 1) (1 - s)^(a - 1), at uniforms of its distribution function.
+    """log s of s = 1 - y below the gap, of density ∝ s^(b - 1) (1 - s)^(a - 1), at uniforms.
 
-    That is ∝ s^b (1 + c s) with c = (1 - a) b / (b + 1), but for terms in (a s)²; it is inverted by iteration.
+    The distribution function is ∝ s^b (1 + c s) with c = (1 - a) b / (b + 1), but for terms in (a s)²; it is inverted by iteration.
     """
     slope = (1 - a) * b / (b + 1)
     target = log_uniform + jnp.log1p(jnp.maximum(slope * gap, -0.5))

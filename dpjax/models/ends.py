@@ -1,8 +1,8 @@
 """Where floating-point numbers end, so that draws of a continuous law pile up: next to 0, and below 1.
 
-A law with a small shape has much of its mass nearer to 0 than the smallest float, or nearer to 1 than rounding can tell:
-half of all Beta(1, 0.02) draws are 1 in double precision. Such draws go into an *end cell*, and stand there as one
-number. The density in an end cell is its average over the cell, the cell's mass over its width: then densities and
+A law with a small shape has much of its mass nearer to 0 than the smallest float, or nearer to 1 than rounding can
+tell: half of all Beta(1, 0.02) draws are 1 in double precision. Such draws go into an *end cell*, and stand there as
+one number. The density in an end cell is its average over the cell, the cell's mass over its width: then densities and
 draws describe one law, and what the numbers tell of the shapes is exact.
 """
 
