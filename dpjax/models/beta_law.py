@@ -106,7 +106,8 @@ def logit_within(key: Key, value: Array, a: Array, b: Array) -> Array:
 def log_small_rest(log_uniform: Array, a: Array, b: Array, gap: float) -> Array:
     """log s of s = 1 - y below the gap, of density ∝ s^(b - 1) (1 - s)^(a - 1), at uniforms.
 
-    The distribution function is ∝ s^b (1 + c s) with c = (1 - a) b / (b + 1), but for terms in (a s)²; it is inverted by iteration.
+    The distribution function is ∝ s^b (1 + c s) with c = (1 - a) b / (b + 1), but for terms in (a s)²; it is inverted
+    by iteration.
     """
     slope = (1 - a) * b / (b + 1)
     target = log_uniform + jnp.log1p(jnp.maximum(slope * gap, -0.5))

@@ -6,11 +6,13 @@ one number. The density in an end cell is its average over the cell, the cell's 
 draws describe one law, and what the numbers tell of the shapes is exact.
 """
 
+from math import log
+
 import jax.numpy as jnp
 
 from dpjax.base import Array
 
-__all__ = ["beyond_upper_end", "lower_end", "upper_gap", "within_lower_end"]
+__all__ = ["beyond_upper_end", "highest", "lower_end", "positive_at", "upper_gap", "within_lower_end"]
 
 GRAIN = 64
 """The width of the end cell below 1 in units of rounding: floats just outside it are spaced finely enough."""
@@ -34,3 +36,15 @@ def within_lower_end(value: Array) -> Array:
 def beyond_upper_end(value: Array) -> Array:
     """Whether values lie in the end cell below 1."""
     return value > 1 - upper_gap(value.dtype)
+
+
+def highest(dtype: jnp.dtype) -> float:
+    """No positive draw is larger: a power of 2 whose inverse lies above the lower end cell."""
+    return 1 / (2 * lower_end(dtype))
+
+
+def positive_at(log_value: Array) -> Array:
+    """The float that stands for the logarithm of a positive number."""
+    low, high = lower_end(log_value.dtype), highest(log_value.dtype)
+    inside = jnp.exp(jnp.clip(log_value, log(low), log(high)))
+    return jnp.where(log_value < log(low), low / 2, jnp.clip(inside, low, high))

@@ -1,9 +1,7 @@
 """How the values of a distribution are written as noise that is free of its parameters, or nearly so.
 
 Families with a location or a scale are standardised; others go through their distribution function where that and its
-inverse are known; discrete values are a uniform within their cell. Gamma and Beta laws are standardised on the log and
-logit scale: the density of that noise still depends a little on their shape, and is part of the form, so that moves
-which hold the noise stay exact.
+inverse are known; discrete values are a uniform within their cell. Families with a shape have a module of their own.
 """
 
 from collections.abc import Callable
@@ -15,12 +13,13 @@ from numpyro import distributions as dist
 from numpyro.distributions.transforms import ComposeTransform
 
 from dpjax.adapters.numpyro.cells import binary_form, category_form, count_form, level_form
+from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.form import CENTRED, Form, along, per_record
+from dpjax.adapters.numpyro.shapes import beta_form, gamma_form, kumaraswamy_form, pareto_form, weibull_form
 from dpjax.adapters.numpyro.visit import unwrap
 from dpjax.base import Array, Key, NormalScores
 from dpjax.models.linear_algebra import product, solve_lower
 from dpjax.models.scores import EXPONENTIAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
-from dpjax.models.simplex import draw_dirichlet
 
 STANDARDISED = "standardised"
 QUANTILE = "a uniform, by the distribution function"
@@ -43,17 +42,15 @@ def form_of(law: Any) -> Form:
 
 def draw_value(key: Key, law: Any) -> Array:
     """A draw from a distribution: through its noise, or dpjax's own sampler, where that is faster than NumPyro's."""
-    inner, form = unwrap(law), form_of(law)
-    if type(inner) is dist.Dirichlet:
-        return draw_dirichlet(key, jnp.broadcast_to(inner.concentration, law.batch_shape + law.event_shape))
+    form = form_of(law)
     if form.draw is None:
-        return law.sample(key)
+        return on_floats(law).sample(key)
     return form.value(form.draw(key, law.batch_shape + law.event_shape, float))
 
 
 def centred_form(law: Any) -> Form:
     """The values themselves, with their density."""
-    return Form(CENTRED, lambda key, value: value, lambda noise: noise, law.log_prob)
+    return Form(CENTRED, lambda key, value: value, lambda noise: noise, on_floats(law).log_prob)
 
 
 def standardised(location: Any, scale: Any, scores: NormalScores | None) -> Form:
@@ -106,83 +103,6 @@ def student_form(inner: Any) -> Form:
 def exponential_form(inner: Any) -> Form:
     """An Exponential law."""
     return standardised(0.0, 1 / jnp.asarray(inner.rate, float), EXPONENTIAL_SCORES)
-
-
-def weibull_form(inner: Any) -> Form:
-    """A Weibull law: a power of standard Exponential noise."""
-    return Form(
-        STANDARDISED,
-        lambda key, value: (value / along(inner.scale, value)) ** along(inner.concentration, value),
-        lambda noise: along(inner.scale, noise) * noise ** (1 / along(inner.concentration, noise)),
-        scores=EXPONENTIAL_SCORES,
-    )
-
-
-def kumaraswamy_form(inner: Any) -> Form:
-    """A Kumaraswamy law, P(X > x) = (1 - x^a)^b: the negative logarithm of that is standard Exponential noise."""
-
-    def noise(key: Key, value: Array) -> Array:
-        return -along(inner.concentration0, value) * jnp.log1p(-(value ** along(inner.concentration1, value)))
-
-    def value(noise: Array) -> Array:
-        inverse = -jnp.expm1(-noise / along(inner.concentration0, noise))
-        return inverse ** (1 / along(inner.concentration1, noise))
-
-    return Form("standard Exponential, by the distribution function", noise, value, scores=EXPONENTIAL_SCORES)
-
-
-def log_gamma_moments(shape: Array) -> tuple[Array, Array]:
-    """About the mean and the standard deviation of the logarithm of a Gamma variable; any such pair would be exact."""
-    return jnp.log(shape) - 1 / (2 * shape), jnp.sqrt(1 / shape + 1 / (2 * shape**2))
-
-
-def gamma_form(inner: Any) -> Form:
-    """A Gamma law, standardised on the log scale."""
-
-    def moments(value: Array) -> tuple[Array, Array]:
-        return log_gamma_moments(along(inner.concentration, value))
-
-    def noise(key: Key, value: Array) -> Array:
-        location, scale = moments(value)
-        return (jnp.log(value * along(inner.rate, value)) - location) / scale
-
-    def value(noise: Array) -> Array:
-        location, scale = moments(noise)
-        return jnp.exp(location + scale * noise) / along(inner.rate, noise)
-
-    def log_density(noise: Array) -> Array:
-        location, scale = moments(noise)
-        logarithm, shape = location + scale * noise, along(inner.concentration, noise)
-        terms = shape * logarithm - jnp.exp(logarithm) - jax.scipy.special.gammaln(shape) + jnp.log(scale)
-        return per_record(terms)
-
-    return Form("standardised on the log scale", noise, value, log_density)
-
-
-def beta_form(inner: Any) -> Form:
-    """A Beta law, standardised on the logit scale."""
-
-    def moments(value: Array) -> tuple[Array, Array]:
-        upper, upper_scale = log_gamma_moments(along(inner.concentration1, value))
-        lower, lower_scale = log_gamma_moments(along(inner.concentration0, value))
-        return upper - lower, jnp.sqrt(upper_scale**2 + lower_scale**2)
-
-    def noise(key: Key, value: Array) -> Array:
-        location, scale = moments(value)
-        return (jax.scipy.special.logit(value) - location) / scale
-
-    def value(noise: Array) -> Array:
-        location, scale = moments(noise)
-        return jax.nn.sigmoid(location + scale * noise)
-
-    def log_density(noise: Array) -> Array:
-        location, scale = moments(noise)
-        one, zero = along(inner.concentration1, noise), along(inner.concentration0, noise)
-        logit = location + scale * noise
-        terms = one * jax.nn.log_sigmoid(logit) + zero * jax.nn.log_sigmoid(-logit) + jnp.log(scale)
-        return per_record(terms - jax.scipy.special.betaln(one, zero))
-
-    return Form("standardised on the logit scale", noise, value, log_density)
 
 
 def multivariate_form(inner: Any) -> Form:
@@ -247,6 +167,7 @@ FAMILIES: tuple[tuple[Any, Callable[[Any], Form]], ...] = (
     (dist.Exponential, exponential_form),
     (dist.Weibull, weibull_form),
     (dist.Kumaraswamy, kumaraswamy_form),
+    (dist.Pareto, pareto_form),
     (dist.Gamma, gamma_form),
     (dist.Beta, beta_form),
     (dist.MultivariateNormal, multivariate_form),
