@@ -72,20 +72,23 @@ class FloatGamma(dist.Gamma):
         return gamma_log_density(*together(value, self.concentration, self.rate))
 
 
-class FloatInverseGamma(dist.InverseGamma):
+class FloatInverseGamma(dist.Distribution):
     """An inverse Gamma law on floats, whose end cell is that of large values."""
+
+    support = constraints.positive
+
+    def __init__(self, inverse: FloatGamma) -> None:
+        self.inverse = inverse
+        super().__init__(inverse.batch_shape)
 
     def sample(self, key: Key | None, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape, *event_shape]."""
-        return 1 / FloatGamma(self.concentration, self.rate).sample(key, sample_shape)
+        return 1 / self.inverse.sample(key, sample_shape)
 
-    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
+    def log_prob(self, value: Any) -> Array:
         """The log-density of a value."""
-        del intermediates
-        value, concentration, rate = together(value, self.concentration, self.rate)
-        least = 1 / (4 * highest(value.dtype))
-        between = jnp.maximum(value, least)
-        density = gamma_log_density(1 / between, concentration, rate) - 2 * jnp.log(between)
+        between = jnp.maximum(jnp.asarray(value, float), 1 / (4 * highest(jnp.zeros((), float).dtype)))
+        density = self.inverse.log_prob(1 / between) - 2 * jnp.log(between)
         return jnp.where(value > 0, density, -jnp.inf)
 
 
@@ -156,7 +159,7 @@ def float_pareto(law: Any) -> FloatExponentialLaw:
 FAMILIES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (dist.Beta, lambda law: FloatBeta(law.concentration1, law.concentration0)),
     (dist.Gamma, lambda law: FloatGamma(law.concentration, law.rate)),
-    (dist.InverseGamma, lambda law: FloatInverseGamma(law.concentration, law.rate)),
+    (dist.InverseGamma, lambda law: FloatInverseGamma(FloatGamma(law.concentration, law.rate))),
     (dist.Dirichlet, lambda law: FloatDirichlet(law.concentration)),
     (dist.Weibull, float_weibull),
     (dist.Kumaraswamy, float_kumaraswamy),
