@@ -47,8 +47,9 @@ def draw_logit(key: Key, a: Array, b: Array) -> Array:
 def value_at(logit: Array) -> Array:
     """The float that stands for a logit."""
     low, gap = lower_end(logit.dtype), upper_gap(logit.dtype)
-    between = jnp.clip(jax.nn.sigmoid(logit), low, 1 - gap)
-    return jnp.where(logit < log(low), low / 2, jnp.where(logit > log1p(-gap) - log(gap), 1 - gap / 2, between))
+    value = jax.nn.sigmoid(logit)
+    above = jnp.where(logit > log1p(-gap) - log(gap), 1 - gap / 2, jnp.minimum(value, 1 - gap))
+    return jnp.where(value < low, low / 2, above)
 
 
 def beta_features(value: Array) -> tuple[Array, Array, Array, Array]:
