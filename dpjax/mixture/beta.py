@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
+from dpjax.models.beta_law import beta_features, beta_log_density, beta_log_likelihood, draw_beta
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_number, check_positive
@@ -29,7 +29,7 @@ class GammaShapes:
     """Records y ~ Beta(a, b) with independent a, b ~ Gamma(shape, rate) as base measure.
 
     The parameters are named ``"a"`` and ``"b"``. Given a cluster they are moved by slice sampling, in the directions
-    of log(a / b) and log(a b), on three sufficient statistics.
+    of log(a / b) and log(a b), on five sufficient statistics.
 
     Parameters
     ----------
@@ -59,21 +59,16 @@ class GammaShapes:
 
     def sample(self, key: Key, theta: Theta) -> Array:
         """One record [n] in the open unit interval for each set of parameters [n]."""
-        log_gammas = draw_log_gamma(key, jnp.stack([theta["a"], theta["b"]]))
-        precision = jnp.finfo(log_gammas.dtype)
-        return jnp.clip(jax.nn.sigmoid(log_gammas[0] - log_gammas[1]), precision.tiny, 1 - precision.epsneg)
+        return draw_beta(key, theta["a"], theta["b"])
 
     def log_density(self, record: Array, theta: Theta) -> Array:
         """log Beta(y | a, b), elementwise; -inf outside the open unit interval."""
-        a, b = theta["a"], theta["b"]
         inside = (record > 0) & (record < 1)
-        y = jnp.where(inside, record, 0.5)
-        density = (a - 1) * jnp.log(y) + (b - 1) * jnp.log1p(-y) + gammaln(a + b) - gammaln(a) - gammaln(b)
-        return jnp.where(inside, density, -jnp.inf)
+        return jnp.where(inside, beta_log_density(record, theta["a"], theta["b"]), -jnp.inf)
 
     def features(self, record: Array) -> Array:
-        """log y and log(1 - y) [2]."""
-        return jnp.stack([jnp.log(record), jnp.log1p(-record)])
+        """log y and log(1 - y) up to the end cells next to 0 and 1, and whether y lies in each of these [4]."""
+        return jnp.stack(beta_features(record))
 
     def update(self, key: Key, theta: Theta, counts: Array, totals: Array) -> Theta:
         """Parameters [H] after slice moves given the clusters' statistics, or draws of the base measure for none."""
@@ -95,8 +90,8 @@ class GammaShapes:
     def _log_posterior(self, point: Array, counts: Array, totals: Array) -> Array:
         """The log-density [H] of (log a, log b) [2, H] given the clusters' statistics, up to a constant."""
         a, b = jnp.exp(point)
-        likelihood = counts * (gammaln(a + b) - gammaln(a) - gammaln(b)) + a * totals[:, 0] + b * totals[:, 1]
-        return likelihood + self.shape * (point[0] + point[1]) - self.rate * (a + b)
+        log_prior = self.shape * (point[0] + point[1]) - self.rate * (a + b)
+        return beta_log_likelihood(a, b, counts, tuple(totals.T)) + log_prior
 
 
 def slice_move(key: Key, log_target: Callable[[Array], Array], point: Array, direction: Array, widths: Array) -> Array:

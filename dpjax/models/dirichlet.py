@@ -6,7 +6,13 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.arguments import as_array
 from dpjax.models.bijections import POSITIVE, scales
 from dpjax.models.priors import GammaPrior
-from dpjax.models.simplex import dirichlet_log_density, dirichlet_log_normaliser, draw_dirichlet
+from dpjax.models.simplex import (
+    dirichlet_log_density,
+    dirichlet_log_normaliser,
+    dirichlet_log_powers,
+    draw_shares,
+    share_features,
+)
 from dpjax.validation import check_count, fail
 
 __all__ = ["dirichlet"]
@@ -26,6 +32,8 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     -----
     There is no exact update of the shapes: a kernel on the log scale moves them, through ``summarize`` and
     ``log_likelihood``. Densities are with respect to the first dim - 1 shares.
+    A share nearer to 0 than 4 of the smallest floats stands there as one number, and the density is its average over
+    that cell: the posterior is right for shapes however small.
 
     Raises
     ------
@@ -36,8 +44,7 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     check_prior(shape_prior, dim)
 
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
-        shares = draw_dirichlet(key, jnp.broadcast_to(parameters["shape"], (n, dim)))
-        return {"share": jnp.maximum(shares, jnp.finfo(shares.dtype).tiny)}
+        return {"share": draw_shares(key, jnp.broadcast_to(parameters["shape"], (n, dim)))}
 
     return Model(
         sample_prior=lambda key: {"shape": shape_prior.sample(key, (dim,))},
@@ -67,12 +74,13 @@ def log_density(parameters: Parameters, records: Records) -> Array:
 
 
 def summarize(records: Records) -> Records:
-    """The number of compositions and the sums of the logarithms of their shares [dim]."""
+    """The number of compositions and the sums [dim] of what the density of their shares depends on."""
     shares = records["share"]
-    return {"count": jnp.asarray(len(shares), float), "log": jnp.sum(jnp.log(shares), axis=0)}
+    features = tuple(jnp.sum(feature, axis=0) for feature in share_features(shares))
+    return {"count": jnp.asarray(len(shares), float), "features": features}
 
 
 def log_likelihood(parameters: Parameters, summary: Records) -> Array:
     """The log-density of all compositions."""
     shape = parameters["shape"]
-    return summary["count"] * dirichlet_log_normaliser(shape) + jnp.sum((shape - 1) * summary["log"])
+    return summary["count"] * dirichlet_log_normaliser(shape) + dirichlet_log_powers(shape, summary["features"])

@@ -63,6 +63,15 @@ def test_an_update_for_another_base_measure_is_rejected(name: str) -> None:
     assert smallest_p_value(replicate(component, WRONG[name]), laws) < REJECT
 
 
+@pytest.mark.slow
+def test_an_update_keeps_a_base_measure_of_small_shapes() -> None:
+    """Many records are then 0 or 1 to rounding; taken for exact ones, they forbid shapes near 0."""
+    laws = dict.fromkeys("ab", stats.gamma(0.5))
+    component = mixture.GammaShapes(0.5, 1.0)
+    assert smallest_p_value(replicate(component, component), laws) > REJECT
+    assert smallest_p_value(replicate(component, mixture.GammaShapes(0.6, 1.0)), laws) < REJECT
+
+
 def test_the_cut_gamma_law_is_exact_in_bulk_and_tail() -> None:
     cases = [(1.0, 0.2), (1.0, 3.0), (3.0, 0.01), (2.0, 1.0), (40.0, 30.0), (40.0, 45.0), (40.0, 5.0), (500.0, 480.0)]
     shape, cut = (jnp.repeat(jnp.array(column), 1_000) for column in zip(*cases, strict=True))

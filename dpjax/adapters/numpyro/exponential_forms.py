@@ -7,43 +7,20 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.adapters.numpyro.form import Form, along
-from dpjax.adapters.numpyro.located_forms import STANDARDISED, standardised
+from dpjax.adapters.numpyro.located_forms import standardised
+from dpjax.adapters.numpyro.shapes import BY_DISTRIBUTION
 from dpjax.base import Array
 from dpjax.models.scores import EXPONENTIAL_SCORES
 
-WORDS = "standard Exponential, by the distribution function"
 
-
-def by_exponential(noise: Callable[[Array], Array], value: Callable[[Array], Array], words: str = WORDS) -> Form:
+def by_exponential(noise: Callable[[Array], Array], value: Callable[[Array], Array]) -> Form:
     """The form of a map to standard Exponential noise and its inverse."""
-    return Form(words, lambda key, values: noise(values), value, scores=EXPONENTIAL_SCORES)
+    return Form(BY_DISTRIBUTION, lambda key, values: noise(values), value, scores=EXPONENTIAL_SCORES)
 
 
 def exponential_form(inner: Any) -> Form:
     """An Exponential law."""
     return standardised(0.0, 1 / jnp.asarray(inner.rate, float), EXPONENTIAL_SCORES)
-
-
-def weibull_form(inner: Any) -> Form:
-    """A Weibull law: a power of standard Exponential noise."""
-    return by_exponential(
-        lambda value: (value / along(inner.scale, value)) ** along(inner.concentration, value),
-        lambda noise: along(inner.scale, noise) * noise ** (1 / along(inner.concentration, noise)),
-        STANDARDISED,
-    )
-
-
-def kumaraswamy_form(inner: Any) -> Form:
-    """A Kumaraswamy law, P(X > x) = (1 - x^a)^b."""
-
-    def noise(value: Array) -> Array:
-        return -along(inner.concentration0, value) * jnp.log1p(-(value ** along(inner.concentration1, value)))
-
-    def value(noise: Array) -> Array:
-        inverse = -jnp.expm1(-noise / along(inner.concentration0, noise))
-        return inverse ** (1 / along(inner.concentration1, noise))
-
-    return by_exponential(noise, value)
 
 
 def gompertz_form(inner: Any) -> Form:

@@ -1,12 +1,12 @@
 """How the values of a distribution are written as noise that is free of its parameters, or nearly so.
 
 Families with a location or a scale are standardised; others go through their distribution function where it is known on
-the log scale, which neither tail saturates; discrete values are a uniform within their cell. Gamma and Beta laws are
-standardised on the log and logit scale: the density of that noise still depends a little on their shape, and is part of
-the form, so that moves which hold the noise stay exact. A law that is none of these stays centred.
+the log scale, which neither tail saturates; discrete values are a uniform within their cell. Families with a shape have
+a module of their own. A law that is none of these stays centred.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,15 +17,9 @@ from numpyro.distributions.transforms import ComposeTransform
 from dpjax.adapters.numpyro.cells import binary_form, category_form, level_form
 from dpjax.adapters.numpyro.counts import count_form, is_counted
 from dpjax.adapters.numpyro.density import log_density
-from dpjax.adapters.numpyro.exponential_forms import (
-    dagum_form,
-    exponential_form,
-    gompertz_form,
-    kumaraswamy_form,
-    power_law_form,
-    weibull_form,
-)
-from dpjax.adapters.numpyro.form import CENTRED, Form, along, per_record
+from dpjax.adapters.numpyro.exponential_forms import dagum_form, exponential_form, gompertz_form, power_law_form
+from dpjax.adapters.numpyro.floats import on_floats
+from dpjax.adapters.numpyro.form import CENTRED, Form, along
 from dpjax.adapters.numpyro.located_forms import (
     GUMBEL_SCORES,
     LEVY_SCORES,
@@ -35,12 +29,12 @@ from dpjax.adapters.numpyro.located_forms import (
     with_location,
     with_scale,
 )
+from dpjax.adapters.numpyro.shapes import beta_form, gamma_form, kumaraswamy_form, pareto_form, weibull_form
 from dpjax.adapters.numpyro.truncation import is_cut, truncated_form
 from dpjax.adapters.numpyro.visit import unwrap
 from dpjax.base import Array, Key
 from dpjax.models.linear_algebra import product, solve_lower
 from dpjax.models.scores import NORMAL_SCORES, UNIFORM_SCORES
-from dpjax.models.simplex import draw_dirichlet
 from dpjax.models.tails import CAUCHY, HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, LAPLACE, LOGISTIC, SOFT_LAPLACE
 
 
@@ -61,17 +55,15 @@ def form_of(law: Any) -> Form:
 
 def draw_value(key: Key, law: Any) -> Array:
     """A draw from a distribution: through its noise, or dpjax's own sampler, where that is faster than NumPyro's."""
-    inner, form = unwrap(law), form_of(law)
-    if type(inner) is dist.Dirichlet:
-        return draw_dirichlet(key, jnp.broadcast_to(inner.concentration, law.batch_shape + law.event_shape))
+    form = form_of(law)
     if form.draw is None:
-        return law.sample(key)
+        return on_floats(law).sample(key)
     return form.value(form.draw(key, law.batch_shape + law.event_shape, float))
 
 
 def centred_form(law: Any) -> Form:
     """The values themselves, with their density."""
-    return Form(CENTRED, lambda key, value: value, lambda noise: noise, lambda noise: log_density(law, noise))
+    return Form(CENTRED, lambda key, value: value, lambda noise: noise, partial(log_density, on_floats(law)))
 
 
 def folded_form(law: Any, inner: Any) -> Form:
@@ -101,60 +93,6 @@ def normal_form(inner: Any) -> Form:
 def uniform_form(inner: Any) -> Form:
     """A Uniform law, whose bounds may move."""
     return standardised(inner.low, inner.high - inner.low, UNIFORM_SCORES)
-
-
-def log_gamma_moments(shape: Array) -> tuple[Array, Array]:
-    """About the mean and the standard deviation of the logarithm of a Gamma variable; any such pair would be exact."""
-    return jnp.log(shape) - 1 / (2 * shape), jnp.sqrt(1 / shape + 1 / (2 * shape**2))
-
-
-def gamma_form(inner: Any) -> Form:
-    """A Gamma law, standardised on the log scale."""
-
-    def moments(value: Array) -> tuple[Array, Array]:
-        return log_gamma_moments(along(inner.concentration, value))
-
-    def noise(key: Key, value: Array) -> Array:
-        location, scale = moments(value)
-        return (jnp.log(value * along(inner.rate, value)) - location) / scale
-
-    def value(noise: Array) -> Array:
-        location, scale = moments(noise)
-        return jnp.exp(location + scale * noise) / along(inner.rate, noise)
-
-    def log_density(noise: Array) -> Array:
-        location, scale = moments(noise)
-        logarithm, shape = location + scale * noise, along(inner.concentration, noise)
-        terms = shape * logarithm - jnp.exp(logarithm) - jax.scipy.special.gammaln(shape) + jnp.log(scale)
-        return per_record(terms)
-
-    return Form("standardised on the log scale", noise, value, log_density)
-
-
-def beta_form(inner: Any) -> Form:
-    """A Beta law, standardised on the logit scale."""
-
-    def moments(value: Array) -> tuple[Array, Array]:
-        upper, upper_scale = log_gamma_moments(along(inner.concentration1, value))
-        lower, lower_scale = log_gamma_moments(along(inner.concentration0, value))
-        return upper - lower, jnp.sqrt(upper_scale**2 + lower_scale**2)
-
-    def noise(key: Key, value: Array) -> Array:
-        location, scale = moments(value)
-        return (jax.scipy.special.logit(value) - location) / scale
-
-    def value(noise: Array) -> Array:
-        location, scale = moments(noise)
-        return jax.nn.sigmoid(location + scale * noise)
-
-    def log_density(noise: Array) -> Array:
-        location, scale = moments(noise)
-        one, zero = along(inner.concentration1, noise), along(inner.concentration0, noise)
-        logit = location + scale * noise
-        terms = one * jax.nn.log_sigmoid(logit) + zero * jax.nn.log_sigmoid(-logit) + jnp.log(scale)
-        return per_record(terms - jax.scipy.special.betaln(one, zero))
-
-    return Form("standardised on the logit scale", noise, value, log_density)
 
 
 def multivariate_form(inner: Any) -> Form:
@@ -206,6 +144,7 @@ FAMILIES: tuple[tuple[Any, Callable[[Any], Form]], ...] = (
     (dist.Gompertz, gompertz_form),
     (dist.LowerTruncatedPowerLaw, power_law_form),
     (dist.Dagum, dagum_form),
+    (dist.Pareto, pareto_form),
     (dist.Gamma, gamma_form),
     (dist.Beta, beta_form),
     (dist.MultivariateNormal, multivariate_form),

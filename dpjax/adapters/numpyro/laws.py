@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from numpyro.distributions import biject_to, constraints
 
 from dpjax.adapters.numpyro.density import log_density
+from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_value
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Parameters, Records
@@ -66,7 +67,7 @@ class Laws(NamedTuple):
 
         def choose(name: str, law: Any) -> Array:
             if name in self.layout.fields:
-                terms.append(log_density(law, values[name]))
+                terms.append(log_density(on_floats(law), values[name]))
             return values[name]
 
         self.layout.run(len(records[self.layout.fields[0]]), choose, places)
