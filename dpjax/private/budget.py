@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import check_delta, check_neighbours
-from dpjax.private.checks import check_real
+from dpjax.private.arguments import check_real
 from dpjax.validation import check_positive
 
 

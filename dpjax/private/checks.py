@@ -6,21 +6,7 @@ from typing import Any
 
 from dpjax.validation import check_positive, fail
 
-__all__ = ["check_bound", "check_not_negative", "check_real", "check_tau"]
-
-
-def check_real(name: str, value: Any) -> float:
-    """The value as a float, or an error unless it is one real number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        given = f"{value!r} of type {type(value).__name__}"
-        fail(name, given, "one number", "Pass a single number.", error=TypeError)
-    return float(value)
-
-
-def check_not_negative(name: str, value: Any) -> None:
-    """Raise unless a value is a finite number that is not negative."""
-    if not 0 <= check_real(name, value) < inf:
-        fail(name, value, "a finite number >= 0", "Pass a number that is not negative.")
+__all__ = ["check_bound", "check_tau"]
 
 
 def check_bound(name: str, bound: Any, *, largest: float = 0.0) -> None:

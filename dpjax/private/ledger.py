@@ -9,8 +9,8 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.arguments import check_not_negative
 from dpjax.private.budget import Budget
-from dpjax.private.checks import check_not_negative
 from dpjax.private.composition import composed_epsilon, composed_log_delta
 from dpjax.private.ledger_file import LedgerFile
 from dpjax.private.ledger_text import Entries, decode, encode
