@@ -4,9 +4,10 @@ from math import inf
 from numbers import Real
 from typing import Any
 
+from dpjax.private.target import Target
 from dpjax.validation import fail
 
-__all__ = ["check_not_negative", "check_real"]
+__all__ = ["check_noise", "check_not_negative", "check_real", "check_target"]
 
 
 def check_real(name: str, value: Any) -> float:
@@ -21,3 +22,17 @@ def check_not_negative(name: str, value: Any) -> None:
     """Raise unless a value is a finite number that is not negative."""
     if not 0 <= check_real(name, value) < inf:
         fail(name, value, "a finite number >= 0", "Pass a number that is not negative.")
+
+
+def check_target(name: str, target: Any) -> None:
+    """Raise unless it is a target."""
+    if not isinstance(target, Target):
+        remedy = "Build it with private.target, private.model_target or dpjax.private_target."
+        fail(name, f"a {type(target).__name__}", "a dpjax.private.Target", remedy, error=TypeError)
+
+
+def check_noise(noise: Any) -> None:
+    """Raise unless it is a source of noise."""
+    if isinstance(noise, type) or not all(callable(getattr(noise, name, None)) for name in ("release", "query")):
+        remedy = "Pass private.noise.secure for draws that are published, and private.noise.jax for simulations."
+        fail("noise", repr(noise), "a source of noise", remedy, error=TypeError)
