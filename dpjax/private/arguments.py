@@ -4,10 +4,12 @@ from math import inf
 from numbers import Real
 from typing import Any
 
-from dpjax.private.target import Target
-from dpjax.validation import fail
+import numpy as np
 
-__all__ = ["check_noise", "check_not_negative", "check_real", "check_target"]
+from dpjax.private.target import Target
+from dpjax.validation import fail, is_traced
+
+__all__ = ["check_noise", "check_not_negative", "check_numbers", "check_real", "check_target"]
 
 
 def check_real(name: str, value: Any) -> float:
@@ -22,6 +24,15 @@ def check_not_negative(name: str, value: Any) -> None:
     """Raise unless a value is a finite number that is not negative."""
     if not 0 <= check_real(name, value) < inf:
         fail(name, value, "a finite number >= 0", "Pass a number that is not negative.")
+
+
+def check_numbers(name: str, value: Any) -> None:
+    """Raise unless a value is a number or an array of numbers, so that its range can be checked."""
+    if is_traced(value):
+        return
+    if value is None or np.asarray(value).dtype.kind not in "iuf":
+        remedy = "Pass one number, or one for each coordinate."
+        fail(name, f"{value!r} of type {type(value).__name__}", "numbers", remedy, error=TypeError)
 
 
 def check_target(name: str, target: Any) -> None:

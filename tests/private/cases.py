@@ -42,5 +42,7 @@ def ledger(epsilon: float = 5.0) -> private.Ledger:
 
 
 TARGET = tilted()
-WALK = private.dp_penalty(TARGET, private.noise.jax, proposal_scale=0.5, ratio_bound=BOUND, tau=40.0)
+WALK = private.dp_penalty(TARGET, private.noise.jax, proposal_scale=1.0, ratio_bound=BOUND, tau=1.0)
+"""It moves, at a price that only an ample budget pays."""
+AMPLE = 1e6
 STARTS = jnp.asarray(np.random.default_rng(2).normal(size=(3, 2)) * 0.1 + MEAN)

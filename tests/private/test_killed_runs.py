@@ -15,7 +15,7 @@ import pytest
 from dpjax import private
 from dpjax.private import ledger_file
 from dpjax.private import run as run_module
-from tests.private.cases import STARTS, WALK, ledger
+from tests.private.cases import AMPLE, STARTS, WALK, ledger
 
 KEY = jax.random.key(1)
 MOMENTS = {"charging": (ledger_file, "write_whole"), "drawing": (run_module, "run_chunk"), "saving": (np, "savez")}
@@ -48,20 +48,20 @@ def test_death_at_any_moment_loses_nothing_drawn(tmp_path, monkeypatch, moment, 
     paths = {"ledger": tmp_path / "ledger.json", "checkpoint": tmp_path / "run.npz"}
 
     def go() -> private.PrivateDraws:
-        spent = private.Ledger(ledger().budget, paths["ledger"])
+        spent = private.Ledger(ledger(AMPLE).budget, paths["ledger"])
         return private.sample(KEY, WALK, STARTS, spent, num_iterations=40, checkpoint=paths["checkpoint"])
 
     with monkeypatch.context() as patch:
         die(patch, MOMENTS[moment], at=6 if moment == "charging" else 5, before=before)
         with pytest.raises(Death):
             go()
-    paid = private.Ledger(ledger().budget, paths["ledger"]).queries[0].count // 3
+    paid = private.Ledger(ledger(AMPLE).budget, paths["ledger"]).queries[0].count // 3
     with np.load(paths["checkpoint"]) as saved:
         drawn = saved["leaf2"]
     assert drawn.shape[1] >= 5
     assert drawn.shape[1] <= paid <= drawn.shape[1] + 4  # no more than one part
     result = go()
-    whole = private.sample(KEY, WALK, STARTS, ledger(), num_iterations=40)
+    whole = private.sample(KEY, WALK, STARTS, ledger(AMPLE), num_iterations=40)
     np.testing.assert_array_equal(result.draws, whole.draws)
     assert result.ledger.queries[0].count // 3 == 40 + paid - drawn.shape[1]
 
@@ -77,7 +77,7 @@ def advance(*arguments, real=run.advance):
     print("part", flush=True)
     return result
 run.MOST_DRAWS, run.advance = 20, advance
-spent = private.Ledger(private.Budget(1_000.0, 1e-6, "replace-one"), sys.argv[1])
+spent = private.Ledger(private.Budget(1e6, 1e-6, "replace-one"), sys.argv[1])
 private.sample(jax.random.key(1), WALK, STARTS, spent, num_iterations=20_000, checkpoint=sys.argv[2])
 """
 
@@ -99,10 +99,10 @@ def test_killed_processes_lose_nothing_drawn(tmp_path):
             drawn = saved["leaf2"].shape[1]
         assert drawn >= seen
         seen = drawn
-        paid = sum(query.count for query in private.Ledger(private.Budget(1_000.0, 1e-6, "replace-one"), path).queries)
+        paid = sum(query.count for query in private.Ledger(private.Budget(1e6, 1e-6, "replace-one"), path).queries)
         assert paid >= 3 * drawn
     assert seen > 0
-    spent = private.Ledger(private.Budget(1_000.0, 1e-6, "replace-one"))
+    spent = private.Ledger(private.Budget(1e6, 1e-6, "replace-one"))
     whole = private.sample(KEY, WALK, STARTS, spent, num_iterations=seen)
     with np.load(file) as saved:
         np.testing.assert_allclose(saved["leaf2"], whole.draws, rtol=1e-9)

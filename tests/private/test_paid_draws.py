@@ -17,15 +17,22 @@ from dpjax import private
 from dpjax.private import noise
 from dpjax.private import run as run_module
 from dpjax.private.noise.chacha import keystream
-from tests.private.cases import BOUND, STARTS, TARGET, WALK, ledger, tilted
+from tests.private import cases
+from tests.private.cases import AMPLE, BOUND, STARTS, TARGET, WALK, tilted
 
 KEY = jax.random.key(1)
+
+
+def ledger(epsilon: float = AMPLE) -> private.Ledger:
+    return cases.ledger(epsilon)
 
 
 @pytest.fixture(scope="module")
 def whole() -> private.PrivateDraws:
     """The run that all of these are parts of."""
-    return private.sample(KEY, WALK, STARTS, ledger(), num_iterations=40)
+    result = private.sample(KEY, WALK, STARTS, ledger(), num_iterations=40)
+    assert np.all(result.not_private.acceptance_rate > 0.1)
+    return result
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +88,7 @@ def test_an_interruption_loses_nothing_that_secure_noise_was_drawn_for(at):
         return keystream(size)
 
     source, spent = noise.Secure(interrupting), ledger()
-    kernel = private.dp_penalty(TARGET, source, proposal_scale=0.5, ratio_bound=BOUND, tau=40.0)
+    kernel = private.dp_penalty(TARGET, source, proposal_scale=1.0, ratio_bound=BOUND, tau=1.0)
     with pytest.warns(UserWarning, match="interrupted"):
         result = private.sample(KEY, kernel, STARTS, spent, num_iterations=40)
     assert 0 < result.num_iterations < 40
@@ -200,7 +207,7 @@ def test_as_many_as_the_budget_allows_is_decided_once(tmp_path, monkeypatch):
         ({"positions": STARTS + 1}, "positions: saved"),
         ({"ledger": ledger(4.0)}, "budget: saved"),
         ({"kernel": WALK._replace(target=replace(TARGET, records=TARGET.records + 1))}, "records: saved"),
-        ({"kernel": WALK._replace(queries=(private.Query("x", 80.0, "secure"),))}, "queries: saved"),
+        ({"kernel": WALK._replace(queries=(private.Query("x", 3.0, "secure"),))}, "queries: saved"),
         ({"kernel": WALK._replace(target=tilted(chunk_size=2))}, "records: saved"),
     ],
 )

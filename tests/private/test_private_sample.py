@@ -10,7 +10,7 @@ import pytest
 from dpjax import private
 from dpjax.private import noise
 from dpjax.private.query import Query
-from tests.private.cases import BOUND, STARTS, TARGET, WALK, ledger
+from tests.private.cases import AMPLE, BOUND, STARTS, TARGET, WALK, ledger
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def test_more_iterations_than_the_budget_are_refused_before_any() -> None:
 
 def test_thinned_draws_are_those_of_the_whole_run() -> None:
     whole, thinned = (
-        private.sample(jax.random.key(3), WALK, STARTS, ledger(), num_iterations=40, thin=thin) for thin in (1, 4)
+        private.sample(jax.random.key(3), WALK, STARTS, ledger(AMPLE), num_iterations=40, thin=thin) for thin in (1, 4)
     )
     np.testing.assert_allclose(thinned.draws, whole.draws[:, 3::4], rtol=1e-5)
 
@@ -114,6 +114,6 @@ def test_bad_starts_are_refused(starts) -> None:
 
 
 def test_results_show_nothing_of_the_records() -> None:
-    result = private.sample(jax.random.key(1), WALK, STARTS, ledger(), num_iterations=40, thin=4)
+    result = private.sample(jax.random.key(1), WALK, STARTS, ledger(AMPLE), num_iterations=40, thin=4)
     assert "clipped" not in repr(result)
     assert set(vars(result)) == {"draws", "not_private", "ledger", "num_iterations", "thin", "final_states"}
