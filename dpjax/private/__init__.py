@@ -3,13 +3,14 @@
 from dpjax.private import accounting, noise
 from dpjax.private.budget import Budget
 from dpjax.private.composition import noise_multiplier_for
+from dpjax.private.draws import Diagnostics, PrivateDraws
 from dpjax.private.hmc import dp_hmc, hmc
 from dpjax.private.kernel import PrivateKernel
 from dpjax.private.ledger import BudgetExceeded, Ledger, PrivacySpent
 from dpjax.private.planning import Plan, plan
 from dpjax.private.query import Query
 from dpjax.private.random_walk import dp_penalty, rwmh
-from dpjax.private.sample import Diagnostics, PrivateDraws, sample
+from dpjax.private.sample import sample
 from dpjax.private.schedules import halton_steps
 from dpjax.private.sgld import dp_sgld, largest_langevin_noise
 from dpjax.private.sgnht import dp_sgnht

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 
 from dpjax.mechanisms.calibration import log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.arguments import check_not_negative, check_real
 from dpjax.private.search import largest_count
 from dpjax.validation import check_count, check_positive, fail
 
@@ -40,7 +41,7 @@ def sensitivity(bound: float, neighbours: Neighbours) -> float:
     ValueError
         If the bound is not finite and positive or the relation is not named.
     """
-    check_positive("bound", bound)
+    check_positive("bound", check_real("bound", bound))
     check_neighbours(neighbours)
     return (2.0 if neighbours == "replace-one" else 1.0) * bound
 
@@ -81,8 +82,8 @@ def log_delta(epsilon: float, mu: float) -> float:
     ValueError
         If ε or μ is negative or not finite.
     """
-    _check_not_negative("epsilon", epsilon)
-    _check_not_negative("mu", mu)
+    check_not_negative("epsilon", epsilon)
+    check_not_negative("mu", mu)
     return log_gaussian_delta(float(epsilon), 1 / sqrt(2 * mu)) if mu > 0 else -inf
 
 
@@ -114,7 +115,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
     ValueError
         If ε is not finite and positive or δ is not in (0, 1).
     """
-    check_positive("epsilon", epsilon)
+    check_positive("epsilon", check_real("epsilon", epsilon))
     check_delta(delta)
 
     def excess(log_mu: float) -> float:
@@ -135,7 +136,7 @@ def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | No
     TypeError, ValueError
         If an argument is out of range.
     """
-    check_positive("epsilon", epsilon)
+    check_positive("epsilon", check_real("epsilon", epsilon))
     check_delta(delta)
     if mu(1, tau_l, tau_g, num_leapfrog) == 0:
         fail("tau_l", tau_l, "finite noise", "Without any cost no number of iterations is the largest.")
@@ -178,7 +179,7 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
     """
     iterations = check_count("num_iterations", num_iterations)
     gradients = iterations * (check_count("num_leapfrog", num_leapfrog, least=0) + 1)
-    if not 0 <= gradient_share < 1:
+    if not 0 <= check_real("gradient_share", gradient_share) < 1:
         fail("gradient_share", gradient_share, "a number in [0, 1)", "Leave a part for the acceptance test.")
     affordable = largest_mu(epsilon, delta)
     tau_l = sqrt(iterations / (2 * affordable * (1 - gradient_share)))
@@ -194,17 +195,12 @@ def check_neighbours(neighbours: object) -> None:
 
 def check_delta(delta: float) -> None:
     """Raise unless δ is in (0, 1)."""
-    if not 0 < delta < 1:
+    if not 0 < check_real("delta", delta) < 1:
         fail(
             "delta", delta, "a number in (0, 1)", "Pass the δ of (ε, δ)-DP, well below one over the number of records."
         )
 
 
 def _check_tau(name: str, tau: float) -> None:
-    if not tau > 0:
+    if not check_real(name, tau) > 0:
         fail(name, tau, "a number above 0", "Without noise there is no privacy.")
-
-
-def _check_not_negative(name: str, value: float) -> None:
-    if not 0 <= value < inf:
-        fail(name, value, "a finite number >= 0", "Pass a number that is not negative.")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import check_delta, check_neighbours
+from dpjax.private.arguments import check_real
 from dpjax.validation import check_positive
 
 
@@ -25,8 +26,8 @@ class Budget:
 
     Raises
     ------
-    ValueError
-        If a value is out of range or the relation is not named.
+    TypeError, ValueError
+        If a value is no number or out of range, or the relation is not named.
     """
 
     epsilon: float
@@ -34,6 +35,8 @@ class Budget:
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", check_real("delta", self.delta))
         check_positive("epsilon", self.epsilon)
         check_delta(self.delta)
         check_neighbours(self.neighbours)

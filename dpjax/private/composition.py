@@ -7,9 +7,10 @@ from scipy.optimize import brentq
 
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private import accounting, events
+from dpjax.private.arguments import check_real
 from dpjax.private.budget import Budget
 from dpjax.private.query import Query
-from dpjax.validation import check_count
+from dpjax.validation import check_count, check_positive, fail
 
 __all__ = ["composed_epsilon", "composed_log_delta", "composed_mu", "noise_multiplier_for"]
 
@@ -56,7 +57,10 @@ def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: flo
     TypeError, ValueError
         If an argument is out of range.
     """
+    if not isinstance(budget, Budget):
+        fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)
     count = check_count("num_queries", num_queries)
+    check_positive("sampling_rate", check_real("sampling_rate", sampling_rate))
     step = accounting.sensitivity(1.0, budget.neighbours)
     full = step * sqrt(count / (2 * accounting.largest_mu(budget.epsilon, budget.delta)))
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.arguments import check_noise, check_target
 from dpjax.private.checks import check_bound, check_tau
 from dpjax.private.clipped import clipped_gradients
 from dpjax.private.kernel import Info, NotPrivate, PrivateKernel, build_release, make_kernel, ravel, start_iteration
@@ -95,6 +96,8 @@ def dp_hmc(
     TypeError, ValueError
         If an argument is out of range.
     """
+    check_target("target", target)
+    check_noise(noise)
     check_bound("gradient_bound", gradient_bound)
     check_bound("ratio_bound", ratio_bound)
     check_tau("tau_g", tau_g)
@@ -128,6 +131,7 @@ def hmc(
     TypeError, ValueError
         If an argument is out of range.
     """
+    check_target("target", target)
     check_bound("gradient_bound", gradient_bound, largest=inf)
     check_bound("ratio_bound", ratio_bound, largest=inf)
     leaps = check_count("num_leapfrog", num_leapfrog)

@@ -1,22 +1,22 @@
 """The record of every noisy query made of one set of records, and what they cost together."""
 
-import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from math import log
-from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
 from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.arguments import check_not_negative
 from dpjax.private.budget import Budget
 from dpjax.private.composition import composed_epsilon, composed_log_delta
+from dpjax.private.ledger_file import LedgerFile
+from dpjax.private.ledger_text import Entries, decode, encode
 from dpjax.private.query import Grade, Query, total
 from dpjax.private.search import largest_count, nearly_largest_count
 from dpjax.validation import check_count, fail
-
-FORMAT = 1
 
 
 class PrivacySpent(NamedTuple):
@@ -49,26 +49,35 @@ class Ledger:
         The promise that no charge may break.
     path
         A file that holds the ledger, so that the budget survives the process. If it exists, its queries count and its
-        budget must be this one. Each charge is on disk before `charge` returns. One run at a time may use it.
+        budget must be this one. Each charge is on disk before `charge` returns. Several processes may share it, under
+        any names that symbolic links give it: each sees what the others have charged.
 
     Raises
     ------
     TypeError, ValueError
-        If the budget is none, or the file is not a ledger of this budget.
+        If the budget is none, the path leads nowhere, or the file is damaged or not a ledger of this budget.
+    RuntimeError
+        If the file was removed, has a second name by a hard link, or cannot be locked, read or written.
 
     Notes
     -----
     Full-batch Gaussian queries are composed by the closed form of `accounting`. As soon as one query is subsampled,
     the privacy loss distributions of dp_accounting compose them all, from above.
+
+    The checksum in the file tells damage, not forgery. A ledger out of a pickle is a record: it cannot be charged, as
+    the ledger that it was copied from may be.
     """
 
     def __init__(self, budget: Budget, path: str | os.PathLike[str] | None = None) -> None:
         if not isinstance(budget, Budget):
             fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)
         self._budget = budget
-        self._path = None if path is None else Path(path)
+        self._queries: tuple[Query, ...] = ()
         self._lock = RLock()
-        self._queries = self._on_disk()
+        self._is_copy = False
+        self._file = None if path is None else LedgerFile(path)
+        if self._file is not None:
+            self._open(self._file)
 
     @property
     def budget(self) -> Budget:
@@ -77,8 +86,10 @@ class Ledger:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        """The queries charged so far, equal ones counted together."""
-        return self._queries
+        """The queries charged so far, by whoever shares the file; equal ones counted together."""
+        with self._lock:
+            self._catch_up()
+            return self._queries
 
     def charge(self, queries: Sequence[Query], times: int = 1) -> None:
         """Record `queries`, each made `times` times, or refuse them: call it before they are made.
@@ -88,17 +99,20 @@ class Ledger:
         BudgetExceeded
             If they would exceed the budget. Nothing is recorded then.
         RuntimeError
-            If another run has changed the ledger's file.
+            If the ledger's file was removed or cannot be written, or this ledger came out of a pickle. Nothing is
+            recorded then, either.
+        TypeError, ValueError
+            If an argument is out of range, or the ledger's file is damaged.
         """
         times = check_count("times", times)
-        with self._lock:
-            after = self._after(_checked(queries), times)
-            if self._excess(after) > 0:
-                raise BudgetExceeded(self._refusal(queries, times))
-            if self._path is not None:
-                self._check_file()
-                _write(self._path, self._text(after))
-            self._queries = after
+        queries = _checked(queries)
+        with self._lock, self._alone():
+            after = self._after(queries, times)
+            fits = self._excess(after) <= 0
+            if fits:
+                self._record(after)
+        if not fits:
+            raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
 
     def affordable(self, queries: Sequence[Query]) -> int:
         """How many more times `queries` can be charged; of an iteration's queries, over all chains.
@@ -107,47 +121,91 @@ class Ledger:
         one in a thousand, and takes some seconds.
         """
         queries = _checked(queries)
-        if any(query.sampling_rate < 1 for query in (*self._queries, *queries)):
+        if any(query.sampling_rate < 1 for query in (*self.queries, *queries)):
             return nearly_largest_count(lambda times: self._excess(self._after(queries, times)))
         return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
 
     def privacy_spent(self) -> PrivacySpent:
         """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise."""
-        spent = composed_epsilon(self._queries, self._budget.delta, self._budget.neighbours)
-        count = sum(query.count for query in self._queries)
-        return PrivacySpent(spent, self._budget.delta, self._budget.neighbours, _grade(self._queries), count)
+        queries = self.queries
+        spent = composed_epsilon(queries, self._budget.delta, self._budget.neighbours)
+        count = sum(query.count for query in queries)
+        return PrivacySpent(spent, self._budget.delta, self._budget.neighbours, _grade(queries), count)
 
     def log_delta(self, epsilon: float) -> float:
         """The smallest log δ at this ε that the queries so far amount to."""
-        return composed_log_delta(self._queries, epsilon, self._budget.neighbours)
+        check_not_negative("epsilon", epsilon)
+        return composed_log_delta(self.queries, epsilon, self._budget.neighbours)
 
     def to_json(self) -> str:
         """The ledger as JSON: the budget and the queries. Nothing in it was computed from the records."""
-        return self._text(self._queries)
+        return encode(self._budget, self.queries)
 
     @classmethod
     def from_json(cls, text: str) -> "Ledger":
-        """The ledger that `to_json` wrote.
+        """The ledger that `to_json` wrote: a second budget, as long as the first one is charged too.
 
         Raises
         ------
-        ValueError
-            If the text is not such a ledger.
+        TypeError, ValueError
+            If the text is not such a ledger, or damaged.
         """
-        ledger = cls(_budget_of(_parse(text)))
-        ledger._queries = _read(text, ledger.budget)
+        if not isinstance(text, (str, bytes)):
+            remedy = "Pass the text itself; to open a file, Ledger(budget, path)."
+            fail("text", type(text).__name__, "what Ledger.to_json wrote", remedy, error=TypeError)
+        entries = decode(text)
+        ledger = cls(entries.budget)
+        ledger._queries = entries.queries
         return ledger
 
-    def _on_disk(self) -> tuple[Query, ...]:
-        if self._path is None or not self._path.exists():
-            return ()
-        return _read(self._path.read_text(encoding="utf-8"), self._budget)
+    def _open(self, file: LedgerFile) -> None:
+        """Take up the file, or begin it."""
+        with file.locked():
+            entries = file.read()
+            if entries is None:
+                file.write(encode(self._budget, ()))
+            else:
+                self._take_in(entries)
 
-    def _check_file(self) -> None:
-        """Raise if the file is not as this ledger left it: what others have spent counts too."""
-        if self._on_disk() != self._queries:
-            remedy = "Open it anew with Ledger(budget, path), and let one run at a time use it."
-            fail("path", "a file that another run has changed", "what this ledger wrote", remedy, error=RuntimeError)
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While nobody else charges, and with all that was charged before known."""
+        if self._is_copy:
+            remedy = "Open the ledger's file, or rebuild it with Ledger.from_json if nothing else is charged to it."
+            fail("ledger", "a copy out of a pickle", "the ledger itself", remedy, error=RuntimeError)
+        if self._file is None:
+            yield
+            return
+        with self._file.locked():
+            self._catch_up()
+            yield
+
+    def _catch_up(self) -> None:
+        """Count what others have charged to the file."""
+        if self._file is None:
+            return
+        entries = self._file.read()
+        if entries is None:
+            remedy = "Put it back from a backup, or with what Ledger.to_json wrote."
+            self._file.refuse("that is gone, with the record of what was spent", remedy)
+        else:
+            self._take_in(entries)
+
+    def _take_in(self, entries: Entries) -> None:
+        """Go by what the file says, which must be no less than was known."""
+        if entries.budget != self._budget:
+            remedy = "Keep one ledger for one set of records."
+            fail("budget", self._budget, f"that of the file, {entries.budget}", remedy)
+        if not _holds(entries.queries, self._queries):
+            remedy = "Put back the newest one: an older copy forgets what was spent."
+            assert self._file is not None
+            self._file.refuse("in which queries are missing that were charged", remedy)
+        self._queries = entries.queries
+
+    def _record(self, queries: tuple[Query, ...]) -> None:
+        if self._file is not None:
+            self._file.write(encode(self._budget, queries))
+        self._queries = queries
 
     def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
         return total((*self._queries, *total(queries, times)))
@@ -165,9 +223,12 @@ class Ledger:
             f" {self.affordable(queries)} can be made: ask for no more, add more noise, or start with a larger budget."
         )
 
-    def _text(self, queries: Sequence[Query]) -> str:
-        content = {"format": FORMAT, "budget": asdict(self._budget), "queries": [asdict(query) for query in queries]}
-        return json.dumps(content, indent=1)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"budget": self._budget, "queries": self._queries}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._budget, self._queries = state["budget"], state["queries"]
+        self._lock, self._is_copy, self._file = RLock(), True, None
 
     def __repr__(self) -> str:
         return f"Ledger(budget={self._budget}, queries={self._queries})"
@@ -180,45 +241,12 @@ def _grade(queries: Sequence[Query]) -> Grade | None:
 
 
 def _checked(queries: Sequence[Query]) -> tuple[Query, ...]:
-    if not queries or not all(isinstance(query, Query) for query in queries):
+    if not isinstance(queries, (list, tuple)) or not queries or not all(isinstance(one, Query) for one in queries):
         fail("queries", f"{queries!r}", "at least one dpjax.private.Query", "Pass a sequence of them.", error=TypeError)
     return tuple(queries)
 
 
-def _write(path: Path, text: str) -> None:
-    """Put the text on disk at once: a reader finds the old file or the new one, never half of one."""
-    draft = path.with_name(path.name + ".new")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-
-
-def _parse(text: str) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-        if content["format"] == FORMAT:
-            return dict(content)
-    except (json.JSONDecodeError, KeyError, TypeError):
-        pass
-    return fail(
-        "ledger", "a text of another form", f"what Ledger.to_json of format {FORMAT} wrote", "Look at the file."
-    )
-
-
-def _budget_of(content: dict[str, Any]) -> Budget:
-    try:
-        return Budget(**content["budget"])
-    except (KeyError, TypeError):
-        return fail("ledger", "a budget of another form", "epsilon, delta and neighbours", "Look at the file.")
-
-
-def _read(text: str, budget: Budget) -> tuple[Query, ...]:
-    content = _parse(text)
-    if _budget_of(content) != budget:
-        fail("budget", budget, f"that of the file, {_budget_of(content)}", "Keep one ledger for one set of records.")
-    try:
-        return total([Query(**query) for query in content["queries"]])
-    except (KeyError, TypeError):
-        return fail("ledger", "queries of another form", "the fields of Query", "Look at the file.")
+def _holds(queries: Sequence[Query], others: Sequence[Query]) -> bool:
+    """Whether the queries have at least as many of each kind as the others have."""
+    counts = {replace(query, count=1): query.count for query in queries}
+    return all(counts.get(replace(query, count=1), 0) >= query.count for query in others)

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, SamplingAlgorithm
-from dpjax.private.kernel import Info, NotPrivate
+from dpjax.private.kernel import Info, NotPrivate, ravel
 from dpjax.private.target import Target
 
-__all__ = ["Chunk", "Totals", "run_chunk", "start_chains"]
+__all__ = ["Chunk", "Totals", "log_priors", "run_chunk", "start_chains"]
 
 
 class Totals(NamedTuple):
@@ -33,6 +33,12 @@ class Chunk(NamedTuple):
 def start_chains(build: Callable[[Target], SamplingAlgorithm], target: Target, positions: Any) -> Any:
     """The states [chains] at unconstrained positions with leading axis [chains]."""
     return jax.vmap(lambda position: build(target).init(position))(positions)
+
+
+@jax.jit
+def log_priors(target: Target, positions: Any) -> Array:
+    """The log-density of the prior [chains] at unconstrained positions with leading axis [chains]."""
+    return jax.vmap(lambda position: target.log_prior(ravel(position)))(positions)
 
 
 @partial(jax.jit, static_argnames=("build", "capacity", "thin"))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
+from dpjax.private.arguments import check_numbers
 from dpjax.validation import check_array, check_positive, fail
 
 __all__ = ["Metric", "metric"]
@@ -38,6 +39,7 @@ def metric(mass: Any, dimension: int) -> Metric:
     ValueError
         If it has another shape or is not positive definite.
     """
+    check_numbers("mass", mass)
     shape = np.shape(mass)
     if shape not in ((), (dimension,), (dimension, dimension)):
         fail("mass", f"shape {shape}", f"a number, [{dimension}] or [{dimension}, {dimension}]", "Pass one of these.")

@@ -12,8 +12,10 @@ from scipy.special import ndtr
 
 from dpjax.base import Array, Key
 from dpjax.private import accounting
+from dpjax.private.arguments import check_real, check_target
 from dpjax.private.budget import Budget
-from dpjax.private.energy import LONGEST, Energy, choose_bounds
+from dpjax.private.energy import Energy, choose_bounds
+from dpjax.private.forecast import advise, check_worth, even_dimension, forecast
 from dpjax.private.pilot import explore
 from dpjax.private.target import Target
 from dpjax.validation import check_count, check_key, fail
@@ -44,6 +46,9 @@ class Plan:
         Iterations of each chain.
     acceptance_rate
         What the plan predicts for a move of average length, without clipping and discretization.
+    effective_draws, num_warmup
+        How many independent draws the run is expected to be worth, over all chains, once the first `num_warmup`
+        iterations of each, its way from the start, are left out.
     mode : [d]
         The pilot's mode; chains start around it.
     unravel
@@ -61,6 +66,8 @@ class Plan:
     tau_l: float
     num_iterations: int
     acceptance_rate: float
+    effective_draws: float
+    num_warmup: int
     mode: np.ndarray
     unravel: Callable[[Array], Any]
     assumptions: tuple[str, ...]
@@ -80,7 +87,9 @@ class Plan:
     def __str__(self) -> str:
         return "\n".join(
             [f"{name} = {value}" for name, value in self.settings().items() if name != "mass"]
-            + [f"num_iterations = {self.num_iterations}", "assumes:", *(f"- {line}" for line in self.assumptions)]
+            + [f"{name} = {getattr(self, name)}" for name in ("num_iterations", "num_warmup")]
+            + [f"effective_draws = {self.effective_draws:.3g}"]
+            + ["assumes:", *(f"- {line}" for line in self.assumptions)]
         )
 
 
@@ -120,22 +129,33 @@ def plan(
     Raises
     ------
     TypeError, ValueError
-        If an argument is out of range, or the pilot does not determine the parameters.
+        If an argument is out of range, the pilot does not determine the parameters, or the run is expected to be worth
+        less than a handful of draws.
+
+    Warns
+    -----
+    UserWarning
+        If the run is expected to be worth less than 100 independent draws.
 
     Notes
     -----
+    What a budget buys is nearly a number of independent draws: with more iterations each moves less. So one long chain
+    is better than several short ones, each of which pays for its own way from the start, and the plan says how many
+    iterations are enough.
+
     `Energy` has the formulas. The length of a trajectory is such that the noise in its energy has variance 3, or 1.5
     where less is left then; the budget is divided, and the gradients' bound chosen, for the longest such trajectory.
     """
-    check_arguments(key, source, budget, clipped_ratios)
-    total = check_count("num_chains", num_chains) * check_count("num_iterations", num_iterations)
+    check_arguments(key, pilot, source, budget, clipped_ratios)
+    num_chains, num_iterations = check_count("num_chains", num_chains), check_count("num_iterations", num_iterations)
+    total = num_chains * num_iterations
     facts = explore(key, pilot, check_count("num_records", num_records))
-    factor = (
-        accounting.sensitivity(1.0, budget.neighbours) / 2
-    )  # noise 2 τ b is more than τ sensitivities if they are b
+    factor = accounting.sensitivity(1.0, budget.neighbours) / 2  # noise of 2 τ b is 2 τ sensitivities of b
     affordable = accounting.largest_mu(budget.epsilon, budget.delta) / (factor**2 * total)
     energy = choose_bounds(facts, clipped_ratios, affordable)
-    length = energy.length()
+    length, ratio = energy.length(), num_records / pilot.num_records
+    expected = forecast(energy, even_dimension(facts.precision), sqrt(1 + ratio), num_chains, num_iterations)
+    check_worth(expected, num_chains, num_iterations)
     num_leapfrog = max(2, ceil(length * sqrt(facts.stiffness) / LARGEST_STEP))
     taus = accounting.taus_for(
         budget.epsilon, budget.delta, total, num_leapfrog, gradient_share=energy.gradient_share(length)
@@ -152,9 +172,11 @@ def plan(
         tau_l=more * taus.tau_l,
         num_iterations=num_iterations,
         acceptance_rate=2 * float(ndtr(-sqrt(energy.variance(length)) / 2)),
+        effective_draws=expected.effective_draws,
+        num_warmup=expected.num_warmup,
         mode=facts.mode,
         unravel=pilot.unravel,
-        assumptions=describe(source, num_records / pilot.num_records, budget, num_chains, energy, clipped_ratios),
+        assumptions=describe(source, ratio, budget, num_chains, energy, clipped_ratios) + advise(expected, num_chains),
     )
 
 
@@ -162,7 +184,6 @@ def describe(
     source: Source, ratio: float, budget: Budget, num_chains: int, energy: Energy, clipped_ratios: float
 ) -> tuple[str, ...]:
     """What a plan assumed, in words; `ratio` is n over the number of the pilot's records."""
-    length = energy.length()
     return (
         f"the pilot's records are {source}, as stated: nothing was computed from confidential ones",
         f"there are {ratio:.3g} times as many confidential records, and their number is no secret",
@@ -170,20 +191,20 @@ def describe(
         f" {clipped_ratios:.1%} of the log-likelihood ratios are clipped; if more ratios are, the draws are biased",
         "the posterior is close to a normal law of the precision found at the pilot's mode, and chains that start there"
         f" are about {sqrt(1 + ratio):.2g} posterior deviations from its centre even if the pilot has the same law",
-        f"moves have length {length:.3g} on its scale, so that a chain forgets its place in about"
-        f" {ceil((LONGEST / length) ** 2)} accepted iterations",
+        f"moves have length {energy.length():.3g} on its scale",
         f"the whole budget {budget} goes to {num_chains} chains: nothing is left for a second run",
     )
 
 
-def check_arguments(key: Key, source: object, budget: object, clipped_ratios: float) -> None:
-    """Raise unless the source is named, the budget is one, and the fraction is a fraction."""
+def check_arguments(key: Key, pilot: object, source: object, budget: object, clipped_ratios: float) -> None:
+    """Raise unless the pilot is a target, the source is named, the budget is one, and the fraction is a fraction."""
     check_key("key", key)
+    check_target("pilot", pilot)
     if source not in ("public", "synthetic"):
         remedy = "Say where the pilot's records come from; confidential ones must not be used."
         fail("source", repr(source), "'public' or 'synthetic'", remedy)
     if not isinstance(budget, Budget):
         fail("budget", type(budget).__name__, "a dpjax.private.Budget", "State ε, δ and neighbours.", error=TypeError)
-    if not 0 <= clipped_ratios < 1:
+    if not 0 <= check_real("clipped_ratios", clipped_ratios) < 1:
         remedy = "Pass the part of the pilot's records that may be clipped."
         fail("clipped_ratios", clipped_ratios, "a fraction in [0, 1)", remedy)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dpjax.private.arguments import check_real
 from dpjax.validation import check_count, check_positive, fail
 
 Grade = Literal["secure", "simulation-grade"]
@@ -45,9 +46,12 @@ class Query:
     sampling_rate: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive("noise_multiplier", self.noise_multiplier, "Without noise there is no privacy.")
+        if not isinstance(self.name, str):
+            fail("name", repr(self.name), "a text", "Say what is asked, such as 'gradient'.", error=TypeError)
+        multiplier = check_real("noise_multiplier", self.noise_multiplier)
+        check_positive("noise_multiplier", multiplier, "Without noise there is no privacy.")
         check_count("count", self.count)
-        if not 0 < self.sampling_rate <= 1:
+        if not 0 < check_real("sampling_rate", self.sampling_rate) <= 1:
             fail("sampling_rate", self.sampling_rate, "a probability in (0, 1]", "Pass the chance of one record.")
         if self.grade not in ("secure", "simulation-grade"):
             fail("grade", repr(self.grade), "'secure' or 'simulation-grade'", "Take the grade of the noise source.")

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.arguments import check_noise, check_numbers, check_target
 from dpjax.private.checks import check_bound, check_tau
 from dpjax.private.kernel import Info, NotPrivate, PrivateKernel, build_release, make_kernel, ravel
 from dpjax.private.noise import Noise
@@ -91,6 +92,8 @@ def dp_penalty(
     TypeError, ValueError
         If an argument is out of range.
     """
+    check_target("target", target)
+    check_noise(noise)
     check_bound("ratio_bound", ratio_bound)
     check_tau("tau", tau)
     settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, ratio_bound, tau)
@@ -115,6 +118,7 @@ def rwmh(
     TypeError, ValueError
         If an argument is out of range.
     """
+    check_target("target", target)
     check_bound("ratio_bound", ratio_bound, largest=inf)
     settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, ratio_bound, 0.0)
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
@@ -171,6 +175,7 @@ def walk_core(
 
 def check_scale(scale: Any, target: Target) -> Array:
     """The standard deviations of a move, a number or one for each coordinate."""
+    check_numbers("proposal_scale", scale)
     if np.shape(scale) not in ((), (target.dimension,)):
         fail("proposal_scale", f"shape {np.shape(scale)}", f"a number or [{target.dimension}]", "Pass one of these.")
     check_positive("proposal_scale", scale)

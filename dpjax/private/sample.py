@@ -1,67 +1,28 @@
 """Draws published under a privacy budget: a run that charges every query before it is made."""
 
-from dataclasses import dataclass
-from math import ceil
-from typing import Any, NamedTuple
+import os
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
 from dpjax.base import Key
+from dpjax.private.checkpoint import Checkpoint, check_path, make_fingerprint
+from dpjax.private.draws import Diagnostics, PrivateDraws
 from dpjax.private.kernel import PrivateKernel
-from dpjax.private.ledger import BudgetExceeded, Ledger, PrivacySpent
-from dpjax.private.loop import Chunk, Totals, run_chunk, start_chains
+from dpjax.private.ledger import Ledger
+from dpjax.private.rehearsal import rehearse
+from dpjax.private.run import Run, Status, choose_capacity, finish, to_host
+from dpjax.private.starts import begin
 from dpjax.validation import check_count, check_key, fail
 
-__all__ = ["Diagnostics", "PrivateDraws", "sample"]
+__all__ = ["sample"]
 
-NUM_CHUNKS = 10
-"""A run is charged in this many parts at least, so that an interrupted one pays for little that it has not drawn."""
-MOST_DRAWS = 10_000
-"""Draws of a chain that a chunk holds at most."""
-
-
-class Diagnostics(NamedTuple):
-    """Per-chain means [chains] over the iterations, **not private**: for the data holder's eyes, not for publication.
-
-    acceptance_rate
-        The fraction of proposals that were accepted.
-    clipped_gradients, clipped_ratios
-        The fraction of records whose gradient or log-likelihood ratio was clipped; NaN where there are none.
-    """
-
-    acceptance_rate: np.ndarray
-    clipped_gradients: np.ndarray
-    clipped_ratios: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class PrivateDraws:
-    """The result of a private run.
-
-    Attributes
-    ----------
-    draws
-        A pytree with leading axes [chains, draws], on the scale of the model. This alone is what the budget pays for.
-    not_private
-        `Diagnostics`; showing them to anyone else costs privacy that nothing accounts for.
-    ledger
-        The ledger that was charged.
-    num_iterations
-        Iterations of each chain that were made.
-    """
-
-    draws: Any
-    not_private: Diagnostics
-    ledger: Ledger
-    num_iterations: int
-
-    def privacy_spent(self) -> PrivacySpent:
-        """What everything charged to the ledger costs, this run and what came before it."""
-        return self.ledger.privacy_spent()
-
-    def __repr__(self) -> str:
-        return f"PrivateDraws(num_iterations={self.num_iterations}, privacy_spent={self.privacy_spent()})"
+MOST_ITERATIONS = 2**31 - 1
 
 
 def sample(
@@ -72,6 +33,7 @@ def sample(
     *,
     num_iterations: int | None = None,
     thin: int = 1,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> PrivateDraws:
     """Draws of several chains that share one budget: each query is charged to the ledger before it is made.
 
@@ -84,82 +46,94 @@ def sample(
         Such as `dp_hmc` builds.
     positions
         Where the chains start, unconstrained, with leading axis [chains]. They must not be computed from the records,
-        or only by way of this ledger.
+        or only by way of this ledger. Or the `PrivateDraws` of an earlier run of the kernel, which then goes on: its
+        draws come first in the result, and with the same key the two runs are the one that they would have been.
     ledger
         The budget and all that was spent of it; without a default.
     num_iterations
-        Iterations of each chain; None for as many as the budget allows.
+        Iterations of each chain, further ones where a run goes on; a multiple of `thin`. None for as many as the budget
+        allows.
     thin
         Every how many iterations a draw is kept. Draws that are not kept are paid for all the same.
+    checkpoint
+        A file. What is paid for is saved there as it comes, every few seconds, before more is charged; a call with the
+        same arguments goes on from it. It is **as confidential as the records**, other than the draws in it.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is out of range; if the kernel makes no noisy queries; or if the budget does not allow the
-        iterations, in which case no query is made.
+        If an argument is out of range; if the kernel makes no noisy queries; if the starts are outside the prior's
+        support, or noise and bounds let no chain move even without records; if the checkpoint is that of another run;
+        or if the budget does not allow the iterations. No query is made then.
+    RuntimeError, KeyboardInterrupt
+        What breaks the run off before its first draw.
+
+    Warns
+    -----
+    UserWarning
+        If fewer iterations are made than asked for, with the reason: an interruption, an error, a budget that others
+        have spent, a file that cannot be written, or chains that do not move. The draws made are returned all the same.
 
     Notes
     -----
-    An interruption by the keyboard keeps the draws of whole parts of the run.
+    The first Ctrl-C ends the run after the part of a few seconds that is paid for; a second one at once, and loses it.
     """
     check_key("key", key)
     check_kernel(kernel, ledger)
-    num_chains = check_positions(kernel, positions)
     thin = check_count("thin", thin)
-    total = choose_iterations(kernel, ledger, num_chains, num_iterations, thin)
-    states = start_chains(kernel.build, kernel.target, positions)
-    chain_keys = jax.random.split(key, num_chains)
-    return collect(kernel, ledger, states, chain_keys, total, thin)
+    path = None if checkpoint is None else check_path(checkpoint)
+    start = begin(kernel, positions, thin)
+    asked = check_iterations(num_iterations, thin)
+    file = None if path is None else Checkpoint(path, make_fingerprint(key, kernel, start, ledger, asked, thin))
+    saved = None if file is None else file.load(start)
+    status, total = saved or (start, start.done + choose_iterations(kernel, ledger, start, asked, thin))
+    rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
+    run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin))
+    save = nowhere if file is None else partial(file.save, total)
+    if saved is None:
+        rehearse(run, status, rehearsal_keys)
+        save_first(save, status)
+    return report(run, *finish(run, status, save), path)
 
 
-def collect(kernel: PrivateKernel, ledger: Ledger, states: Any, chain_keys: Key, total: int, thin: int) -> PrivateDraws:
-    """The loop over chunks, each charged before it is run."""
-    length = thin * min(ceil(total / (thin * NUM_CHUNKS)), MOST_DRAWS)
-    chunks: list[Chunk] = []
-    done = 0
-    try:
-        while done < total:
-            part = min(length, total - done)
-            ledger.charge(kernel.queries, times=part * len(chain_keys))
-            chunk = run_part(kernel, states, chain_keys, done, part, length, thin)
-            states, done = chunk.states, done + part
-            chunks.append(chunk._replace(states=None))
-    except (KeyboardInterrupt, BudgetExceeded):
-        pass  # what is drawn is paid for and kept
-    return PrivateDraws(join_draws(kernel, chunks), join_totals(chunks, done), ledger, done)
+def nowhere(status: Status) -> None:
+    """Save nothing."""
 
 
-def run_part(
-    kernel: PrivateKernel, states: Any, chain_keys: Key, start: int, part: int, length: int, thin: int
-) -> Chunk:
-    """One chunk, on the host, without the buffers' unused end."""
-    chunk = run_chunk(
-        kernel.build,
-        kernel.target,
-        chain_keys,
-        states,
-        np.int32(start),
-        np.int32(part),
-        capacity=length // thin,
-        thin=thin,
+def split_keys(key: Key, num_chains: int) -> tuple[Key, Key]:
+    """Keys of the chains [chains] for the rehearsal and for the run."""
+    rehearsal, chains = jax.random.split(key)
+    return jax.random.split(rehearsal, num_chains), jax.random.split(chains, num_chains)
+
+
+def report(run: Run, status: Status, reason: str | BaseException | None, path: Path | None) -> PrivateDraws:
+    """The draws that are paid for, with a warning if something broke the run off; what did, if there are none."""
+    if status.done == 0:
+        raise reason if isinstance(reason, BaseException) else KeyboardInterrupt(reason)
+    if reason is not None:
+        why = reason if isinstance(reason, str) else f"{type(reason).__name__}: {reason}"
+        remedy = "Pass them as positions to go on"
+        remedy += "." if path is None else f", or call again with the same arguments to go on from {str(path)!r}."
+        made = f"private.sample made {status.done} of {run.total} iterations, and returns their draws"
+        warnings.warn(f"{made}; it stopped because of this: {why}. {remedy}", stacklevel=3)
+    means = (np.asarray(leaf) / status.done for leaf in jax.tree.leaves(status.totals))
+    return PrivateDraws(
+        draws=status.draws,
+        not_private=Diagnostics(*means),
+        ledger=run.ledger,
+        num_iterations=status.done,
+        thin=run.thin,
+        final_states=to_host(status.states),
     )
-    kept = jax.tree.map(lambda leaf: np.asarray(leaf)[: part // thin], chunk.draws)
-    return Chunk(chunk.states, kept, jax.tree.map(np.asarray, chunk.totals))
 
 
-def join_draws(kernel: PrivateKernel, chunks: list[Chunk]) -> Any:
-    """The draws of all chunks [chains, draws, ...]; None if there are none."""
-    if not chunks:
-        return None
-    return jax.tree.map(lambda *parts: np.swapaxes(np.concatenate(parts), 0, 1), *[chunk.draws for chunk in chunks])
-
-
-def join_totals(chunks: list[Chunk], done: int) -> Diagnostics:
-    """The means over the iterations made."""
-    if not chunks:
-        return Diagnostics(*(np.zeros(0),) * 3)
-    sums: Totals = jax.tree.map(lambda *parts: np.sum(parts, axis=0) / done, *[chunk.totals for chunk in chunks])
-    return Diagnostics(*(np.asarray(leaf) for leaf in jax.tree.leaves(sums)))
+def save_first(save: Callable[[Status], None], status: Status) -> None:
+    """Raise if the checkpoint cannot be written, as long as nothing is charged."""
+    try:
+        save(status)
+    except OSError as error:
+        remedy = "Make room or give access. Nothing was charged."
+        fail("checkpoint", f"a file that fails ({error})", "one that can be written", remedy, error=RuntimeError)
 
 
 def check_kernel(kernel: Any, ledger: Any) -> None:
@@ -173,33 +147,27 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
         fail("kernel", "one without noise", "a private one", "hmc and rwmh protect nobody; use dp_hmc or dp_penalty.")
 
 
-def check_positions(kernel: PrivateKernel, positions: Any) -> int:
-    """The number of chains, where each position has the structure and shapes of the target's parameters."""
-    target = kernel.target
-    vector = jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype)
-    expected = jax.eval_shape(target.unravel, vector)
-    shapes = jax.tree.map(np.shape, positions)
-    leading = {shape[:1] for shape in jax.tree.leaves(shapes, is_leaf=lambda leaf: isinstance(leaf, tuple))}
-    wanted = jax.tree.map(lambda leaf: (*next(iter(leading), ()), *leaf.shape), expected)
-    if len(leading) != 1 or () in leading or shapes != wanted:
-        remedy = "Stack the chains' starts; of one chain, too."
-        fail("positions", f"shapes {shapes}", "the target's parameters with a leading axis [chains]", remedy)
-    if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in jax.tree.leaves(positions)):
-        fail("positions", "numbers that are not finite", "finite ones", "Start elsewhere.")
-    return int(next(iter(leading))[0])
+def check_iterations(num_iterations: Any, thin: int) -> int | None:
+    """The iterations asked for, None for as many as there can be."""
+    if num_iterations is None:
+        return None
+    asked = check_count("num_iterations", num_iterations)
+    if asked % thin:
+        remedy = "The last iterations would be paid for without a draw."
+        fail("num_iterations", f"{asked} with thin = {thin}", "a multiple of thin", remedy)
+    return asked
 
 
-def choose_iterations(
-    kernel: PrivateKernel, ledger: Ledger, num_chains: int, num_iterations: int | None, thin: int
-) -> int:
+def choose_iterations(kernel: PrivateKernel, ledger: Ledger, start: Status, asked: int | None, thin: int) -> int:
     """Iterations of a chain, a multiple of `thin`: those asked for if the budget allows them, else an error."""
-    if num_iterations is not None:
-        check_count("num_iterations", num_iterations)
+    num_chains = len(start.totals.accepted)
     affordable = ledger.affordable(kernel.queries) // num_chains
-    wanted = (affordable if num_iterations is None else num_iterations) // thin * thin
+    wanted = affordable // thin * thin if asked is None else asked
     if wanted < 1 or wanted > affordable:
-        given = f"{num_iterations} iterations of each of {num_chains} chains, thinned by {thin}"
+        given = f"{asked} iterations of each of {num_chains} chains, thinned by {thin}"
         expected = f"at most the {affordable} that {ledger.budget} still allows, and at least {thin}"
         remedy = "Ask for fewer, run fewer chains, add more noise, or let the data holder decide on a larger budget."
         fail("num_iterations", given, expected, remedy)
+    if start.done + wanted > MOST_ITERATIONS:
+        fail("num_iterations", wanted, f"at most {MOST_ITERATIONS} in all", "Name a number, or add less noise.")
     return wanted

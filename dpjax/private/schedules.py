@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from dpjax.base import Array
+from dpjax.private.arguments import check_real
 from dpjax.validation import check_count, check_positive, fail
 
 __all__ = ["Schedule", "as_schedule", "halton_steps"]
@@ -40,8 +41,10 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
     TypeError, ValueError
         If an argument is out of range.
     """
-    check_positive("step_size", step_size)
-    if not 0 <= low < high < np.inf:
+    check_positive("step_size", check_real("step_size", step_size))
+    if not isinstance(rng, np.random.Generator):
+        fail("rng", repr(rng), "a numpy.random.Generator", "Pass numpy.random.default_rng(seed).", error=TypeError)
+    if not 0 <= check_real("low", low) < check_real("high", high) < np.inf:
         fail("low, high", (low, high), "0 <= low < high", "Pass the range as factors of the step size.")
     points = qmc.Halton(d=1, scramble=True, seed=rng).random(check_count("length", length))[:, 0]
     steps = jnp.asarray(step_size * (low + (high - low) * points), float)
@@ -57,11 +60,25 @@ def as_schedule(step_size: Any) -> Schedule:
         If it is neither, or not positive.
     """
     if callable(step_size):
-        check_positive("step_size", step_size(jnp.zeros((), int)), "Pass a schedule of positive step sizes.")
+        check_schedule(step_size)
         return lambda iteration: jnp.asarray(step_size(iteration), float)
     dimensions: int = getattr(step_size, "ndim", 0)
-    if not isinstance(step_size, (Real, jax.Array, np.ndarray)) or dimensions:
+    is_number = isinstance(step_size, (Real, jax.Array, np.ndarray)) and not isinstance(step_size, bool)
+    if not is_number or dimensions:
         remedy = "Pass one number, or a schedule such as optax's."
         fail("step_size", type(step_size).__name__, "a number or a function", remedy, error=TypeError)
     check_positive("step_size", step_size)
     return lambda iteration: jnp.asarray(step_size, float)
+
+
+def check_schedule(schedule: Callable[..., Any]) -> None:
+    """Raise unless a function of the iteration returns one positive number."""
+    remedy = "Pass a schedule of positive step sizes, such as optax's: iteration [] -> step size []."
+    try:
+        first = np.asarray(schedule(jnp.zeros((), int)))
+    except Exception as error:
+        fail("step_size", f"a function that fails ({type(error).__name__}: {error})", "a schedule", remedy)
+    if first.shape != () or first.dtype.kind not in "iuf":
+        given = f"a function that returns {first.dtype}{list(first.shape)}"
+        fail("step_size", given, "one number", remedy, error=TypeError)
+    check_positive("step_size", first, remedy)

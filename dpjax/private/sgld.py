@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.arguments import check_noise, check_real, check_target
 from dpjax.private.checks import check_bound, check_tau
 from dpjax.private.kernel import Info, NotPrivate, PrivateKernel, build_release, make_kernel, ravel, start_iteration
 from dpjax.private.noise import Noise
@@ -18,7 +19,7 @@ from dpjax.private.poisson import SampledSum, choose_block, sampled_gradients
 from dpjax.private.query import Query
 from dpjax.private.schedules import Schedule, as_schedule
 from dpjax.private.target import Target
-from dpjax.validation import check_count, fail
+from dpjax.validation import check_count, check_positive, fail
 
 __all__ = ["SGLDState", "dp_sgld", "largest_langevin_noise", "sgld_core"]
 
@@ -82,6 +83,8 @@ def dp_sgld(
     Its queries are simulation-grade with any noise source, unless every record takes part: what subsampling saves
     counts on a sample that nobody can guess, and JAX's generator draws it.
     """
+    check_target("target", target)
+    check_noise(noise)
     settings = SGLDSettings(
         as_schedule(step_size), *check_sampling(target, batch_size, gradient_bound, noise_multiplier, block)
     )
@@ -92,6 +95,8 @@ def dp_sgld(
 
 def largest_langevin_noise(step_size: float, rate: float, gradient_bound: float) -> float:
     """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs."""
+    for name, value in (("step_size", step_size), ("rate", rate), ("gradient_bound", gradient_bound)):
+        check_positive(name, check_real(name, value))
     return 2 * rate / (gradient_bound * sqrt(step_size))
 
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.arguments import check_noise, check_numbers, check_target
 from dpjax.private.kernel import Info, PrivateKernel, build_release, make_kernel, ravel, start_iteration
 from dpjax.private.noise import Noise
 from dpjax.private.penalty import Release
@@ -81,6 +82,9 @@ def dp_sgnht(
     TypeError, ValueError
         If an argument is out of range.
     """
+    check_target("target", target)
+    check_noise(noise)
+    check_numbers("diffusion", diffusion)
     check_positive("diffusion", diffusion)
     sampling = check_sampling(target, batch_size, gradient_bound, noise_multiplier, block)
     settings = SGNHTSettings(as_schedule(step_size), float(diffusion), *sampling)

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Model
 from dpjax.parameters.coordinates import constrain, log_jacobian
+from dpjax.private.functions import check_fields, check_position, shape_of
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_count, fail, is_traced
 
@@ -122,6 +123,7 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     TypeError, ValueError
         As in `target`; or if the records have laws of their own, whose covariates belong to `records`.
     """
+    check_fields(model, records)
     if not model.exchangeable or model.num_records is not None:
         fail("model", "records with laws of their own", "records of one law", "Use dpjax.private_target.")
 
@@ -144,6 +146,7 @@ def build_target(terms: Terms, records: Any, position: Any, chunk_size: int) -> 
     """A target with its records checked and cut into chunks; of the position only the shapes count."""
     size = check_records(records)
     chunk_size = min(check_count("chunk_size", chunk_size), size)
+    check_position(position)
     vector, unravel = ravel_pytree(
         jax.tree.map(lambda leaf: jnp.zeros(jnp.shape(leaf), jnp.result_type(leaf)), position)
     )
@@ -185,8 +188,9 @@ def check_records(records: Any) -> int:
 def check_terms(built: Target, vector: Array) -> None:
     """Raise unless both functions return one real number."""
     record = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), built.records)
-    likelihood = jax.eval_shape(built.log_likelihood, vector, record)
-    for name, value in (("log_likelihood", likelihood), ("log_prior", jax.eval_shape(built.log_prior, vector))):
+    likelihood = shape_of("log_likelihood", built.log_likelihood, built, vector, record)
+    prior = shape_of("log_prior", built.log_prior, built, vector)
+    for name, value in (("log_likelihood", likelihood), ("log_prior", prior)):
         if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
             remedy = "Sum over the coordinates of one record, and leave the sum over records to the sampler."
             fail(name, f"a function that returns {value}", "one real number", remedy, error=TypeError)

@@ -39,3 +39,10 @@ def normal_mean(records: np.ndarray, prior_sd: float = 10.0, chunk_size: int = 1
 def ledger(epsilon: float = 5.0) -> private.Ledger:
     """A ledger of a budget for the tests."""
     return private.Ledger(private.Budget(epsilon, 1e-6, "replace-one"))
+
+
+TARGET = tilted()
+WALK = private.dp_penalty(TARGET, private.noise.jax, proposal_scale=1.0, ratio_bound=BOUND, tau=1.0)
+"""It moves, at a price that only an ample budget pays."""
+AMPLE = 1e6
+STARTS = jnp.asarray(np.random.default_rng(2).normal(size=(3, 2)) * 0.1 + MEAN)

@@ -4,10 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from dpjax import private
+from dpjax import diagnostics, private
 from dpjax.private import planning
-from dpjax.private.energy import LONGEST, choose_bounds, choose_ratio_bound
+from dpjax.private.energy import LONGEST, Energy, choose_bounds, choose_ratio_bound
+from dpjax.private.forecast import correlate, even_dimension, forecast
 from dpjax.private.pilot import Pilot, explore
 
 SCATTER = np.array([1.0, 0.2])
@@ -31,12 +33,13 @@ def draw_records(number: int, seed: int) -> np.ndarray:
 
 
 PILOT = normal_target(draw_records(200, 1))
-ASKED = {"source": "synthetic", "num_records": 10_000, "num_chains": 4, "num_iterations": 50}
+NUM_RECORDS = 1_000_000
+ASKED = {"source": "synthetic", "num_records": NUM_RECORDS, "num_chains": 4, "num_iterations": 400}
 
 
 @pytest.fixture(scope="module")
 def facts() -> Pilot:
-    return explore(jax.random.key(0), PILOT, 10_000)
+    return explore(jax.random.key(0), PILOT, NUM_RECORDS)
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def planned(facts, monkeypatch):
 
 def test_the_pilot_gives_the_scales_of_the_larger_posterior(facts):
     records = np.asarray(PILOT.records).reshape(-1, 2)[:200]
-    precision = 10_000 / SCATTER**2 + 0.01
+    precision = NUM_RECORDS / SCATTER**2 + 0.01
     tolerance = 1e-7 if facts.mode.dtype == np.float64 else 1e-3
     np.testing.assert_allclose(facts.precision, np.diag(precision), rtol=tolerance, atol=tolerance * precision.max())
     np.testing.assert_allclose(facts.mode, records.mean(axis=0) * (1 - 0.01 / precision), atol=tolerance)
@@ -70,14 +73,14 @@ def test_the_budget_is_spent_to_the_last_iteration(planned, neighbours, noise):
     plan = planned(neighbours)
     kernel = private.dp_hmc(PILOT, noise, **plan.settings())
     ledger = private.Ledger(private.Budget(4.0, 1e-6, neighbours))
-    assert ledger.affordable(kernel.queries) == 4 * plan.num_iterations == 200
+    assert ledger.affordable(kernel.queries) == 4 * plan.num_iterations == 1_600
 
 
 def test_more_iterations_move_less_and_more_privacy_moves_less(planned):
     plan = planned()
     assert plan.step_size * plan.num_leapfrog <= LONGEST
     longer = planned(num_iterations=5_000)
-    stricter = planned(epsilon=0.5, num_iterations=5_000)
+    stricter = planned(epsilon=2.5, num_iterations=5_000)
     for short, long in ((longer, plan), (stricter, longer)):
         assert short.step_size * short.num_leapfrog < long.step_size * long.num_leapfrog
         assert short.tau_g > long.tau_g
@@ -118,10 +121,10 @@ def test_gradients_are_clipped_where_that_lengthens_moves(facts):
 def test_a_plan_says_what_it_assumed_and_where_to_start(planned):
     plan = planned(source="public")
     text = str(plan)
-    assert all(word in text for word in ("public", "biased", "replace-one", "50 times", "tau_g"))
+    assert all(word in text for word in ("public", "biased", "replace-one", "5e+03 times", "tau_g"))
     starts = plan.starts(jax.random.key(0), 4_000)
     assert starts.shape == (4_000, 2)
-    np.testing.assert_allclose(np.std(starts, axis=0), SCATTER / 100, rtol=5 / np.sqrt(2 * 4_000))
+    np.testing.assert_allclose(np.std(starts, axis=0), SCATTER / 1_000, rtol=5 / np.sqrt(2 * 4_000))
 
 
 def test_nothing_is_assumed_of_the_pilot_and_the_budget(planned):
@@ -145,13 +148,61 @@ def test_a_pilot_that_tells_nothing_of_a_parameter_is_refused():
         explore(jax.random.key(0), flat, 100)
 
 
+def move(rng: np.random.Generator, places: np.ndarray, length: float, variance: float) -> np.ndarray:
+    """Harmonic moves of chains [chains, d], accepted as if the noise of the test had a deviation like the move's."""
+    normals = rng.standard_normal(places.shape)
+    moved = places * np.cos(length) + normals * np.sin(length)
+    share = np.sum((moved - places) ** 2, axis=1) / (2 * (1 - np.cos(length)) * places.shape[1])
+    accepted = rng.uniform(size=len(places)) < 2 * ndtr(-np.sqrt(variance * share) / 2)
+    return np.where(accepted[:, None], moved, places)
+
+
+@pytest.mark.parametrize(("num_records", "epsilon"), [(1_000_000, 4.0), (10_000_000, 4.0)])
+def test_forecasts_are_those_of_harmonic_moves(num_records, epsilon):
+    """The correlation of a draw with the next, by simulation; the rest follows from it."""
+    facts = skewed(1.0)._replace(precision=np.eye(2) * num_records)
+    energy = Energy(3.0, 3.0, 0.0, 0.0, 2 / num_records, private.accounting.largest_mu(epsilon, 1e-6) / 800)
+    length, rng = energy.length(), np.random.default_rng(5)
+    expected = forecast(energy, even_dimension(facts.precision), 8.0, 2, 400)
+    resting = rng.standard_normal((200_000, 2))
+    correlation = np.mean(resting * move(rng, resting, length, energy.variance(length)))  # variance below 3 / 400_000
+    assert correlate(energy, 2.0, length) == pytest.approx(correlation, abs=5 * np.sqrt(3 / 400_000) + 0.003)
+    worth = (1 - correlation) / (1 + correlation)
+    assert expected.effective_draws == pytest.approx(2 * (400 - expected.num_warmup) * worth, rel=0.05)
+    assert 8.0 * correlation**expected.num_warmup == pytest.approx(0.1, rel=0.5)
+
+
+def test_a_plan_says_what_it_is_worth(planned):
+    plan, text = planned(), str(planned())
+    assert plan.effective_draws > 200
+    assert plan.num_warmup < 50
+    for line in ("effective_draws = ", "num_warmup = ", "one chain of all iterations would be worth", "hardly more"):
+        assert line in text
+    alone = planned(num_chains=1, num_iterations=1_600)
+    assert alone.effective_draws > plan.effective_draws
+    with pytest.warns(UserWarning, match="expects little of 16 chains of 30 iterations.*One chain of all"):
+        assert planned(num_chains=16, num_iterations=30).effective_draws < 100
+
+
+@pytest.mark.parametrize(
+    "change", [{"epsilon": 0.05}, {"num_chains": 1, "num_iterations": 5}, {"num_chains": 1_600, "num_iterations": 1}]
+)
+def test_a_plan_without_hope_is_refused(planned, change):
+    with pytest.raises(ValueError, match=r"num_chains, num_iterations: given .*What helps"):
+        planned(**change)
+
+
 @pytest.mark.slow
 @pytest.mark.x64
-def test_predicted_acceptance_is_about_what_a_run_finds(planned):
+def test_what_is_predicted_is_about_what_a_run_finds():
     """Moves shorter than the average one, which is what is predicted of, are accepted more often."""
-    plan = planned(num_iterations=400)
+    budget = private.Budget(50.0, 1e-6, "replace-one")
+    plan = private.plan(jax.random.key(1), PILOT, budget=budget, **(ASKED | {"num_records": 10_000}))
     kernel = private.dp_hmc(normal_target(draw_records(10_000, 2)), private.noise.jax, **plan.settings())
-    ledger = private.Ledger(private.Budget(4.0, 1e-6, "replace-one"))
     starts = plan.starts(jax.random.key(2), 4)
-    run = private.sample(jax.random.key(3), kernel, starts, ledger, num_iterations=plan.num_iterations)
+    run = private.sample(jax.random.key(3), kernel, starts, private.Ledger(budget), num_iterations=plan.num_iterations)
     assert -0.05 < np.mean(run.not_private.acceptance_rate) - plan.acceptance_rate < 0.2
+    found = np.mean(diagnostics.ess_mean(run.draws[:, plan.num_warmup :]))
+    assert plan.effective_draws / 2 < found < 2 * plan.effective_draws
+    arrived = (np.mean(run.draws[:, plan.num_warmup], axis=0) - TRUTH) / SCATTER * np.sqrt(10_000)
+    assert np.all(np.abs(arrived) < 5 * np.sqrt(1 + 1 / 4))  # of four chains around the mean of the records

@@ -1,0 +1,49 @@
+"""Checks of arguments that may be of another kind altogether."""
+
+from math import inf
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from dpjax.private.target import Target
+from dpjax.validation import fail, is_traced
+
+__all__ = ["check_noise", "check_not_negative", "check_numbers", "check_real", "check_target"]
+
+
+def check_real(name: str, value: Any) -> float:
+    """The value as a float, or an error unless it is one real number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        given = f"{value!r} of type {type(value).__name__}"
+        fail(name, given, "one number", "Pass a single number.", error=TypeError)
+    return float(value)
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Raise unless a value is a finite number that is not negative."""
+    if not 0 <= check_real(name, value) < inf:
+        fail(name, value, "a finite number >= 0", "Pass a number that is not negative.")
+
+
+def check_numbers(name: str, value: Any) -> None:
+    """Raise unless a value is a number or an array of numbers, so that its range can be checked."""
+    if is_traced(value):
+        return
+    if value is None or np.asarray(value).dtype.kind not in "iuf":
+        remedy = "Pass one number, or one for each coordinate."
+        fail(name, f"{value!r} of type {type(value).__name__}", "numbers", remedy, error=TypeError)
+
+
+def check_target(name: str, target: Any) -> None:
+    """Raise unless it is a target."""
+    if not isinstance(target, Target):
+        remedy = "Build it with private.target, private.model_target or dpjax.private_target."
+        fail(name, f"a {type(target).__name__}", "a dpjax.private.Target", remedy, error=TypeError)
+
+
+def check_noise(noise: Any) -> None:
+    """Raise unless it is a source of noise."""
+    if isinstance(noise, type) or not all(callable(getattr(noise, name, None)) for name in ("release", "query")):
+        remedy = "Pass private.noise.secure for draws that are published, and private.noise.jax for simulations."
+        fail("noise", repr(noise), "a source of noise", remedy, error=TypeError)

@@ -1,0 +1,286 @@
+"""A ledger's file: one budget for all who share it, whatever name they use and whenever they die."""
+
+import contextlib
+import errno
+import json
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from dpjax.private import Budget, BudgetExceeded, Ledger, Query
+
+BUDGET = Budget(6.0, 1e-6, "replace-one")
+QUERY = Query("gradient", 2_000.0, "secure")
+OTHER = Query("log-likelihood ratio", 3_000.0, "secure")
+CHARGING = """
+import sys
+from dpjax.private import Budget, Ledger, Query
+ledger = Ledger(Budget(6.0, 1e-6, "replace-one"), sys.argv[1])
+query = Query(sys.argv[2], 2_000.0, "secure")
+print("ready", flush=True)
+sys.stdin.readline()
+for charge in range(int(sys.argv[3])):
+    ledger.charge([query])
+    print(charge + 1, flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.json"
+
+
+def start(path: Path, name: str, charges: int) -> subprocess.Popen:
+    """A process that charges a ledger, once it reads a line, and says after each charge how many there were."""
+    command = [sys.executable, "-c", CHARGING, str(path), name, str(charges)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, **pipes, text=True, env=os.environ | {"PYTHONPATH": str(Path.cwd())})
+
+
+def charged(path: Path) -> dict[str, int]:
+    return {query.name: query.count for query in Ledger(BUDGET, path).queries}
+
+
+def race(path: Path, charges: int) -> None:
+    """Two processes that charge at the same time: nothing that was acknowledged is lost, and nothing is raised."""
+    runs = {name: start(path, name, charges) for name in ("one", "other")}
+    for run in runs.values():
+        assert run.stdout.readline() == "ready\n"
+    for run in runs.values():
+        run.stdin.write("go\n")
+        run.stdin.flush()
+    for run in runs.values():
+        output, errors = run.communicate()
+        assert (errors, run.returncode, output.split()[-1]) == ("", 0, str(charges))
+    assert charged(path) == dict.fromkeys(runs, charges)
+
+
+@pytest.mark.slow
+def test_a_thousand_charges_of_two_processes_at_once_all_count(path):
+    race(path, 500)
+
+
+def kill(path: Path, times: int, rng: random.Random) -> int:
+    """Kill a charging process again and again; how many charges were acknowledged in all."""
+    acknowledged = 0
+    for _ in range(times):
+        run = start(path, "gradient", 10_000)
+        assert run.stdout.readline() == "ready\n"
+        run.stdin.write("go\n")
+        run.stdin.flush()
+        time.sleep(rng.uniform(0.0, 0.1))
+        run.send_signal(signal.SIGKILL)
+        output, errors = run.communicate()
+        assert errors == ""
+        acknowledged += int((output.split() or ["0"])[-1])
+        assert charged(path).get("gradient", 0) >= acknowledged
+    return acknowledged
+
+
+def test_a_killed_process_leaves_all_that_it_charged(path):
+    kill(path, 1, random.Random(0))
+
+
+@pytest.mark.slow
+def test_fifty_kills_lose_nothing(path):
+    acknowledged = kill(path, 50, random.Random(1))
+    assert acknowledged >= 50
+    assert charged(path)["gradient"] <= acknowledged + 50  # what was on its way when the process died counts, too
+
+
+def test_ledgers_at_once_see_each_others_charges(path):
+    """As many threads with ledgers of their own as there are names; each opens and charges in turns with the others."""
+    names, rounds, errors = ("one", "other", "third"), 5, []
+
+    def run(name: str) -> None:
+        try:
+            for _ in range(rounds):
+                Ledger(BUDGET, path).charge([Query(name, 2_000.0, "secure")])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert charged(path) == dict.fromkeys(names, rounds)
+
+
+def test_what_others_charged_leaves_less(path):
+    one, other = Ledger(BUDGET, path), Ledger(BUDGET, path)
+    all_of_it = one.affordable([QUERY])
+    one.charge([QUERY], all_of_it - 1)
+    assert other.affordable([QUERY]) == 1
+    other.charge([QUERY])
+    with pytest.raises(BudgetExceeded, match="0 can be made"):
+        one.charge([QUERY])
+    assert one.queries == other.queries
+    assert other.privacy_spent().num_queries == all_of_it
+
+
+def test_symbolic_links_lead_to_one_budget(path, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link, folder = tmp_path / "elsewhere" / "link.json", tmp_path / "folder"
+    link.symlink_to(path)  # before there is a ledger
+    folder.symlink_to(tmp_path)
+    for name in (link, path, folder / "ledger.json", tmp_path / "elsewhere" / ".." / "ledger.json"):
+        Ledger(BUDGET, name).charge([QUERY])
+    assert charged(path) == {"gradient": 4}
+    assert link.is_symlink()
+    assert {item.name for item in (tmp_path / "elsewhere").iterdir()} == {"link.json"}
+
+
+def test_hard_links_are_refused(path, tmp_path):
+    ledger, second = Ledger(BUDGET, path), tmp_path / "second.json"
+    ledger.charge([QUERY])
+    os.link(path, second)
+    for use in (lambda: ledger.charge([QUERY]), lambda: Ledger(BUDGET, path), lambda: Ledger(BUDGET, second)):
+        with pytest.raises(RuntimeError, match="second name"):
+            use()
+    second.unlink()
+    ledger.charge([QUERY])
+    assert charged(path) == {"gradient": 2}
+
+
+def test_a_ledger_that_was_removed_does_not_come_back_fresh(path):
+    ledger = Ledger(BUDGET, path)
+    ledger.charge([QUERY])
+    kept = path.read_text()
+    path.unlink()
+    for use in (lambda: ledger.charge([QUERY]), lambda: ledger.queries, lambda: Ledger(BUDGET, path)):
+        with pytest.raises(RuntimeError, match="that is gone"):
+            use()
+    path.write_text(kept)
+    ledger.charge([QUERY])
+    path.write_text(kept)
+    with pytest.raises(RuntimeError, match="an older copy forgets"):
+        ledger.charge([QUERY])
+    path.unlink()
+    path.with_name("ledger.json.begun").unlink()
+    assert Ledger(BUDGET, path).queries == ()  # asked for
+    with pytest.raises(RuntimeError, match="queries are missing"):
+        ledger.charge([QUERY])
+
+
+def flip(content: bytes, rng: random.Random) -> bytes:
+    place, bit = rng.randrange(len(content)), rng.randrange(8)
+    return content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :]
+
+
+def accepted_with_less(path: Path, flips: int) -> int:
+    """How many of so many flipped bits are taken for a ledger that has spent less."""
+    ledger = Ledger(BUDGET, path)
+    ledger.charge([QUERY, OTHER], 20)
+    content, spent, less, rng = path.read_bytes(), ledger.privacy_spent().epsilon, 0, random.Random(2)
+    for _ in range(flips):
+        path.write_bytes(flip(content, rng))
+        with contextlib.suppress(ValueError):
+            less += Ledger(BUDGET, path).privacy_spent().epsilon < spent
+    return less
+
+
+@pytest.mark.parametrize("flips", [50, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_a_flipped_bit_never_lowers_what_was_spent(path, flips):
+    assert accepted_with_less(path, flips) == 0
+
+
+def test_without_a_checksum_flipped_bits_do(path, monkeypatch):
+    monkeypatch.setattr("dpjax.private.ledger_text.checksum", lambda content: "0")
+    assert accepted_with_less(path, 300) > 0
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b'{"format": 2}', b"null"])
+def test_what_is_no_ledger_is_refused(path, content):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="ledger: given a text"):
+        Ledger(BUDGET, path)
+
+
+def test_numbers_of_numpy_survive(path):
+    import numpy as np
+
+    budget = Budget(np.float32(6.0), np.float64(1e-6), "replace-one")
+    Ledger(budget, path).charge([Query("gradient", np.float32(2_000.0), "secure", np.int64(2))])
+    assert charged(path) == {"gradient": 2}
+
+
+def break_writes(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("os.fsync", refuse)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_charge_that_cannot_be_written_is_not_made(path, monkeypatch, code):
+    ledger = Ledger(BUDGET, path)
+    ledger.charge([QUERY])
+    with monkeypatch.context() as patch:
+        break_writes(patch, code)
+        with pytest.raises(RuntimeError, match="cannot be written"):
+            ledger.charge([QUERY])
+        with pytest.raises(RuntimeError, match="cannot be written"):
+            Ledger(BUDGET, path.with_name("new.json"))
+    assert charged(path) == {"gradient": 1}
+    ledger.charge([QUERY])
+    assert charged(path) == {"gradient": 2}
+    assert not list(path.parent.glob("*.unfinished"))
+
+
+def test_a_file_that_cannot_be_read_or_locked_is_named(path, monkeypatch):
+    ledger = Ledger(BUDGET, path)
+    monkeypatch.setattr("dpjax.private.ledger_file.SECONDS_TO_WAIT", 0.01)
+    other = Ledger(BUDGET, path)
+    held = threading.Event()
+    done = threading.Event()
+
+    def hold() -> None:
+        with other._file.locked():
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    with pytest.raises(RuntimeError, match="held by another process"):
+        ledger.charge([QUERY])
+    done.set()
+    thread.join()
+    for problem in (PermissionError(errno.EACCES, "Permission denied"), NotImplementedError("flock")):
+        monkeypatch.setattr("filelock.FileLock.acquire", Mock(side_effect=problem))
+        with pytest.raises(RuntimeError, match="no lock can be had"):
+            ledger.charge([QUERY])
+
+
+@pytest.mark.parametrize("name", [".", "missing/ledger.json", "loop/ledger.json", "bad\0name"])
+def test_a_path_that_leads_nowhere_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    with pytest.raises(ValueError, match="path: given"):
+        Ledger(BUDGET, name)
+
+
+def test_a_ledger_out_of_a_pickle_is_a_record(path):
+    ledger = Ledger(BUDGET, path)
+    ledger.charge([QUERY], 3)
+    copy = pickle.loads(pickle.dumps(ledger))
+    assert copy.privacy_spent() == ledger.privacy_spent()
+    assert copy.affordable([QUERY]) == ledger.affordable([QUERY])
+    with pytest.raises(RuntimeError, match="a copy out of a pickle"):
+        copy.charge([QUERY])
+    again = Ledger.from_json(copy.to_json())
+    again.charge([QUERY])
+    assert again.queries[0].count == 4
+    assert json.loads(ledger.to_json())["budget"] == asdict(BUDGET)
