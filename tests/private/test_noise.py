@@ -27,6 +27,11 @@ def scripted(seed: int):
     return np.random.default_rng(seed).bytes
 
 
+def add(keystream, value, scale):
+    """`add_noise` to one array."""
+    return add_noise(keystream, (value,), scale, value.dtype)
+
+
 def coarse(keystream, value, scale):
     """A wrong source: doubles, neither rounded nor on a grid."""
     return value + scale * np.random.default_rng(list(keystream(16))).standard_normal(value.shape)
@@ -41,13 +46,13 @@ def on_grid(values: np.ndarray, scale: float) -> bool:
 @pytest.mark.parametrize("scale", [SCALE, 1e-7, 2.0**20])
 def test_secure_noise_is_gaussian_on_a_grid(scale):
     value = np.full(40_000, 0.1 * scale)
-    draws = add_noise(scripted(1), value, np.asarray(scale))
+    draws = add(scripted(1), value, np.asarray(scale))
     assert stats.kstest(draws / scale, stats.norm(0.1).cdf).pvalue > LEAST_P
     assert stats.kstest(draws / scale, stats.norm(0.1, 1.05).cdf).pvalue < LEAST_P
     assert on_grid(draws, scale)
     assert not on_grid(coarse(scripted(1), value, scale), scale)
     # The grid is that of the scale, whatever was added.
-    others = add_noise(scripted(1), value + 1e-3 * scale * np.pi, np.asarray(scale))
+    others = add(scripted(1), value + 1e-3 * scale * np.pi, np.asarray(scale))
     assert on_grid(others, scale)
 
 
@@ -55,8 +60,8 @@ def test_secure_noise_is_gaussian_on_a_grid(scale):
 def test_the_value_moves_the_release_by_whole_steps_and_nothing_else():
     values = np.random.default_rng(0).standard_normal(1_000)
     step = 2.0 ** (1 - GRID_BITS)
-    first = add_noise(scripted(5), np.zeros(1_000), np.asarray(SCALE))
-    second = add_noise(scripted(5), values, np.asarray(SCALE))
+    first = add(scripted(5), np.zeros(1_000), np.asarray(SCALE))
+    second = add(scripted(5), values, np.asarray(SCALE))
     np.testing.assert_array_equal(second - first, np.rint(values / step) * step)
 
 
@@ -146,17 +151,17 @@ def test_each_keystream_has_a_fresh_key_of_256_bits(monkeypatch):
 @pytest.mark.x64
 def test_values_and_scales_that_are_no_numbers_tell_nothing():
     value = np.asarray([np.nan, np.inf, -np.inf, 1.0])
-    draws = add_noise(scripted(6), value, np.asarray(1.0))
+    draws = add(scripted(6), value, np.asarray(1.0))
     assert np.all(np.isfinite(draws))
     assert abs(draws[0]) < 10
     assert draws[1] > 1e8
     for scale in (0.0, -1.0, np.nan, np.inf):
-        assert np.all(np.isnan(add_noise(scripted(6), value, np.asarray(scale))))
+        assert np.all(np.isnan(add(scripted(6), value, np.asarray(scale))))
 
 
 def test_each_lane_has_its_own_scale_and_grid():
     scales = np.asarray([1.0, 1e-3, 1e3])
-    draws = add_noise(scripted(7), np.zeros((3, 4_000)), scales)
+    draws = add(scripted(7), np.zeros((3, 4_000)), scales)
     np.testing.assert_allclose(draws.std(axis=1) / scales, 1.0, atol=5 / np.sqrt(2 * 4_000))
 
 
