@@ -20,7 +20,7 @@ def check_bound(name: str, bound: Any, *, largest: float = LARGEST_BOUND) -> flo
     if largest == inf and bound == inf:
         return inf
     check_positive(name, float(bound), "Without a bound on one record's contribution there is no privacy.")
-    if not SMALLEST_BOUND <= bound <= LARGEST_BOUND:
+    if not SMALLEST_BOUND <= float(bound) <= LARGEST_BOUND:
         remedy = "Give parameters and log-likelihoods of order 1."
         fail(name, bound, f"a number from {SMALLEST_BOUND:g} to {LARGEST_BOUND:g}", remedy)
     return float(bound)

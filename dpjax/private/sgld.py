@@ -172,7 +172,7 @@ def check_rate(rate: Any) -> float:
     remedy = "Pass the probability with which one record takes part, chosen without looking at the records."
     if isinstance(rate, bool) or not isinstance(rate, Real):
         fail("sampling_rate", type(rate).__name__, "a probability in (0, 1]", remedy, error=TypeError)
-    if not 0 < rate <= 1:
+    if not 0 < float(rate) <= 1:
         fail("sampling_rate", rate, "a probability in (0, 1]", remedy)
     return float(rate)
 
