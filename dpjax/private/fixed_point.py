@@ -64,9 +64,8 @@ class FixedPoint(NamedTuple):
         """The sum over the last axis of at most 2^20 whole numbers of steps, none of them beyond the bound."""
         integers = steps.astype(self._integer)
         if steps.shape[-1] * steps_of(self.dtype) <= jnp.iinfo(self._integer).max:
-            return self._carry(jnp.zeros((), self._integer), jnp.sum(integers, axis=-1))
-        high = jnp.sum(integers >> HALF_BITS, axis=-1)
-        low = jnp.sum(integers & (2**HALF_BITS - 1), axis=-1)
+            return self._carry(jnp.zeros((), self._integer), self._total(integers))
+        high, low = self._total(integers >> HALF_BITS), self._total(integers & (2**HALF_BITS - 1))
         further = self._limb - HALF_BITS
         return self._carry(high >> further, ((high & (2**further - 1)) << HALF_BITS) + low)
 
@@ -77,6 +76,9 @@ class FixedPoint(NamedTuple):
     def floats(self, total: Parts) -> Parts:
         """A sum as two floats that together are exactly it."""
         return Parts(total.high.astype(self.dtype) * 2.0**self._limb, total.low.astype(self.dtype))
+
+    def _total(self, integers: Array) -> Array:
+        return jnp.sum(integers, axis=-1, dtype=self._integer)
 
     def _carry(self, high: Array, low: Array) -> Parts:
         return Parts(high + (low >> self._limb), low & (2**self._limb - 1))

@@ -13,10 +13,12 @@ from scipy import stats
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.clipped import clip_rows, gradients_of
+from dpjax.private.clipped import ClippedSum, clip_rows, gradients_of
+from dpjax.private.fixed_point import arithmetic
 from dpjax.private.penalty import exact
-from dpjax.private.poisson import sampled_gradients, successes
-from dpjax.private.sgld import SGLDSettings, check_temperature, largest_langevin_noise
+from dpjax.private.poisson import SampledSum, sampled_gradients, successes
+from dpjax.private.schedules import as_schedule
+from dpjax.private.sgld import SGLDSettings, check_sampling, check_temperature, largest_langevin_noise, sgld_core
 from tests.perfect_start import REJECT
 from tests.private.cases import normal_mean
 
@@ -179,6 +181,23 @@ def test_a_release_hotter_than_the_step_is_refused() -> None:
             gradient_bound=BOUND,
             noise_multiplier=2 * MULTIPLIER,
         )
+
+
+def test_nothing_but_the_sum_tells_the_number_of_records() -> None:
+    """Where n is confidential: the queries, the noise and the scale of the sum are those of any other n."""
+    settings = {"step_size": STEP, "sampling_rate": SAMPLED, "gradient_bound": BOUND, "noise_multiplier": MULTIPLIER}
+    vector, moves, queries = jnp.array([0.2]), [], []
+    for size in (N, N + 7):
+        target = normal_mean(np.zeros(size))
+        kernel = private.dp_sgld(target, noise.jax, **settings)
+        queries.append(kernel.queries)
+        chosen = SGLDSettings(as_schedule(STEP), *check_sampling(target, SAMPLED, BOUND, MULTIPLIER, 20))
+        adder = arithmetic(BOUND, vector.dtype)
+        total = SampledSum(ClippedSum(adder.floats(adder.zeros((1,))), adder.unit, jnp.zeros(())), jnp.ones(()))
+        moves.append(sgld_core(target, chosen, exact, jnp.asarray(STEP), vector, total, jnp.ones(1)))
+    assert queries[0] == queries[1]
+    assert queries[0][0].sampling_rate == SAMPLED
+    np.testing.assert_array_equal(*moves)
 
 
 def test_schedules_may_fall_and_not_rise() -> None:

@@ -12,8 +12,9 @@ from scipy import stats
 from scipy.special import ndtri
 
 from dpjax.private import events, noise
+from dpjax.private.noise.base import at_least
 from dpjax.private.noise.chacha import keystream
-from dpjax.private.noise.grid import GRID_BITS, Secure, add_noise
+from dpjax.private.noise.grid import GRID_BITS, Secure, add_noise, in_steps
 from dpjax.private.noise.rounded import FLOAT_ERROR, extended, rounded_normal, settle
 
 pytest.importorskip("cryptography")
@@ -168,6 +169,37 @@ def test_each_lane_has_its_own_scale_and_grid():
 def test_float32_values_stay_float32():
     value = jnp.zeros(3, jnp.float32)
     assert noise.secure.release(jax.random.key(0), value, jnp.asarray(1.0, jnp.float32)).dtype == jnp.float32
+
+
+def test_noise_of_bytes_that_can_be_repeated_is_not_secure():
+    assert noise.secure.grade == Secure().grade == "secure"
+    for source in (Secure(scripted(1)), Secure(os.urandom), noise.jax):
+        assert source.grade == source.query("gradient", 1.0, dimension=1).grade == "simulation-grade"
+
+
+@pytest.mark.parametrize("source", [noise.jax, Secure(scripted(12))], ids=["jax", "secure"])
+def test_integers_get_noise_of_the_scale_asked_for(source):
+    value = jnp.full(20_000, 3)
+    draws = jax.jit(lambda key: source.release(key, value, 0.4))(jax.random.key(1))
+    assert draws.dtype == jnp.result_type(float)
+    assert stats.kstest((np.asarray(draws, float) - 3) / 0.4, "norm").pvalue > LEAST_P
+
+
+def test_integers_and_sums_of_two_floats_are_protected_exactly():
+    """Beyond 2^53 the release still moves by what the value moves."""
+    for parts, dtype in (((2.0**40, 1.0), np.float32), ((2**54, 1), np.int64)):
+        high, low = (np.full(100, part, dtype) for part in parts)
+        scale = np.asarray(2.0**24)
+        one, other = (in_steps(value, np.asarray(0.5)) for value in ((high, low), (high, 0 * low)))
+        np.testing.assert_array_equal(one - other, 2)
+        draws = add_noise(scripted(13), (high, low), scale, np.float64)
+        assert abs(np.mean(draws - parts[0])) < 5 * scale / 10
+
+
+def test_a_scale_is_never_rounded_down():
+    for scale in (0.1, 1 / 3, 0.5, 1e9 + 1):
+        assert float(at_least(scale, jnp.float32)) >= scale
+        assert float(at_least(scale, jnp.float32)) == pytest.approx(scale, rel=2**-23)
 
 
 def test_queries_carry_the_grade_and_the_cost_of_rounding():
