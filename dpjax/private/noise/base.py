@@ -68,4 +68,5 @@ def at_least(scale: Array | float, dtype: Any) -> Array:
     if isinstance(scale, jax.Array):
         return scale.astype(dtype)
     rounded = np.asarray(scale, dtype)
-    return jnp.asarray(np.where(rounded >= scale, rounded, np.nextafter(rounded, np.inf, dtype=dtype)))
+    enough = rounded.astype(np.float64) >= np.float64(scale)
+    return jnp.asarray(np.where(enough, rounded, np.nextafter(rounded, np.inf, dtype=dtype)))
