@@ -30,7 +30,7 @@ from numpyro import distributions as dist
 import dpjax
 from dpjax import private
 
-jax.config.update("jax_enable_x64", True)  # so that sums of many records move by what one record may move them
+jax.config.update("jax_enable_x64", True)  # for accuracy: what is promised holds in float32 as well
 
 # %% [markdown]
 # ## The model and the records

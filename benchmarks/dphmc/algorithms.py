@@ -64,9 +64,11 @@ def subsampled(name: str, problem: Problem) -> private.PrivateKernel:
     step, bound, rate = settings.pop("step_size") / n, settings["gradient_bound"], BATCH / n
     if name == "DP-SGLD":
         multiplier = largest_langevin_noise(step, rate, bound)
-        return private.dp_sgld(target, noise, step_size=step, batch_size=BATCH, noise_multiplier=multiplier, **settings)
+        return private.dp_sgld(
+            target, noise, step_size=step, sampling_rate=rate, noise_multiplier=multiplier, **settings
+        )
     multiplier = rate / bound * float(np.sqrt(2 * settings["diffusion"] / step))
-    return private.dp_sgnht(target, noise, step_size=step, batch_size=BATCH, noise_multiplier=multiplier, **settings)
+    return private.dp_sgnht(target, noise, step_size=step, sampling_rate=rate, noise_multiplier=multiplier, **settings)
 
 
 def count_iterations(kernel: private.PrivateKernel, epsilon: float, cap: int) -> tuple[int, float]:

@@ -98,17 +98,18 @@ def dp_hmc(
     """
     check_target("target", target)
     check_noise(noise)
-    check_bound("gradient_bound", gradient_bound)
-    check_bound("ratio_bound", ratio_bound)
-    check_tau("tau_g", tau_g)
-    check_tau("tau_l", tau_l)
-    num_leapfrog = check_count("num_leapfrog", num_leapfrog)
     settings = HMCSettings(
-        as_schedule(step_size), num_leapfrog, metric(mass, target.dimension), gradient_bound, ratio_bound, tau_g, tau_l
+        schedule=as_schedule(step_size),
+        num_leapfrog=check_count("num_leapfrog", num_leapfrog),
+        metric=metric(mass, target.dimension),
+        gradient_bound=check_bound("gradient_bound", gradient_bound),
+        ratio_bound=check_bound("ratio_bound", ratio_bound),
+        tau_g=check_tau("tau_g", tau_g),
+        tau_l=check_tau("tau_l", tau_l),
     )
     queries = (
-        noise.query("gradient", 2 * tau_g, dimension=target.dimension, count=num_leapfrog + 1),
-        noise.query("log-likelihood ratio", 2 * tau_l, dimension=1),
+        noise.query("gradient", 2 * settings.tau_g, dimension=target.dimension, count=settings.num_leapfrog + 1),
+        noise.query("log-likelihood ratio", 2 * settings.tau_l, dimension=1),
     )
     return make_kernel(target, partial(build, settings, partial(build_release, noise)), queries)
 
@@ -132,11 +133,15 @@ def hmc(
         If an argument is out of range.
     """
     check_target("target", target)
-    check_bound("gradient_bound", gradient_bound, largest=inf)
-    check_bound("ratio_bound", ratio_bound, largest=inf)
-    leaps = check_count("num_leapfrog", num_leapfrog)
-    mass_metric = metric(mass, target.dimension)
-    settings = HMCSettings(as_schedule(step_size), leaps, mass_metric, gradient_bound, ratio_bound, 0.0, 0.0)
+    settings = HMCSettings(
+        schedule=as_schedule(step_size),
+        num_leapfrog=check_count("num_leapfrog", num_leapfrog),
+        metric=metric(mass, target.dimension),
+        gradient_bound=check_bound("gradient_bound", gradient_bound, largest=inf),
+        ratio_bound=check_bound("ratio_bound", ratio_bound, largest=inf),
+        tau_g=0.0,
+        tau_l=0.0,
+    )
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 
 
@@ -174,8 +179,7 @@ def hmc_core(
 
     def gradient(index: Array, at: Array) -> tuple[Array, Array]:
         total = clipped_gradients(target, at, settings.gradient_bound)
-        scale = jnp.where(settings.tau_g > 0, 2 * settings.tau_g * settings.gradient_bound, 0.0)
-        noisy = release(index, total.value, scale.astype(at.dtype))
+        noisy = total.released(partial(release, index), 2 * settings.tau_g)
         return noisy + jax.grad(target.log_prior)(at), total.clipped / target.num_records
 
     momentum = settings.metric.momentum(innovations.momentum).astype(vector.dtype)

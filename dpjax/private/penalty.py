@@ -8,12 +8,13 @@ import jax.numpy as jnp
 
 from dpjax.base import Array
 from dpjax.private.clipped import clipped_ratios
+from dpjax.private.fixed_point import Parts
 from dpjax.private.target import Target
 
 __all__ = ["NoisyRatio", "Release", "accepts", "exact", "noisy_ratio"]
 
-Release = Callable[[Array, Array, Array], Array]
-"""``(index, value, scale) -> value + N(0, scale² I)``: the answer to a query of an iteration, by its index there."""
+Release = Callable[[Array, Parts, Array | float], Array]
+"""``(index, parts, scale) -> high + low + N(0, scale² I)``: the answer to an iteration's query, by its index there."""
 
 
 class NoisyRatio(NamedTuple):
@@ -32,14 +33,19 @@ class NoisyRatio(NamedTuple):
     clipped: Array
 
 
-def exact(index: Array, value: Array, scale: Array) -> Array:
+def exact(index: Array, total: Parts, scale: Array | float) -> Array:
     """An answer without noise."""
     del index, scale
-    return value
+    return total.high + total.low
 
 
 def noisy_ratio(
-    target: Target, release: Callable[[Array, Array], Array], vector: Array, proposal: Array, bound: float, tau: float
+    target: Target,
+    release: Callable[[Parts, Array | float], Array],
+    vector: Array,
+    proposal: Array,
+    bound: float,
+    tau: float,
 ) -> NoisyRatio:
     """The noisy log-posterior ratio of a proposal: log-likelihood ratios clipped to ±b‖θ − θ′‖, noise 2τb‖θ − θ′‖.
 
@@ -50,7 +56,7 @@ def noisy_ratio(
     Parameters
     ----------
     release
-        ``(value, scale) -> value + N(0, scale²)``.
+        ``(parts, scale) -> high + low + N(0, scale²)``.
     bound
         b; infinite for no clipping.
     tau
@@ -58,12 +64,14 @@ def noisy_ratio(
     """
     finite = jnp.all(jnp.isfinite(proposal))
     reached = jnp.where(finite, proposal, vector)
-    distance = jnp.sqrt(jnp.sum((reached - vector) ** 2))
-    limit = jnp.asarray(inf, vector.dtype) if bound == inf else bound * jnp.where(distance > 0, distance, 1.0)
-    scale = jnp.where(tau > 0, 2 * tau * limit, 0.0)
+    limit: Array | float = inf
+    if bound < inf:
+        least = jnp.finfo(vector.dtype).tiny  # a move that rounds to none
+        limit = jnp.maximum(bound * jnp.sqrt(jnp.sum((reached - vector) ** 2)), least)
     ratios = clipped_ratios(target, vector, reached, limit)
-    difference = release(ratios.value, scale) + target.log_prior(reached) - target.log_prior(vector)
-    return NoisyRatio(jnp.where(finite, difference, -inf), scale**2, ratios.clipped / target.num_records)
+    difference = ratios.released(release, 2 * tau) + target.log_prior(reached) - target.log_prior(vector)
+    deviation = jnp.where(tau > 0, 2 * tau * jnp.asarray(limit, vector.dtype), 0.0)
+    return NoisyRatio(jnp.where(finite, difference, -inf), deviation**2, ratios.clipped / target.num_records)
 
 
 def accepts(log_uniform: Array, difference: Array, variance: Array) -> Array:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.private.clipped import ClippedSum, clip_rows, gradients_of
+from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, FloatingPoint, Parts, arithmetic
 from dpjax.private.target import Target
 
 __all__ = ["SampledSum", "choose_block", "sampled_gradients", "successes"]
@@ -15,13 +16,20 @@ __all__ = ["SampledSum", "choose_block", "sampled_gradients", "successes"]
 class SampledSum(NamedTuple):
     """A sum over sampled records, before any noise: **not private**.
 
-    value
-        The sum [d].
-    clipped, size
-        How many of the sampled records' gradients were clipped, and how many records were sampled [].
+    gradients
+        The sum [d], and how many of the sampled records' gradients were clipped.
+    size
+        How many records were sampled [].
     """
 
-    value: Array
+    gradients: ClippedSum
+    size: Array
+
+
+class Running(NamedTuple):
+    """What is summed so far: the total in steps [d], how many gradients were clipped, how many were sampled."""
+
+    total: Parts
     clipped: Array
     size: Array
 
@@ -39,18 +47,24 @@ def sampled_gradients(target: Target, key: Key, vector: Array, *, rate: float, b
     Amplification by sampling needs a sample that nobody can guess: it is as secret as `key`. In float32 each record's
     probability is right to about 1e-7, in float64 to rounding.
     """
+    adder = arithmetic(bound, vector.dtype)
 
-    def body(carry: tuple[SampledSum, Array, Array]) -> tuple[SampledSum, Array, Array]:
-        total, last, number = carry
+    def body(carry: tuple[Running, Array, Array]) -> tuple[Running, Array, Array]:
+        running, last, number = carry
         places = successes(jax.random.fold_in(key, number), last, rate, block, target.num_records)
-        return jax.tree.map(jnp.add, total, sum_block(target, vector, places, bound)), places[-1], number + 1
+        return add_block(running, adder, target, vector, places, bound), places[-1], number + 1
 
-    def unfinished(carry: tuple[SampledSum, Array, Array]) -> Array:
+    def unfinished(carry: tuple[Running, Array, Array]) -> Array:
         return carry[1] < target.num_records - 1
 
     zero = jnp.zeros((), vector.dtype)
-    start = (SampledSum(jnp.zeros_like(vector), zero, zero), jnp.asarray(-1, jnp.int32), jnp.asarray(0, jnp.int32))
-    return jax.lax.while_loop(unfinished, body, start)[0]
+    start = (
+        Running(adder.zeros(vector.shape), zero, zero),
+        jnp.asarray(-1, jnp.int32),
+        jnp.asarray(0, jnp.int32),
+    )
+    running = jax.lax.while_loop(unfinished, body, start)[0]
+    return SampledSum(ClippedSum(adder.floats(running.total), adder.unit, running.clipped), running.size)
 
 
 def successes(key: Key, last: Array, rate: float, block: int, num_records: int) -> Array:
@@ -62,19 +76,22 @@ def successes(key: Key, last: Array, rate: float, block: int, num_records: int) 
     return last + jax.lax.associative_scan(jnp.add, steps)
 
 
-def sum_block(target: Target, vector: Array, places: Array, bound: float) -> SampledSum:
-    """The clipped gradients summed over the records at these places; those beyond the last record count nothing."""
+def add_block(
+    running: Running, adder: FixedPoint | FloatingPoint, target: Target, vector: Array, places: Array, bound: float
+) -> Running:
+    """The sums with the clipped gradients of the records at these places; those beyond the last record add nothing."""
     inside = places < target.num_records
     rows = jnp.minimum(places, target.num_records - 1)
     records = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[rows], target.records)
     weights = inside.astype(vector.dtype)
-    # Fused with the gather, each gradient would be computed anew for its norm and for the sum.
-    gradients = jax.lax.optimization_barrier(gradients_of(target, vector, records))
-    total: ClippedSum = clip_rows(gradients, weights, bound)
-    return SampledSum(total.value, total.clipped, jnp.sum(weights))
+    values, longer = clip_rows(gradients_of(target, vector, records), weights, bound)
+    return Running(
+        adder.add(running.total, adder.sum(values)), running.clipped + longer, running.size + jnp.sum(weights)
+    )
 
 
-def choose_block(rate: float, num_records: int) -> int:
-    """A block that holds nearly every sample, and whose places fit into an int32."""
+def choose_block(rate: float, num_records: int, block: int | None) -> int:
+    """The block asked for, or one that holds nearly every sample; one whose places fit into an int32 in any case."""
     mean = rate * num_records
-    return max(1, min(int(mean + 4 * mean**0.5) + 1, 2**31 // (num_records + 1) - 2))
+    wanted = int(mean + 4 * mean**0.5) + 1 if block is None else block
+    return max(1, min(wanted, LARGEST_BLOCK, 2**31 // (num_records + 1) - 2))

@@ -94,9 +94,8 @@ def dp_penalty(
     """
     check_target("target", target)
     check_noise(noise)
-    check_bound("ratio_bound", ratio_bound)
-    check_tau("tau", tau)
-    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, ratio_bound, tau)
+    bound, tau = check_bound("ratio_bound", ratio_bound), check_tau("tau", tau)
+    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, bound, tau)
     queries = (noise.query("log-likelihood ratio", 2 * tau, dimension=1),)
     return make_kernel(target, partial(build, settings, partial(build_release, noise)), queries)
 
@@ -119,8 +118,8 @@ def rwmh(
         If an argument is out of range.
     """
     check_target("target", target)
-    check_bound("ratio_bound", ratio_bound, largest=inf)
-    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, ratio_bound, 0.0)
+    bound = check_bound("ratio_bound", ratio_bound, largest=inf)
+    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, bound, 0.0)
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from math import sqrt
+from numbers import Real
 from typing import Any, NamedTuple
 
 import jax
@@ -46,7 +47,7 @@ def dp_sgld(
     noise: Noise,
     *,
     step_size: float | Schedule,
-    batch_size: int,
+    sampling_rate: float,
     gradient_bound: float,
     noise_multiplier: float,
     block: int | None = None,
@@ -64,8 +65,10 @@ def dp_sgld(
         The source of noise: there is no default.
     step_size
         η, or a schedule that does not rise, such as optax's.
-    batch_size
-        m, the expected size of a sample: each record takes part with probability m / n.
+    sampling_rate
+        q: each record takes part with probability q, and the sum of a sample is scaled by 1 / q. Like every setting it
+        is published by the draws and the ledger: where n is confidential, as under ``"add-or-remove"``, choose it
+        without n, never as a sample's size over n.
     gradient_bound
         Each record's gradient is clipped to this norm.
     noise_multiplier
@@ -86,18 +89,18 @@ def dp_sgld(
     check_target("target", target)
     check_noise(noise)
     settings = SGLDSettings(
-        as_schedule(step_size), *check_sampling(target, batch_size, gradient_bound, noise_multiplier, block)
+        as_schedule(step_size), *check_sampling(target, sampling_rate, gradient_bound, noise_multiplier, block)
     )
     check_temperature(settings)
     queries = (sampled_query(target, noise, settings),)
     return make_kernel(target, partial(build, settings, noise), queries)
 
 
-def largest_langevin_noise(step_size: float, rate: float, gradient_bound: float) -> float:
+def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_bound: float) -> float:
     """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs."""
-    for name, value in (("step_size", step_size), ("rate", rate), ("gradient_bound", gradient_bound)):
+    for name, value in (("step_size", step_size), ("sampling_rate", sampling_rate), ("gradient_bound", gradient_bound)):
         check_positive(name, check_real(name, value))
-    return 2 * rate / (gradient_bound * sqrt(step_size))
+    return 2 * sampling_rate / (gradient_bound * sqrt(step_size))
 
 
 def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgorithm:
@@ -139,14 +142,13 @@ def sgld_core(
 
 def noisy_gradient(target: Target, settings: Any, release: Release, vector: Array, total: SampledSum) -> Array:
     """The noisy estimate [d] of the gradient of the log-posterior from a sampled sum."""
-    scale = jnp.asarray(settings.multiplier * settings.bound, vector.dtype)
-    noisy = release(jnp.zeros((), jnp.int32), total.value, scale)
+    noisy = total.gradients.released(partial(release, jnp.zeros((), jnp.int32)), settings.multiplier)
     return noisy / settings.rate + jax.grad(target.log_prior)(vector)
 
 
 def describe(total: SampledSum) -> Info:
     """What an iteration without an acceptance test reports."""
-    clipped = total.clipped / jnp.maximum(total.size, 1.0)
+    clipped = total.gradients.clipped / jnp.maximum(total.size, 1.0)
     return Info(jnp.ones((), bool), NotPrivate(clipped, jnp.full_like(clipped, jnp.nan)))
 
 
@@ -162,18 +164,22 @@ def sampled_query(target: Target, noise: Noise, settings: Any) -> Query:
 
 
 def check_sampling(
-    target: Target, batch_size: int, bound: float, multiplier: float, block: int | None
+    target: Target, rate: float, bound: float, multiplier: float, block: int | None
 ) -> tuple[float, float, float, int]:
     """The rate, the bound, the noise multiplier and the block of a subsampled algorithm."""
-    check_bound("gradient_bound", bound)
-    check_tau("noise_multiplier", multiplier)
-    batch_size = check_count("batch_size", batch_size)
-    if batch_size > target.num_records:
-        fail("batch_size", batch_size, "at most the number of records", "Pass a smaller one.")
-    rate = batch_size / target.num_records
-    largest = 2**31 // (target.num_records + 1) - 2
-    size = choose_block(rate, target.num_records) if block is None else min(check_count("block", block), largest)
-    return rate, float(bound), float(multiplier), size
+    size = None if block is None else check_count("block", block)
+    rate, bound = check_rate(rate), check_bound("gradient_bound", bound)
+    return rate, bound, check_tau("noise_multiplier", multiplier), choose_block(rate, target.num_records, size)
+
+
+def check_rate(rate: Any) -> float:
+    """The sampling rate, or an error unless it is a probability above zero."""
+    remedy = "Pass the probability with which one record takes part, chosen without looking at the records."
+    if isinstance(rate, bool) or not isinstance(rate, Real):
+        fail("sampling_rate", type(rate).__name__, "a probability in (0, 1]", remedy, error=TypeError)
+    if not 0 < float(rate) <= 1:
+        fail("sampling_rate", rate, "a probability in (0, 1]", remedy)
+    return float(rate)
 
 
 def check_temperature(settings: SGLDSettings) -> None:

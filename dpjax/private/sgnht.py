@@ -54,7 +54,7 @@ def dp_sgnht(
     *,
     step_size: float | Schedule,
     diffusion: float,
-    batch_size: int,
+    sampling_rate: float,
     gradient_bound: float,
     noise_multiplier: float,
     block: int | None = None,
@@ -74,8 +74,8 @@ def dp_sgnht(
         h, or a schedule such as optax's.
     diffusion
         A.
-    batch_size, gradient_bound, noise_multiplier, block
-        As in `dp_sgld`; the noise of the release is all of N(0, 2Ah) at ``rate / bound * sqrt(2 * A / h)``.
+    sampling_rate, gradient_bound, noise_multiplier, block
+        As in `dp_sgld`; the noise of the release is all of N(0, 2Ah) at multiplier (q / b) √(2A / h).
 
     Raises
     ------
@@ -86,7 +86,7 @@ def dp_sgnht(
     check_noise(noise)
     check_numbers("diffusion", diffusion)
     check_positive("diffusion", diffusion)
-    sampling = check_sampling(target, batch_size, gradient_bound, noise_multiplier, block)
+    sampling = check_sampling(target, sampling_rate, gradient_bound, noise_multiplier, block)
     settings = SGNHTSettings(as_schedule(step_size), float(diffusion), *sampling)
     return make_kernel(target, partial(build, settings, noise), (sampled_query(target, noise, settings),))
 

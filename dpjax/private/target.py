@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Model
 from dpjax.parameters.coordinates import constrain, log_jacobian
+from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
 from dpjax.private.functions import check_fields, check_position, shape_of
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_count, fail, is_traced
@@ -145,20 +146,29 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
 def build_target(terms: Terms, records: Any, position: Any, chunk_size: int) -> Target:
     """A target with its records checked and cut into chunks; of the position only the shapes count."""
     size = check_records(records)
-    chunk_size = min(check_count("chunk_size", chunk_size), size)
+    chunk_size = min(check_count("chunk_size", chunk_size), size, LARGEST_BLOCK)
     check_position(position)
     vector, unravel = ravel_pytree(
         jax.tree.map(lambda leaf: jnp.zeros(jnp.shape(leaf), jnp.result_type(leaf)), position)
     )
-    if not jnp.issubdtype(vector.dtype, jnp.floating):
-        remedy = "Pass floating-point parameters."
-        fail("position", f"parameters of {vector.dtype}", "real numbers", remedy, error=TypeError)
+    check_precision(vector, size)
     num_chunks = -(-size // chunk_size)
     chunks = jax.tree.map(lambda leaf: cut(jnp.asarray(leaf), num_chunks, chunk_size), records)
     weights = (jnp.arange(num_chunks * chunk_size) < size).astype(vector.dtype).reshape(num_chunks, chunk_size)
     built = Target(chunks, weights, terms, unravel, vector.size, size)
     check_terms(built, vector)
     return built
+
+
+def check_precision(vector: Array, size: int) -> None:
+    """Raise unless the parameters are numbers in which the sum over so many records can be held."""
+    most = MOST_RECORDS.get(vector.dtype.name)
+    if most is None:
+        remedy = "Pass floating-point parameters."
+        fail("position", f"parameters of {vector.dtype}", "real numbers, float32 or float64", remedy, error=TypeError)
+    if size > most:
+        remedy = "Enable jax_enable_x64 and pass float64 parameters."
+        fail("records", f"more than {most} of them", f"no more with {vector.dtype} parameters", remedy)
 
 
 def cut(leaf: Array, num_chunks: int, chunk_size: int) -> Array:

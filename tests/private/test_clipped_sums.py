@@ -8,6 +8,7 @@ import pytest
 
 from dpjax import private
 from dpjax.private.clipped import clip_rows, clipped_gradients, clipped_ratios
+from dpjax.private.fixed_point import steps_of
 from tests.private.cases import normal_mean
 
 RNG = np.random.default_rng(3)
@@ -32,7 +33,7 @@ def test_chunks_change_nothing() -> None:
             (clipped_gradients(whole, THETA, bound), clipped_gradients(cut, THETA, bound)),
             (clipped_ratios(whole, THETA, OTHER, bound), clipped_ratios(cut, THETA, OTHER, bound)),
         ):
-            np.testing.assert_allclose(one.value, other.value, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(one.value, other.value, rtol=0, atol=1e-10 if bound == np.inf else 0)
             assert one.clipped == other.clipped
 
 
@@ -75,9 +76,9 @@ def test_a_gradient_of_zero_stays_zero() -> None:
 
 def test_what_is_not_a_number_adds_nothing() -> None:
     gradients = jnp.array([[1.0, jnp.nan, jnp.inf, 6.0], [0.0, 1.0, 0.0, 8.0]])
-    total = clip_rows(gradients, jnp.ones(4), 5.0)
-    np.testing.assert_allclose(total.value, [4.0, 4.0], rtol=1e-6)
-    assert total.clipped == 3
+    values, longer = clip_rows(gradients, jnp.ones(4), 5.0)
+    np.testing.assert_allclose(jnp.sum(values, axis=1) * 5.0 / steps_of(values.dtype), [4.0, 4.0], rtol=1e-5)
+    assert longer == 3
 
     def log_likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
         return jnp.log(theta - record)  # undefined beyond the record

@@ -14,6 +14,7 @@ from blackjax.mcmc.integrators import IntegratorState, velocity_verlet
 from dpjax import private
 from dpjax.private import noise
 from dpjax.private.clipped import clipped_gradients
+from dpjax.private.fixed_point import Parts, steps_of
 from dpjax.private.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog
 from dpjax.private.kernel import build_release
 from dpjax.private.metric import metric
@@ -112,16 +113,16 @@ def test_gradients_are_released_with_the_noise_stated() -> None:
     settings = HMCSettings(as_schedule(step), 1, metric(1e12, 2), bound, BOUND, tau, 1e-6)
     ends = []
 
-    def spy(index: jax.Array, value: jax.Array, scale: jax.Array) -> jax.Array:
-        ends.append((value.shape, scale))
-        return value
+    def spy(index: jax.Array, total: Parts, scale: float) -> jax.Array:
+        ends.append((total.high.shape, scale / steps_of(total.high.dtype)))
+        return exact(index, total, scale)
 
     jax.make_jaxpr(
         lambda: hmc_core(
             target, settings, spy, jnp.asarray(step), START[:2], HMCInnovations(jnp.zeros(2), jnp.zeros(()))
         )
     )()
-    assert [shape for shape, _ in ends] == [(2,), ()]
+    assert ends == [((2,), 2 * tau), ((), 2e-6)]
 
     def kick(key: jax.Array) -> jax.Array:
         def gradient(index: jax.Array, at: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,12 @@ from scipy import stats
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.clipped import clip_rows, gradients_of
-from dpjax.private.poisson import sampled_gradients, successes
-from dpjax.private.sgld import SGLDSettings, check_temperature, largest_langevin_noise
+from dpjax.private.clipped import ClippedSum, clip_rows, gradients_of
+from dpjax.private.fixed_point import arithmetic
+from dpjax.private.penalty import exact
+from dpjax.private.poisson import SampledSum, sampled_gradients, successes
+from dpjax.private.schedules import as_schedule
+from dpjax.private.sgld import SGLDSettings, check_sampling, check_temperature, largest_langevin_noise, sgld_core
 from tests.perfect_start import REJECT
 from tests.private.cases import normal_mean
 
@@ -40,15 +43,15 @@ def places(key: jax.Array, block: int) -> np.ndarray:
 def test_a_sample_larger_than_the_block_is_not_cut_short() -> None:
     vector = jnp.array([0.2])
     sample = jax.jit(lambda key: sampled_gradients(TARGET, key, vector, rate=RATE, bound=0.8, block=3))
+    clip = jax.jit(lambda weights: clip_rows(gradients_of(TARGET, vector, jnp.asarray(RECORDS)), weights, 0.8))
     for seed in range(3):
         key = jax.random.key(seed)
         chosen = places(key, 3)
         assert len(chosen) > 3
-        gradients = gradients_of(TARGET, vector, jnp.asarray(RECORDS[chosen]))
-        expected = clip_rows(gradients, jnp.ones(len(chosen)), 0.8)
+        values, longer = clip(jnp.zeros(N).at[chosen].set(1.0))
         total = sample(key)
-        np.testing.assert_allclose(total.value, expected.value, atol=1e-10)
-        assert (total.clipped, total.size) == (expected.clipped, len(chosen))
+        np.testing.assert_array_equal(total.gradients.value, np.sum(values, axis=1) * total.gradients.unit)
+        assert (total.gradients.clipped, total.size) == (longer, len(chosen))
 
 
 @cache
@@ -61,7 +64,9 @@ def members() -> tuple[np.ndarray, np.ndarray]:
 
     def both(key: jax.Array) -> tuple:
         # The gradients are unit vectors, so that their sum is the sample itself.
-        return sampled_gradients(UNITS, key, jnp.zeros(N), rate=RATE, bound=2.0, block=BLOCK).value, first_block(key)
+        return sampled_gradients(
+            UNITS, key, jnp.zeros(N), rate=RATE, bound=2.0, block=BLOCK
+        ).gradients.value, first_block(key)
 
     whole, first = jax.jit(jax.vmap(both))(jax.random.split(jax.random.key(4), 4_000))
     return np.rint(np.asarray(whole)), np.rint(np.asarray(first))
@@ -115,13 +120,13 @@ def posterior_start(init: Callable, key: jax.Array):
     return init(MEAN + VARIANCE**0.5 * jax.random.normal(key, (1,)))
 
 
-STEP, BATCH, BOUND = VARIANCE / 20, 32, 6.0
-MULTIPLIER = 0.7 * largest_langevin_noise(STEP, BATCH / N, BOUND)
+STEP, SAMPLED, BOUND = VARIANCE / 20, 0.8, 6.0
+MULTIPLIER = 0.7 * largest_langevin_noise(STEP, SAMPLED, BOUND)
 
 
 def sgld() -> private.PrivateKernel:
     return private.dp_sgld(
-        TARGET, noise.jax, step_size=STEP, batch_size=BATCH, gradient_bound=BOUND, noise_multiplier=MULTIPLIER
+        TARGET, noise.jax, step_size=STEP, sampling_rate=SAMPLED, gradient_bound=BOUND, noise_multiplier=MULTIPLIER
     )
 
 
@@ -136,11 +141,9 @@ def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.M
     """A planted fault: θ += η ∇̂ + N(0, η), which targets the squared posterior."""
     module = sys.modules["dpjax.private.sgld"]
     right = module.noisy_gradient
-    exact = partial(right, release=lambda index, value, scale: value)
 
     def doubled(target, settings, release, vector, total):
-        noisy = right(target, settings, release, vector, total)
-        return noisy + exact(target, settings, vector=vector, total=total)
+        return right(target, settings, release, vector, total) + right(target, settings, exact, vector, total)
 
     monkeypatch.setattr(module, "noisy_gradient", doubled)
     draws = stationary(sgld(), posterior_start, 40)
@@ -150,7 +153,13 @@ def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.M
 @pytest.mark.slow
 def test_the_thermostat_keeps_the_posterior() -> None:
     kernel = private.dp_sgnht(
-        TARGET, noise.jax, step_size=0.01, diffusion=10.0, batch_size=BATCH, gradient_bound=BOUND, noise_multiplier=1.0
+        TARGET,
+        noise.jax,
+        step_size=0.01,
+        diffusion=10.0,
+        sampling_rate=SAMPLED,
+        gradient_bound=BOUND,
+        noise_multiplier=1.0,
     )
 
     def start(init: Callable, key: jax.Array):
@@ -165,20 +174,42 @@ def test_the_thermostat_keeps_the_posterior() -> None:
 def test_a_release_hotter_than_the_step_is_refused() -> None:
     with pytest.raises(ValueError, match="smaller step size"):
         private.dp_sgld(
-            TARGET, noise.jax, step_size=STEP, batch_size=BATCH, gradient_bound=BOUND, noise_multiplier=2 * MULTIPLIER
+            TARGET,
+            noise.jax,
+            step_size=STEP,
+            sampling_rate=SAMPLED,
+            gradient_bound=BOUND,
+            noise_multiplier=2 * MULTIPLIER,
         )
 
 
+def test_nothing_but_the_sum_tells_the_number_of_records() -> None:
+    """Where n is confidential: the queries, the noise and the scale of the sum are those of any other n."""
+    settings = {"step_size": STEP, "sampling_rate": SAMPLED, "gradient_bound": BOUND, "noise_multiplier": MULTIPLIER}
+    vector, moves, queries = jnp.array([0.2]), [], []
+    for size in (N, N + 7):
+        target = normal_mean(np.zeros(size))
+        kernel = private.dp_sgld(target, noise.jax, **settings)
+        queries.append(kernel.queries)
+        chosen = SGLDSettings(as_schedule(STEP), *check_sampling(target, SAMPLED, BOUND, MULTIPLIER, 20))
+        adder = arithmetic(BOUND, vector.dtype)
+        total = SampledSum(ClippedSum(adder.floats(adder.zeros((1,))), adder.unit, jnp.zeros(())), jnp.ones(()))
+        moves.append(sgld_core(target, chosen, exact, jnp.asarray(STEP), vector, total, jnp.ones(1)))
+    assert queries[0] == queries[1]
+    assert queries[0][0].sampling_rate == SAMPLED
+    np.testing.assert_array_equal(*moves)
+
+
 def test_schedules_may_fall_and_not_rise() -> None:
-    settings = SGLDSettings(optax.polynomial_schedule(STEP, STEP / 10, 1.0, 100), BATCH / N, BOUND, MULTIPLIER, 50)
+    settings = SGLDSettings(optax.polynomial_schedule(STEP, STEP / 10, 1.0, 100), SAMPLED, BOUND, MULTIPLIER, 50)
     check_temperature(settings)
     with pytest.raises(ValueError, match="rises"):
         check_temperature(settings._replace(schedule=optax.linear_schedule(STEP / 10, STEP, 100)))
 
 
-@pytest.mark.parametrize("change", [{"batch_size": N + 1}, {"gradient_bound": 0.0}, {"noise_multiplier": -1.0}])
+@pytest.mark.parametrize("change", [{"sampling_rate": 1.5}, {"gradient_bound": 0.0}, {"noise_multiplier": -1.0}])
 def test_bad_settings_are_refused(change: dict) -> None:
-    good = {"step_size": STEP, "batch_size": BATCH, "gradient_bound": BOUND, "noise_multiplier": 0.1}
+    good = {"step_size": STEP, "sampling_rate": SAMPLED, "gradient_bound": BOUND, "noise_multiplier": 0.1}
     with pytest.raises(ValueError, match=next(iter(change))):
         private.dp_sgld(TARGET, noise.jax, **(good | change))
 
@@ -186,5 +217,5 @@ def test_bad_settings_are_refused(change: dict) -> None:
 def test_a_sample_of_jax_is_not_secure_whatever_the_noise() -> None:
     pytest.importorskip("cryptography")
     settings = {"step_size": STEP, "gradient_bound": BOUND, "noise_multiplier": 0.1}
-    sampled, full = (private.dp_sgld(TARGET, noise.secure, batch_size=size, **settings) for size in (BATCH, N))
+    sampled, full = (private.dp_sgld(TARGET, noise.secure, sampling_rate=rate, **settings) for rate in (SAMPLED, 1.0))
     assert (sampled.queries[0].grade, full.queries[0].grade) == ("simulation-grade", "secure")

@@ -33,6 +33,38 @@ def regression(x, y=None) -> None:
         numpyro.sample("y", dist.Normal(x @ coef, scale), obs=y)
 
 
+def standardised(x, y=None) -> None:
+    regression((x - jnp.mean(x, axis=0)) / jnp.std(x, axis=0), y)
+
+
+def informed(x, y=None) -> None:
+    """A prior that uses Σx² (Zellner's)."""
+    coef = numpyro.sample("coef", dist.Normal(0.0, 1 / jnp.sqrt(jnp.sum(x**2))))
+    with numpyro.plate("records", len(x)):
+        numpyro.sample("y", dist.Normal(x @ jnp.ones(2) * coef, 1.0), obs=y)
+
+
+def counted(n, y=None) -> None:
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0 / n))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Normal(mean, 1.0), obs=y)
+
+
+def enclosed(y=None) -> None:
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    with numpyro.plate("records", 11):
+        numpyro.sample("y", dist.Normal(mean * X[:, 0], 1.0), obs=y)
+
+
+def ill_conditioned(x, exposure, group, count=None) -> None:
+    """Rounding errors that a small scale blows up, positive covariates and groups: a model of one record at a time."""
+    scale = numpyro.sample("scale", dist.HalfNormal(1e-3))
+    coef = numpyro.sample("coef", dist.Normal(0.0, 30.0).expand([50]).to_event(1))
+    effects = numpyro.sample("effects", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    with numpyro.plate("records", len(x)):
+        numpyro.sample("count", dist.Normal(x @ coef + jnp.log(exposure) + effects[group], scale), obs=count)
+
+
 def log_density(target: Target, vector: jax.Array) -> jax.Array:
     records = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), target.records)
     terms = jax.vmap(target.log_likelihood, (None, 0))(vector, records)
@@ -83,3 +115,29 @@ def test_records_with_laws_of_their_own_are_sent_elsewhere() -> None:
     with pytest.raises(ValueError, match="not finite") as caught:
         private_target(regression, {"y": np.where(Y > 0, Y, np.nan)}, {"x": X})
     assert "0." not in str(caught.value)
+
+
+OTHERS = [
+    (standardised, {"x": X}, "a record's density depends on the other records"),
+    (counted, {}, "the prior depends"),
+    (enclosed, {}, "covariates"),
+    pytest.param(informed, {"x": X}, "the prior depends", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("model", "covariates", "message"), OTHERS)
+def test_a_model_that_is_another_one_for_one_record_is_refused(model, covariates: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        private_target(model, {"y": Y}, covariates)
+    assert "Make it an argument" in str(caught.value) or "public" in str(caught.value)
+
+
+def test_a_covariate_that_is_passed_as_public_is_refused() -> None:
+    with pytest.raises(ValueError, match="pass it in `covariates`"):
+        private_target(regression, {"y": Y}, x=X)
+
+
+@pytest.mark.slow
+def test_rounding_is_not_taken_for_another_model() -> None:
+    data = {"x": RNG.normal(size=(9, 50)), "exposure": np.full(9, 1e3), "group": np.arange(9) % 3}
+    assert private_target(ill_conditioned, {"count": RNG.normal(size=9)}, data).dimension == 54

@@ -12,8 +12,9 @@ from scipy import stats
 from scipy.special import ndtri
 
 from dpjax.private import events, noise
+from dpjax.private.noise.base import at_least
 from dpjax.private.noise.chacha import keystream
-from dpjax.private.noise.grid import GRID_BITS, Secure, add_noise
+from dpjax.private.noise.grid import GRID_BITS, Secure, add_noise, in_steps
 from dpjax.private.noise.rounded import FLOAT_ERROR, extended, rounded_normal, settle
 
 pytest.importorskip("cryptography")
@@ -25,6 +26,11 @@ SCALE = 3.0
 def scripted(seed: int):
     """A keystream for tests: the bytes of a seeded generator."""
     return np.random.default_rng(seed).bytes
+
+
+def add(keystream, value, scale):
+    """`add_noise` to one array."""
+    return add_noise(keystream, (value,), scale, value.dtype)
 
 
 def coarse(keystream, value, scale):
@@ -41,13 +47,13 @@ def on_grid(values: np.ndarray, scale: float) -> bool:
 @pytest.mark.parametrize("scale", [SCALE, 1e-7, 2.0**20])
 def test_secure_noise_is_gaussian_on_a_grid(scale):
     value = np.full(40_000, 0.1 * scale)
-    draws = add_noise(scripted(1), value, np.asarray(scale))
+    draws = add(scripted(1), value, np.asarray(scale))
     assert stats.kstest(draws / scale, stats.norm(0.1).cdf).pvalue > LEAST_P
     assert stats.kstest(draws / scale, stats.norm(0.1, 1.05).cdf).pvalue < LEAST_P
     assert on_grid(draws, scale)
     assert not on_grid(coarse(scripted(1), value, scale), scale)
     # The grid is that of the scale, whatever was added.
-    others = add_noise(scripted(1), value + 1e-3 * scale * np.pi, np.asarray(scale))
+    others = add(scripted(1), value + 1e-3 * scale * np.pi, np.asarray(scale))
     assert on_grid(others, scale)
 
 
@@ -55,8 +61,8 @@ def test_secure_noise_is_gaussian_on_a_grid(scale):
 def test_the_value_moves_the_release_by_whole_steps_and_nothing_else():
     values = np.random.default_rng(0).standard_normal(1_000)
     step = 2.0 ** (1 - GRID_BITS)
-    first = add_noise(scripted(5), np.zeros(1_000), np.asarray(SCALE))
-    second = add_noise(scripted(5), values, np.asarray(SCALE))
+    first = add(scripted(5), np.zeros(1_000), np.asarray(SCALE))
+    second = add(scripted(5), values, np.asarray(SCALE))
     np.testing.assert_array_equal(second - first, np.rint(values / step) * step)
 
 
@@ -146,23 +152,53 @@ def test_each_keystream_has_a_fresh_key_of_256_bits(monkeypatch):
 @pytest.mark.x64
 def test_values_and_scales_that_are_no_numbers_tell_nothing():
     value = np.asarray([np.nan, np.inf, -np.inf, 1.0])
-    draws = add_noise(scripted(6), value, np.asarray(1.0))
+    draws = add(scripted(6), value, np.asarray(1.0))
     assert np.all(np.isfinite(draws))
     assert abs(draws[0]) < 10
     assert draws[1] > 1e8
     for scale in (0.0, -1.0, np.nan, np.inf):
-        assert np.all(np.isnan(add_noise(scripted(6), value, np.asarray(scale))))
+        assert np.all(np.isnan(add(scripted(6), value, np.asarray(scale))))
 
 
 def test_each_lane_has_its_own_scale_and_grid():
     scales = np.asarray([1.0, 1e-3, 1e3])
-    draws = add_noise(scripted(7), np.zeros((3, 4_000)), scales)
+    draws = add(scripted(7), np.zeros((3, 4_000)), scales)
     np.testing.assert_allclose(draws.std(axis=1) / scales, 1.0, atol=5 / np.sqrt(2 * 4_000))
 
 
 def test_float32_values_stay_float32():
     value = jnp.zeros(3, jnp.float32)
     assert noise.secure.release(jax.random.key(0), value, jnp.asarray(1.0, jnp.float32)).dtype == jnp.float32
+
+
+def test_noise_of_bytes_that_can_be_repeated_is_not_secure():
+    assert noise.secure.grade == Secure().grade == "secure"
+    for source in (Secure(scripted(1)), Secure(os.urandom), noise.jax):
+        assert source.grade == source.query("gradient", 1.0, dimension=1).grade == "simulation-grade"
+
+
+@pytest.mark.parametrize("source", [noise.jax, Secure(scripted(12))], ids=["jax", "secure"])
+def test_integers_get_noise_of_the_scale_asked_for(source):
+    value = jnp.full(20_000, 3)
+    draws = jax.jit(lambda key: source.release(key, value, 0.4))(jax.random.key(1))
+    assert draws.dtype == jnp.result_type(float)
+    assert stats.kstest((np.asarray(draws, float) - 3) / 0.4, "norm").pvalue > LEAST_P
+
+
+def test_integers_and_sums_of_two_floats_are_protected_exactly():
+    """Beyond 2^53 the release still moves by what the value moves."""
+    for parts, scale, dtype in (((2.0**40, 1.0), 2.0**24, np.float32), ((2**54, 1), 2.0**32, np.int64)):
+        high, low = (np.full(100, part, dtype) for part in parts)
+        one, other = (in_steps(value, np.asarray(0.5)) for value in ((high, low), (high, 0 * low)))
+        np.testing.assert_array_equal(one - other, 2)
+        draws = add_noise(scripted(13), (high, low), np.asarray(scale), np.float64)
+        assert abs(np.mean(draws - parts[0])) < 5 * scale / 10
+
+
+def test_a_scale_is_never_rounded_down():
+    for scale in (0.1, 1 / 3, 0.5, 1e9 + 1):
+        assert float(at_least(scale, jnp.float32)) >= scale
+        assert float(at_least(scale, jnp.float32)) == pytest.approx(scale, rel=2**-23)
 
 
 def test_queries_carry_the_grade_and_the_cost_of_rounding():

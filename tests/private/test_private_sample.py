@@ -85,7 +85,7 @@ def test_thinned_draws_are_those_of_the_whole_run() -> None:
 @pytest.mark.slow
 def test_subsampled_queries_are_accounted_for_at_their_rate() -> None:
     kernel = private.dp_sgld(
-        TARGET, noise.jax, step_size=0.01, batch_size=2, gradient_bound=BOUND, noise_multiplier=4.0
+        TARGET, noise.jax, step_size=0.01, sampling_rate=2 / 7, gradient_bound=BOUND, noise_multiplier=4.0
     )
     assert kernel.queries == (Query("sampled gradient", 4.0, "simulation-grade", 1, 2 / 7),)
     pytest.importorskip("dp_accounting")

@@ -1,9 +1,15 @@
 """The contract of noise sources: where the Gaussian noise of a private run comes from."""
 
-from typing import Protocol
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.private.query import Grade, Query
+
+Value = Array | tuple[Array, ...]
 
 
 class Noise(Protocol):
@@ -17,7 +23,7 @@ class Noise(Protocol):
         """Whether the noise is fit to protect anyone."""
         ...
 
-    def release(self, key: Key, value: Array, scale: Array) -> Array:
+    def release(self, key: Key, value: Value, scale: Array | float) -> Array:
         """A draw of N(value, scale² I), usable within `jax.jit`, `jax.lax.scan` and `jax.vmap`.
 
         Parameters
@@ -25,9 +31,10 @@ class Noise(Protocol):
         key
             A typed key, used once.
         value : [...]
-            What is to be protected, of any shape and a float dtype.
+            What is to be protected: an array of any shape and of floats or integers, or a tuple of such arrays, whose
+            exact sum it is. The draw has the floats' dtype, and JAX's default one for integers.
         scale : []
-            The standard deviation of the noise, above 0.
+            The standard deviation of the noise, above 0: a float, whatever the value's dtype.
         """
         ...
 
@@ -48,3 +55,18 @@ class Noise(Protocol):
             As in `Query`.
         """
         ...
+
+
+def float_dtype(value: Value) -> Any:
+    """The float dtype in which a value is released."""
+    dtype = jnp.result_type(*jax.tree.leaves(value))
+    return dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.dtype(jnp.result_type(float))
+
+
+def at_least(scale: Array | float, dtype: Any) -> Array:
+    """A scale in a float dtype, which a known one must not lose noise in."""
+    if isinstance(scale, jax.Array):
+        return scale.astype(dtype)
+    rounded = np.asarray(scale, dtype)
+    enough = rounded.astype(np.float64) >= np.float64(scale)
+    return jnp.asarray(np.where(enough, rounded, np.nextafter(rounded, np.inf, dtype=dtype)))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,13 +11,14 @@ import numpy as np
 from jax.experimental import io_callback
 
 from dpjax.base import Array, Key
+from dpjax.private.noise.base import Value, at_least, float_dtype
 from dpjax.private.noise.chacha import keystream
 from dpjax.private.noise.rounded import rounded_normal
-from dpjax.private.query import Query
+from dpjax.private.query import Grade, Query
 from dpjax.validation import check_count
 
 GRID_BITS = 32  # the grid is 2^-32 to 2^-33 of the standard deviation
-LARGEST_STEPS = 2.0**62  # values beyond are moved to it, so that int64 sums cannot overflow
+LARGEST_STEPS = 2.0**60  # values beyond are moved to it, so that int64 sums cannot overflow
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-900, 2.0**900
 
 
@@ -27,12 +28,13 @@ class Secure:
 
     A release is made on the host: (1) the value is rounded to a grid whose step g is a power of two, at most 2^-32 of
     the standard deviation σ; (2) a draw of N(0, σ²), rounded to the same grid, is added in integer arithmetic; (3) the
-    sum is converted to the value's float dtype.
+    sum is converted to a float dtype.
 
     Parameters
     ----------
     keystream
-        Where random bytes come from; ChaCha20 under keys of the operating system unless a test says otherwise.
+        Where random bytes come from: ChaCha20 under keys of the operating system. With any other, such as a seeded
+        generator in a test, the noise is simulation-grade.
 
     Notes
     -----
@@ -47,20 +49,20 @@ class Secure:
 
     *Its limits.* It needs that the uniform bits are uniform (ChaCha20 and `os.urandom`); that SciPy's normal quantile
     is within 2^-45 of the truth, relative above 1 (seen: 2^-50.5), where decimal arithmetic takes over; and that the
-    value has the sensitivity it is said to have. That of a sum computed in floats exceeds Δ by the rounding of its
-    partial sums, at most about n² 2^-53 of one record's bound in float64, and n² 2^-24 in float32. Timing is not
-    protected: a draw that needs decimal arithmetic (at most one in a thousand) takes longer, and so may the value's own
-    computation. Neither are memory, swap and the published output of anything but the release.
+    value has the sensitivity it is said to have. The sums of the private kernels do, as they are sums of integers; a
+    sum of floats exceeds Δ by the rounding of its partial sums, up to n² 2^-24 of one record's bound in float32. Timing
+    is not protected: a draw that needs decimal arithmetic (at most one in a thousand) takes longer, and so may the
+    value's own computation. Neither are memory, swap and the published output of anything but the release.
     """
 
     keystream: Callable[[int], bytes] = keystream
 
     @property
-    def grade(self) -> Literal["secure"]:
-        """Fit for publication, within the limits stated."""
-        return "secure"
+    def grade(self) -> Grade:
+        """Fit for publication within the limits stated, unless the random bytes come from elsewhere."""
+        return "secure" if self.keystream is keystream else "simulation-grade"
 
-    def release(self, key: Key, value: Array, scale: Array) -> Array:
+    def release(self, key: Key, value: Value, scale: Array | float) -> Array:
         """A draw of the grid mechanism around `value`; the key is not used.
 
         The draw is made by a host callback when the program runs, never when it is traced, and anew each time the
@@ -75,7 +77,9 @@ class Secure:
         """
         self.keystream(8)
         lane = jax.random.key_data(key)  # which tells lanes apart; its content is ignored
-        return self._release(lane, value, jnp.asarray(scale, value.dtype))
+        dtype = float_dtype(value)
+        precision = dtype if dtype == jnp.float64 else jnp.float32  # half of it would change a scale
+        return self._release(dtype, lane, at_least(scale, precision), *jax.tree.leaves(value))
 
     def query(
         self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0
@@ -85,13 +89,13 @@ class Secure:
         multiplier = 1 / (1 / noise_multiplier + rounding) if noise_multiplier > 0 else noise_multiplier
         return Query(name, multiplier, self.grade, count, sampling_rate)
 
-    def _release(self, lane: Array, value: Array, scale: Array) -> Array:
-        def on_host(_: np.ndarray, values: np.ndarray, scales: np.ndarray) -> np.ndarray:
-            return add_noise(self.keystream, np.asarray(values), np.asarray(scales))
+    def _release(self, dtype: Any, lane: Array, scale: Array, *parts: Array) -> Array:
+        def on_host(_: np.ndarray, scales: np.ndarray, *values: np.ndarray) -> np.ndarray:
+            return add_noise(self.keystream, tuple(map(np.asarray, values)), np.asarray(scales), dtype)
 
         @jax.custom_batching.custom_vmap
-        def call(lane: Array, value: Array, scale: Array) -> Array:
-            return io_callback(on_host, jax.ShapeDtypeStruct(value.shape, value.dtype), lane, value, scale)
+        def call(lane: Array, scale: Array, *parts: Array) -> Array:
+            return io_callback(on_host, jax.ShapeDtypeStruct(parts[0].shape, dtype), lane, scale, *parts)
 
         @call.def_vmap
         def _together(size: int, batched: list[bool], *arguments: Array) -> tuple[Array, bool]:
@@ -101,28 +105,50 @@ class Secure:
             ]
             return call(*full), True
 
-        return call(lane, value, scale)
+        return call(lane, scale, *parts)
 
 
-def add_noise(keystream: Callable[[int], bytes], value: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """`value` plus Gaussian noise of standard deviation `scale`, both rounded to the grid of that scale.
+def add_noise(
+    keystream: Callable[[int], bytes], parts: tuple[np.ndarray, ...], scale: np.ndarray, dtype: Any
+) -> np.ndarray:
+    """A value plus Gaussian noise of standard deviation `scale`, both rounded to the grid of that scale.
 
     Parameters
     ----------
     keystream
         A function that returns so many random bytes, other ones at each call.
-    value : [..., *shape]
-        What is to be protected.
+    parts : each [..., *shape]
+        What is to be protected: their exact sum.
     scale : [...]
         A standard deviation for each of the leading entries.
+    dtype
+        That of the result.
     """
-    scales = scale.astype(np.float64).reshape(scale.shape + (1,) * (value.ndim - scale.ndim))
+    shape = np.shape(parts[0])
+    scales = scale.astype(np.float64).reshape(scale.shape + (1,) * (len(shape) - scale.ndim))
     usable = (scales >= SMALLEST_SCALE) & (scales <= LARGEST_SCALE)
     deviation = np.where(usable, scales, 1.0)
     step = np.exp2(np.frexp(deviation)[1] - 1.0 - GRID_BITS)
+    noisy = in_steps(parts, step) + rounded_normal(keystream, np.broadcast_to(deviation / step, shape))
     with np.errstate(over="ignore"):
-        steps = np.rint(value.astype(np.float64) / step)
-    steps = np.clip(np.where(np.isnan(steps), 0.0, steps), -LARGEST_STEPS, LARGEST_STEPS).astype(np.int64)
-    noisy = steps + rounded_normal(keystream, np.broadcast_to(deviation / step, value.shape))
+        return np.where(usable, noisy * step, np.nan).astype(dtype)
+
+
+def in_steps(parts: tuple[np.ndarray, ...], step: np.ndarray) -> np.ndarray:
+    """The sum of the parts rounded to a whole number of steps, which are powers of two: int64."""
+    whole, fraction = np.int64(0), np.float64(0.0)
     with np.errstate(over="ignore"):
-        return np.where(usable, noisy * step, np.nan).astype(value.dtype)
+        for part in (doubles for one in parts for doubles in as_doubles(one)):
+            count = np.nan_to_num(part / step, nan=0.0)
+            nearest = np.rint(np.clip(count, -LARGEST_STEPS, LARGEST_STEPS))
+            whole, fraction = whole + nearest.astype(np.int64), fraction + np.clip(count - nearest, -0.5, 0.5)
+    limit = np.int64(LARGEST_STEPS)
+    return np.clip(whole + np.rint(fraction).astype(np.int64), -limit, limit)
+
+
+def as_doubles(part: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Arrays of doubles whose sum is exactly an array of floats or integers."""
+    if part.dtype.kind not in "iu":
+        return (part.astype(np.float64),)
+    integers = part.astype(np.int64)
+    return (integers >> 32) * 2.0**32, (integers & (2**32 - 1)).astype(np.float64)

@@ -6,6 +6,7 @@ from typing import Literal
 import jax
 
 from dpjax.base import Array, Key
+from dpjax.private.noise.base import Value, at_least, float_dtype
 from dpjax.private.query import Query
 
 
@@ -24,9 +25,11 @@ class Threefry:
         """Not fit to protect anyone."""
         return "simulation-grade"
 
-    def release(self, key: Key, value: Array, scale: Array) -> Array:
+    def release(self, key: Key, value: Value, scale: Array | float) -> Array:
         """A draw of N(value, scale² I) from the key."""
-        return value + scale * jax.random.normal(key, value.shape, value.dtype)
+        dtype = float_dtype(value)
+        mean = sum(part.astype(dtype) for part in jax.tree.leaves(value))
+        return mean + at_least(scale, dtype) * jax.random.normal(key, mean.shape, dtype)
 
     def query(
         self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0

@@ -1,0 +1,131 @@
+"""Sums whose sensitivity is exact in any precision: contributions rounded to a public grid and added as integers."""
+
+from math import inf, sqrt
+from numbers import Real
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array
+from dpjax.validation import fail
+
+__all__ = ["LARGEST_BLOCK", "MOST_RECORDS", "FixedPoint", "FloatingPoint", "Parts", "arithmetic", "steps_of"]
+
+BOUND_BITS = {"float32": 22, "float64": 40}
+"""A bound is 2^22 or 2^40 steps of the grid: in float32 nearly all that a number holds, and 511 bounds fit an int32."""
+LIMB_BITS = {"float32": 23, "float64": 40}
+"""What the lower of two integers holds; in float32 either is a float without loss."""
+HALF_BITS = 11
+LARGEST_BLOCK = 2**20
+"""Records that are added up at once."""
+MOST_RECORDS = {"float32": 2**25, "float64": 2**31 - 1}
+"""Of more, the higher integer of a sum would lose digits as a float."""
+
+
+class Parts(NamedTuple):
+    """A number that is the sum of two, so that float32 and int32 hold more than their digits."""
+
+    high: Array
+    low: Array
+
+
+class FixedPoint(NamedTuple):
+    """Sums of contributions of at most `bound`, in steps of bound / 2^22 (float32) or bound / 2^40 (float64).
+
+    Integers add up to the same sum in any order, over any chunks and devices, and replacing one of them moves it by
+    what that one moves. A sum of floats is not like that: one contribution decides how all partial sums are rounded.
+    """
+
+    bound: Array | float
+    dtype: Any
+
+    @property
+    def unit(self) -> Array:
+        """What a step is worth []."""
+        return jnp.asarray(self.bound, self.dtype) / steps_of(self.dtype)
+
+    def limit(self, dimension: int) -> float:
+        """How long a vector of so many coordinates may be, in steps, to be within the bound when all of it is rounded.
+
+        Rounding to the nearest step lengthens it by √d / 2 at most, and its length was computed in floats.
+        """
+        rounding = (dimension + 16) * float(jnp.finfo(self.dtype).eps)
+        if rounding > 0.1:
+            fail("position", f"{dimension} parameters of {self.dtype}", "fewer", "Enable jax_enable_x64.")
+        return (steps_of(self.dtype) - sqrt(dimension) / 2) * (1 - rounding)
+
+    def zeros(self, shape: tuple[int, ...]) -> Parts:
+        """The empty sum."""
+        nothing = jnp.zeros(shape, self._integer)
+        return Parts(nothing, nothing)
+
+    def sum(self, steps: Array) -> Parts:
+        """The sum over the last axis of at most 2^20 whole numbers of steps, none of them beyond the bound."""
+        integers = steps.astype(self._integer)
+        if steps.shape[-1] * steps_of(self.dtype) <= jnp.iinfo(self._integer).max:
+            return self._carry(jnp.zeros((), self._integer), self._total(integers))
+        high, low = self._total(integers >> HALF_BITS), self._total(integers & (2**HALF_BITS - 1))
+        further = self._limb - HALF_BITS
+        return self._carry(high >> further, ((high & (2**further - 1)) << HALF_BITS) + low)
+
+    def add(self, one: Parts, other: Parts) -> Parts:
+        """The sum of two sums."""
+        return self._carry(one.high + other.high, one.low + other.low)
+
+    def floats(self, total: Parts) -> Parts:
+        """A sum as two floats that together are exactly it."""
+        return Parts(total.high.astype(self.dtype) * 2.0**self._limb, total.low.astype(self.dtype))
+
+    def _total(self, integers: Array) -> Array:
+        return jnp.sum(integers, axis=-1, dtype=self._integer)
+
+    def _carry(self, high: Array, low: Array) -> Parts:
+        return Parts(high + (low >> self._limb), low & (2**self._limb - 1))
+
+    @property
+    def _limb(self) -> int:
+        return LIMB_BITS[jnp.dtype(self.dtype).name]
+
+    @property
+    def _integer(self) -> Any:
+        return {"float32": jnp.int32, "float64": jnp.int64}[jnp.dtype(self.dtype).name]
+
+
+class FloatingPoint(NamedTuple):
+    """Plain sums of contributions without a bound, of which no sensitivity is promised."""
+
+    dtype: Any
+
+    @property
+    def unit(self) -> Array:
+        """One []."""
+        return jnp.ones((), self.dtype)
+
+    def zeros(self, shape: tuple[int, ...]) -> Parts:
+        """The empty sum."""
+        nothing = jnp.zeros(shape, self.dtype)
+        return Parts(nothing, nothing)
+
+    def sum(self, values: Array) -> Parts:
+        """The sum over the last axis."""
+        total = jnp.sum(values, axis=-1)
+        return Parts(total, jnp.zeros_like(total))
+
+    def add(self, one: Parts, other: Parts) -> Parts:
+        """The sum of two sums."""
+        return jax.tree.map(jnp.add, one, other)
+
+    def floats(self, total: Parts) -> Parts:
+        """The sum as it is."""
+        return total
+
+
+def arithmetic(bound: Array | float, dtype: Any) -> FixedPoint | FloatingPoint:
+    """How contributions of at most `bound` are added up; without a bound there is no grid."""
+    return FloatingPoint(dtype) if isinstance(bound, Real) and bound == inf else FixedPoint(bound, dtype)
+
+
+def steps_of(dtype: Any) -> float:
+    """How many steps of the grid a bound is, whatever the bound and the number of records."""
+    return 2.0 ** BOUND_BITS[jnp.dtype(dtype).name]
