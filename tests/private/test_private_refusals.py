@@ -44,7 +44,7 @@ def make_target(**changes: Any) -> private.Target:
 HMC = {"step_size": 0.3, "num_leapfrog": 4}
 DP_HMC = HMC | {"gradient_bound": BOUND, "ratio_bound": BOUND, "tau_g": 50.0, "tau_l": 20.0}
 DP_PENALTY = {"proposal_scale": 0.5, "ratio_bound": BOUND, "tau": 40.0}
-DP_SGLD = {"step_size": 0.01, "batch_size": 2, "gradient_bound": BOUND, "noise_multiplier": 4.0}
+DP_SGLD = {"step_size": 0.01, "sampling_rate": 0.5, "gradient_bound": BOUND, "noise_multiplier": 4.0}
 DP_SGNHT = DP_SGLD | {"diffusion": 1.0}
 PLAN = {"pilot": TARGET, "source": "public", "num_records": 1_000_000, "num_chains": 2, "num_iterations": 100}
 PLAN |= {"budget": BUDGET}
@@ -97,7 +97,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     *[("dp_penalty", {"tau": bad}) for bad in (0.0, None)],
     ("rwmh", {"ratio_bound": 0.0}),
     ("rwmh", {"proposal_scale": None}),
-    *[("dp_sgld", {"batch_size": bad}) for bad in (0, 8, None)],
+    *[("dp_sgld", {"sampling_rate": bad}) for bad in (0, 8, None)],
     *[("dp_sgld", {"block": bad}) for bad in (0, 2.5)],
     *[("dp_sgld", {"noise_multiplier": bad}) for bad in (0.0, 1e6, None)],
     *[("dp_sgnht", {"diffusion": bad}) for bad in (0.0, None, "x", math.nan)],
