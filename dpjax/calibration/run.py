@@ -129,9 +129,11 @@ def check_quantities(model: Model, release_design: Release | LocalRelease, quant
     if choice is not None and not (callable(choice) and isinstance(choice, Hashable)):
         fail("quantities", repr(quantities), "a hashable function or None", remedy, error=TypeError)
 
+    function: Any = quantities
+
     def call(parameters: Parameters, records: Records) -> Any:
         try:
-            return choice(parameters, records, release_design)
+            return function(parameters, records, release_design)
         except Exception as error:  # whatever a function of the user's own may raise
             return fail("quantities", f"a function that raised {summarize_error(error)}", "a dict of arrays", remedy)
 
