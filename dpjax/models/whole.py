@@ -50,6 +50,7 @@ MADE_BY = frozenset({"ceil", "floor", "round", "sign"})
 
 def check_integer_noise(model: Model, release: Release | LocalRelease) -> None:
     """Raise unless noise that is whole goes with a statistic, or a field, that is whole on the model's records."""
+    contribution: Callable[[Records], Array]
     if isinstance(release, LocalRelease):
         argument, mechanism, contribution = "channel", release.channel, itemgetter(release.field)
     else:
