@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 import jax
+import numpy as np
 
 from dpjax.base import Array, Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.imputation.imwg import imwg
@@ -109,6 +110,13 @@ def make_plan(
             "Give the model the covariates of all records.",
         )
     check_integer_noise(model, release)
+    if not (interweave is None or isinstance(interweave, bool)):
+        fail(
+            "interweave", repr(interweave), "True, False or None", "None takes what the model allows.", error=TypeError
+        )
+    if isinstance(parameter_kernel, type):
+        remedy = "Pass an instance, or its name to dpjax.parameter_kernel."
+        fail("parameter_kernel", f"the class {parameter_kernel.__name__}", "a kernel", remedy, error=TypeError)
     if interweave and model.noncentred is None:
         fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
     default = model.noncentred is not None and bool(parameters)
@@ -201,6 +209,16 @@ def check_position(model: Model, n: int, position: Position | Parameters, rng_ke
     return Position(parameters, model.sample_records(rng_key, parameters, n))
 
 
+def check_tuning(model: Model, tuning: Tuning) -> Tuning:
+    """The tuning, or an error unless it has the size of the model's parameters."""
+    expected = jax.tree.map(np.shape, unit_tuning(model))
+    if not isinstance(tuning, Tuning) or jax.tree.map(np.shape, tuning) != expected:
+        given = f"shapes {tuple(map(np.shape, tuning))}" if isinstance(tuning, Tuning) else type(tuning).__name__
+        remedy = "Pass the tuning of a run of this model, or leave it out."
+        fail("tuning", given, f"a Tuning of shapes {tuple(expected)}", remedy, error=TypeError)
+    return tuning
+
+
 def prior_tuning(model: Model, release: Release | LocalRelease, plan: Plan, num_chains: int = 4) -> Tuning:
     """The tuning fitted to draws of parameters and records from the model, under a fixed key."""
     if not plan.uses_tuning:
@@ -258,7 +276,7 @@ def gibbs(
         remedy = "dpjax.sample has one; here pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
         fail("imputation", repr(imputation), "fixed numbers, because there is no warm-up", remedy)
     kernel = build_kernel(model, release, plan)
-    fixed = prior_tuning(model, release, plan) if tuning is None else tuning
+    fixed = prior_tuning(model, release, plan) if tuning is None else check_tuning(model, tuning)
 
     def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
         return init_state(release, check_position(model, release.n, position, rng_key))

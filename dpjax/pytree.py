@@ -23,9 +23,7 @@ def frozen_pytree(cls: type[Noun]) -> type[Noun]:
     fields compare equal, so that now and then a program compiled for one mechanism answers for another. It also
     rebuilds through the constructor, whose checks would refuse a gradient or an axis in the place of a scale.
     """
-    if not (isinstance(cls, type) and is_dataclass(cls)):
-        remedy = "Decorate a class, above @dataclass(frozen=True)."
-        fail("cls", repr(cls), "a dataclass", remedy, error=TypeError)
+    check_dataclass(cls)
     static = tuple(field.name for field in fields(cls) if field.metadata.get("static", False))  # type: ignore[arg-type]
     data = tuple(field.name for field in fields(cls) if field.name not in static)  # type: ignore[arg-type]
 
@@ -49,6 +47,12 @@ def frozen_pytree(cls: type[Noun]) -> type[Noun]:
 
     register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     return cls
+
+
+def check_dataclass(kind: Any) -> None:
+    """Raise unless a dataclass is given."""
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        fail("cls", repr(kind), "a dataclass", "Decorate a class, above @dataclass(frozen=True).", error=TypeError)
 
 
 def is_opaque(value: Any) -> bool:

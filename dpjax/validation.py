@@ -63,6 +63,12 @@ def check_positive_number(argument: str, value: Any, remedy: str = "Pass a numbe
     check_positive(argument, value, remedy)
 
 
+def check_share(argument: str, value: Any, remedy: str = "Pass a share, such as 0.95.") -> None:
+    """Raise unless `value` is one number strictly between 0 and 1."""
+    check_number(argument, value)
+    check_array(argument, value, lambda array: (array > 0) & (array < 1), "a number in (0, 1)", remedy)
+
+
 def check_number(argument: str, value: Any) -> None:
     """Raise if a value is None, or a list or array of several numbers."""
     if value is None or isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0:
@@ -81,6 +87,20 @@ def check_count(
     if value < least:
         fail(argument, value, f"a whole number >= {least}", remedy)
     return int(value)
+
+
+def check_function(argument: str, value: Any, what: str) -> None:
+    """Raise unless `value` can be called, as `what` says, and is no class."""
+    if isinstance(value, type) or not callable(value):
+        given = getattr(value, "__name__", type(value).__name__)
+        fail(argument, given, f"a function {what}", "Pass the function itself.", error=TypeError)
+
+
+def check_instance(argument: str, value: Any, kind: type, remedy: str) -> None:
+    """Raise unless `value` is of this type."""
+    if not isinstance(value, kind):
+        given = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        fail(argument, given, f"a {kind.__name__}", remedy, error=TypeError)
 
 
 def check_key(argument: str, key: Any) -> None:

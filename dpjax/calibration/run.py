@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Imputation, Key, Model
+from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
 from dpjax.calibration.replicate import LOG_DENSITY, Design, Quantities, Replicate, evaluate, run_replicate
 from dpjax.calibration.result import Calibration
 from dpjax.gibbs import Position, make_plan
@@ -24,7 +24,7 @@ from dpjax.parameters import initial_tuning
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
-from dpjax.validation import check_count, check_key, fail
+from dpjax.validation import check_count, check_key, fail, summarize_error
 
 WINDOWS = (1, 1, 2, 4)
 """Lengths of the warm-up windows, in eighths of the warm-up; each gives as many draws as are kept."""
@@ -129,11 +129,19 @@ def check_quantities(model: Model, release_design: Release | LocalRelease, quant
     if choice is not None and not (callable(choice) and isinstance(choice, Hashable)):
         fail("quantities", repr(quantities), "a hashable function or None", remedy, error=TypeError)
 
+    function: Any = quantities
+
+    def call(parameters: Parameters, records: Records) -> Any:
+        try:
+            return function(parameters, records, release_design)
+        except Exception as error:  # whatever a function of the user's own may raise
+            return fail("quantities", f"a function that raised {summarize_error(error)}", "a dict of arrays", remedy)
+
     def draw(key: Key) -> tuple[Any, Any]:
         prior_key, record_key = jax.random.split(key)
         parameters = model.sample_prior(prior_key)
         position = Position(parameters, model.sample_records(record_key, parameters, release_design.n))
-        more = {} if quantities is None else quantities(*position, release_design)
+        more = {} if quantities is None else call(*position)
         if not isinstance(more, dict):
             fail("quantities", f"a function that returns {type(more).__name__}", "a dict", remedy, error=TypeError)
         clashes = sorted((set(parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))

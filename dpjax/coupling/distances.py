@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist, pdist
 
 from dpjax.base import Records
-from dpjax.validation import check_count, check_positive, fail
+from dpjax.validation import check_array, check_count, check_instance, check_positive_number, fail
 
 __all__ = ["Distance", "mean_wasserstein", "median_width", "squared_mmd", "wasserstein"]
 
@@ -39,11 +39,11 @@ def wasserstein(first: Records, second: Records) -> float:
     Raises
     ------
     ValueError
-        If the two are not of the same size.
+        If the two have other fields or another size, or hold anything but finite numbers.
     """
-    one, other = to_rows(first), to_rows(second)
+    one, other = pair_of_rows(first, second)
     if one.shape != other.shape:
-        remedy = "Compare as many records with the same fields."
+        remedy = "Compare as many records."
         fail("second", f"numbers {list(other.shape)}", f"numbers {list(one.shape)}, as in first", remedy)
     if one.shape[1] == 1:
         return float(np.sqrt(np.mean((np.sort(one[:, 0]) - np.sort(other[:, 0])) ** 2)))
@@ -53,7 +53,10 @@ def wasserstein(first: Records, second: Records) -> float:
 
 def mean_wasserstein(first: Records, second: Records) -> Distance:
     """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n]."""
+    pair_of_rows(first, second)
     size = check_count("first", leading_size(first), "A standard error takes two pairs.", least=2)
+    if leading_size(second) != size:
+        fail("second", f"{leading_size(second)} pairs", f"{size}, as in first", "Compare as many pairs.")
     values = [wasserstein(take_pair(first, pair), take_pair(second, pair)) for pair in range(size)]
     return Distance(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(size)))
 
@@ -70,8 +73,10 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
     rng
         The source of the choice.
     """
-    rows = to_rows(draws)
+    rows = to_rows("draws", draws)
+    check_generator(rng)
     check_count("num", num, "A distance takes two draws.", least=2)
+    check_count("draws", len(rows), "A distance takes two draws.", least=2)
     chosen = rng.choice(len(rows), min(num, len(rows)), replace=False)
     return float(np.median(pdist(rows[chosen])))
 
@@ -90,8 +95,8 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
     width
         Such as `median_width`; scale the coordinates alike before.
     """
-    check_positive("width", width)
-    one, other = to_rows(first), to_rows(second)
+    check_positive_number("width", width)
+    one, other = pair_of_rows(first, second)
     for name, rows in (("first", one), ("second", other)):
         check_count(name, len(rows), "Leaving one out must leave two draws.", least=3)
     across, back = kernel_sums(one, other, width)
@@ -119,15 +124,41 @@ def kernel_sums(first: np.ndarray, second: np.ndarray, width: float) -> tuple[np
     return np.concatenate(over_columns), over_rows
 
 
-def to_rows(values: Any) -> np.ndarray:
-    """The numbers of each record or draw as a row [n, d]."""
+def pair_of_rows(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of two pytrees, or an error unless these have the same fields."""
+    one, other = to_rows("first", first), to_rows("second", second)
+    fields = [jax.tree.map(lambda leaf: np.shape(leaf)[1:], values) for values in (first, second)]
+    if fields[0] != fields[1]:
+        fail(
+            "second",
+            f"fields of shapes {fields[1]}",
+            f"{fields[0]}, as in first",
+            "Compare records of the same fields.",
+        )
+    return one, other
+
+
+def to_rows(argument: str, values: Any) -> np.ndarray:
+    """The numbers of each record or draw as a row [n, d], or an error."""
+    leaves, remedy = jax.tree.leaves(values), "Pass arrays of one leading axis [n]."
+    for leaf in leaves:
+        check_array(argument, leaf, np.isfinite, "finite numbers", remedy)
+    sizes = {np.shape(leaf)[:1] for leaf in leaves}
+    if len(sizes) != 1 or sizes <= {(), (0,)}:
+        given = f"leading axes {sorted(map(list, sizes))}" if sizes else "nothing"
+        fail(argument, given, "one leading axis [n] of all arrays, n at least 1", remedy)
     size = leading_size(values)
-    return np.concatenate([np.asarray(leaf, float).reshape(size, -1) for leaf in jax.tree.leaves(values)], axis=1)
+    return np.concatenate([np.asarray(leaf, float).reshape(size, -1) for leaf in leaves], axis=1)
 
 
 def leading_size(values: Any) -> int:
     """The length of the leading axis."""
     return int(np.shape(jax.tree.leaves(values)[0])[0])
+
+
+def check_generator(rng: Any) -> None:
+    """Raise unless `rng` is a generator of random numbers."""
+    check_instance("rng", rng, np.random.Generator, "Pass np.random.default_rng(seed) with a seed of your own.")
 
 
 def take_pair(values: Any, pair: int) -> Any:

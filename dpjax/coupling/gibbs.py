@@ -14,7 +14,7 @@ from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.coupling.target import SummedTarget
 from dpjax.gibbs import Position, make_plan
 from dpjax.release import LocalRelease, Release
-from dpjax.validation import fail
+from dpjax.validation import check_function, fail
 
 __all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
 
@@ -105,6 +105,8 @@ def coupled_gibbs(
         fail("release", "a LocalRelease", "a release of one sum", remedy, error=TypeError)
     if relabel is not False and not model.exchangeable:
         fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
+    if sample_start is not None:
+        check_function("sample_start", sample_start, "key -> Position")
     scheme = make_scheme(plan.imputation, release.n, relabel, offers)
     update = build_coupled_update(model, parameters)
     target = SummedTarget(release, release.n)

@@ -8,7 +8,7 @@ from dpjax.base import Key
 from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.lanes import Course
 from dpjax.coupling.pool import run_pairs
-from dpjax.validation import check_count, check_key, fail
+from dpjax.validation import check_array, check_count, check_instance, check_key, check_number, check_share, fail
 
 __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m", "total_variation_bounds"]
 
@@ -74,16 +74,17 @@ def meeting_times(
     Raises
     ------
     TypeError, ValueError
-        If the key is not a typed key or a number is not a whole number of at least 1.
+        If the key is not a typed key, the kernel not a coupled one, or a number not a whole number of at least 1.
     """
-    lanes_key = check_run(key, lag, num_pairs, max_steps, batch_size)
+    lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
     lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size)
     return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
 
 
-def check_run(key: Key, lag: int, num_pairs: int, max_steps: int, batch_size: int) -> Key:
+def check_run(key: Key, kernel: CoupledKernel, lag: int, num_pairs: int, max_steps: int, batch_size: int) -> Key:
     """The key, or an error if a number of the run is not a count."""
     check_key("key", key)
+    check_instance("kernel", kernel, CoupledKernel, "Pass such as dpjax.coupling.coupled_gibbs(model, release).")
     check_count("lag", lag)
     check_count("num_pairs", num_pairs)
     check_count("batch_size", batch_size)
@@ -107,12 +108,20 @@ def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.nd
     Raises
     ------
     ValueError
-        If a pair was censored: the bound would be too small.
+        If a pair was censored: the bound would be too small; or a time is negative or not finite.
     """
-    meetings.require_all("an upper bound")
+    check_meetings(meetings).require_all("an upper bound")
+    remedy = "Pass how many steps the chain has made."
+    check_array("times", times, lambda array: (array >= 0) & (array.ndim == 1), "numbers [times] of at least 0", remedy)
     gaps = meetings.times[:, None] - meetings.lag - np.asarray(times)[None]
     terms = np.maximum(0.0, np.ceil(gaps / meetings.lag))
     return terms.mean(axis=0), terms.std(axis=0) / np.sqrt(len(terms))
+
+
+def check_meetings(meetings: Meetings) -> Meetings:
+    """The meetings, or an error."""
+    check_instance("meetings", meetings, Meetings, "Pass the result of dpjax.coupling.meeting_times.")
+    return meetings
 
 
 def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 10) -> tuple[int, int]:
@@ -126,6 +135,10 @@ def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 1
     ValueError
         If the quantile is not below the share of pairs that met.
     """
+    check_meetings(meetings)
+    check_number("quantile", quantile)
+    check_array("quantile", quantile, np.isfinite, "a number above 0", "Pass a share of pairs, such as 0.95.")
+    check_count("multiple", multiple)
     if not 0 < quantile <= meetings.met.mean():
         remedy = "Run the pairs again with a larger max_steps."
         fail("quantile", quantile, f"a number in (0, {meetings.met.mean()}], the share of pairs that met", remedy)
@@ -154,7 +167,17 @@ def convergence_rate(
         How many resamples, and the coverage of the percentile interval.
     smallest
         Survival below this share is left out: there a few pairs decide.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are no meetings, the generator is none, or a number is out of range.
     """
+    check_meetings(meetings)
+    check_instance("rng", rng, np.random.Generator, "Pass np.random.default_rng(seed) with a seed of your own.")
+    check_count("num_bootstrap", num_bootstrap)
+    check_share("level", level)
+    check_share("smallest", smallest)
     rates = [slope(meetings, meetings.times, smallest)]
     for _ in range(num_bootstrap):
         rates.append(slope(meetings, rng.choice(meetings.times, len(meetings.times)), smallest))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
-from dpjax.validation import fail
+from dpjax.validation import check_function, check_number, fail, is_traced
 
 __all__ = ["maximal", "maximal_records"]
 
@@ -42,6 +42,11 @@ def maximal(
     same : [] bool
         The flag by which the two meet.
     """
+    for name, function in {"sample_p": sample_p, "log_p": log_p, "sample_q": sample_q, "log_q": log_q}.items():
+        check_function(name, function, "key -> value" if name.startswith("sample") else "value -> []")
+    check_number("max_trials", max_trials)
+    if not (is_traced(max_trials) or max_trials > 1):
+        fail("max_trials", max_trials, "a number above 1, which may be infinite", "Pass such as 20.")
 
     def one(sample: Callable[[Key], Any]) -> Sampler:
         return lambda key, num: jax.tree.map(lambda leaf: leaf[None], sample(key))

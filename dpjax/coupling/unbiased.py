@@ -14,7 +14,7 @@ from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.lanes import Course, Lane
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
 from dpjax.coupling.pool import run_pairs
-from dpjax.validation import check_count
+from dpjax.validation import check_count, check_function
 
 __all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
 
@@ -98,7 +98,8 @@ def unbiased_estimates(
     k, m
         The window, 0 ≤ k ≤ m; see `suggest_k_m`.
     """
-    lanes_key = check_run(key, lag, num_pairs, max_steps, batch_size)
+    lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
+    check_function("function", function, "position -> numbers")
     check_count("k", k, least=0)
     check_count("m", m, "The window k..m holds at least k.", least=k)
     check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)

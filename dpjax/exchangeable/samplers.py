@@ -20,6 +20,7 @@ from dpjax.coupling.target import Target
 from dpjax.exchangeable.targets import Function, make_target
 from dpjax.imputation.soma import choose
 from dpjax.numerics import never_nan
+from dpjax.validation import check_function
 
 __all__ = ["ExchangeableState", "coupled", "imwg", "soma"]
 
@@ -87,6 +88,7 @@ def algorithm(
     log_density: Function, propose: Propose, log_proposal: Function, statistic: Function | None, choice: Any
 ) -> SamplingAlgorithm:
     """The sampler of an imputation choice, for the number of records that it is given."""
+    check_functions(log_density, propose, log_proposal, statistic)
 
     def init(records: Any, rng_key: Key | None = None) -> ExchangeableState:
         del rng_key
@@ -102,6 +104,15 @@ def algorithm(
         return sweep(target, state.records, offers, scheme, places, select, accept)
 
     return SamplingAlgorithm(init, step)
+
+
+def check_functions(log_density: Any, propose: Any, log_proposal: Any, statistic: Any) -> None:
+    """Raise unless each is a function, the statistic where there is one."""
+    check_function("log_density", log_density, "records -> []")
+    check_function("propose", propose, "key -> record")
+    check_function("log_proposal", log_proposal, "record -> []")
+    if statistic is not None:
+        check_function("statistic", statistic, "record -> [d]")
 
 
 def sweep(
@@ -168,6 +179,8 @@ def coupled(
     TypeError, ValueError
         If the choices do not fit each other; see `dpjax.coupling.scheme.make_scheme`.
     """
+    check_functions(log_density, propose, log_proposal, statistic)
+    check_function("sample_start", sample_start, "key -> records")
     start = jax.eval_shape(sample_start, jax.eval_shape(jax.random.key, 0))
     target = make_target(log_density, log_proposal, statistic, start)
     scheme = make_scheme(imputation, target.n, relabel, offers)

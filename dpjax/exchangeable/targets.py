@@ -5,10 +5,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array
 from dpjax.coupling.target import SummedTarget, Target
+from dpjax.validation import fail
 
 __all__ = ["make_target"]
 
@@ -17,10 +19,19 @@ Function = Callable[[Any], Array]
 
 def make_target(log_density: Function, log_proposal: Function, statistic: Function | None, records: Any) -> Target:
     """The weights w_0 = π(x) / Π q(x_j): Xiong and Ju (2025), Corollary 6, for records of these shapes."""
-    n = jax.tree.leaves(records)[0].shape[0]
+    n = check_records(records)
     if statistic is None:
         return GeneralTarget(log_density, log_proposal, records, n)
     return SummedTarget(SumDensity(log_density, log_proposal, statistic, n), n)
+
+
+def check_records(records: Any) -> int:
+    """The number of records, or an error unless all their arrays have one leading axis."""
+    shapes = [np.shape(leaf)[:1] for leaf in jax.tree.leaves(records)]
+    if len(set(shapes)) != 1 or shapes[0] in ((), (0,)):
+        given = f"leading axes {sorted(map(list, set(shapes)))}" if shapes else type(records).__name__
+        fail("records", given, "arrays of one leading axis [n], n at least 1", "Pass one row a record.")
+    return int(shapes[0][0])
 
 
 class SumDensity:

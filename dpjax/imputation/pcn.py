@@ -91,9 +91,9 @@ def pcn(block: int | Literal["auto"] = "auto", correlation: float | Literal["aut
         If block is not a positive whole number or correlation is not in [0, 1); at the build, if the block exceeds n,
         the model lacks scores that are needed, or the release is local (`dpjax.imwg` is exact or vectorised there).
     """
-    if block != "auto":
+    if not (isinstance(block, str) and block == "auto"):
         block = check_count("block", block, "Pass a whole number in 1..n or 'auto'.")
-    if correlation != "auto":
+    if not (isinstance(correlation, str) and correlation == "auto"):
         if isinstance(correlation, bool) or not isinstance(correlation, Real) or not 0 <= correlation < 1:
             fail("correlation", repr(correlation), "a number in [0, 1) or 'auto'", "Pass 0 for independent offers.")
         correlation = float(correlation)

@@ -76,7 +76,7 @@ def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
         If attempts is not a positive whole number, ``"auto"`` or None; at the build, if it exceeds n or the release
         is local (its records are not exchangeable).
     """
-    if attempts is None or attempts == "auto":
+    if attempts is None or (isinstance(attempts, str) and attempts == "auto"):
         return SOMA(attempts)
     return SOMA(check_count("attempts", attempts, "Pass a whole number in 1..n, 'auto' or None."))
 

@@ -97,7 +97,7 @@ def expected_loss(labels: Any, partition: Any, *, loss: Loss = "variation") -> f
         If an argument is unusable.
     """
     check_loss(loss)
-    drawn, own = relabel(check_labels(labels)), relabel(check_labels(partition))
+    drawn, own = relabel(check_labels(labels)), relabel(check_labels(partition, "partition"))
     if own.shape != (1, drawn.shape[1]):
         remedy = "Pass the cluster of each record."
         fail("partition", f"shape {list(np.shape(partition))}", f"shape {[drawn.shape[1]]}", remedy)
@@ -244,11 +244,11 @@ def check_loss(loss: Any) -> None:
         fail("loss", repr(loss), f"one of {list(LOSSES)}", "Name the distance between partitions.")
 
 
-def check_labels(labels: Any) -> np.ndarray:
+def check_labels(labels: Any, argument: str = "labels") -> np.ndarray:
     """Labels [draw, n], or an error unless they are whole numbers of at least one record."""
     remedy = "Pass the cluster of each record, one draw a row."
-    check_array("labels", labels, lambda array: array.ndim > 0 and array.size > 0, "labels [..., n]", remedy)
+    check_array(argument, labels, lambda array: array.ndim > 0 and array.size > 0, "labels [..., n]", remedy)
     array = np.asarray(labels)
     if array.dtype.kind not in "iu":
-        fail("labels", f"an array of {array.dtype}", "whole numbers", remedy, error=TypeError)
+        fail(argument, f"an array of {array.dtype}", "whole numbers", remedy, error=TypeError)
     return array.reshape(-1, array.shape[-1])

@@ -47,6 +47,8 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_array("shape", self.shape, lambda array: array >= 1, "a number of at least 1", "Pass a larger shape.")
+        remedy = "Leave it out: it is that of the channel."
+        check_array("noise_variance", self.noise_variance, lambda array: array >= 0, "a number of at least 0", remedy)
 
     def behind(self, channel: Any) -> "TruncatedNormalInverseGamma":
         """The component of the released values behind this channel.

@@ -71,9 +71,9 @@ def check_names(argument: str, given: Any, expected: dict[str, Any], remedy: str
 
 def cast_tree(argument: str, given: Any, expected: Any, remedy: str) -> Any:
     """One field, which may be several arrays, in the types of the model's own."""
-    if jax.tree.structure(given) != jax.tree.structure(expected):
-        structure = jax.tree.structure(expected)
-        fail(argument, f"{jax.tree.structure(given)}", f"{structure}, as the model draws", remedy, error=TypeError)
+    structures: list[Any] = [jax.tree.structure(tree) for tree in (given, expected)]
+    if structures[0] != structures[1]:
+        fail(argument, f"{structures[0]}", f"{structures[1]}, as the model draws", remedy, error=TypeError)
     return jax.tree.map(lambda value, leaf: cast(argument, value, leaf, remedy), given, expected)
 
 

@@ -8,6 +8,7 @@ possible record, or where it is made of fields that are whole in records drawn f
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import partial
+from operator import itemgetter
 from typing import Any, NoReturn
 
 import jax
@@ -49,15 +50,17 @@ MADE_BY = frozenset({"ceil", "floor", "round", "sign"})
 
 def check_integer_noise(model: Model, release: Release | LocalRelease) -> None:
     """Raise unless noise that is whole goes with a statistic, or a field, that is whole on the model's records."""
-    local = isinstance(release, LocalRelease)
-    mechanism = release.channel if local else release.mechanism
+    contribution: Callable[[Records], Array]
+    if isinstance(release, LocalRelease):
+        argument, mechanism, contribution = "channel", release.channel, itemgetter(release.field)
+    else:
+        argument, mechanism, contribution = "mechanism", release.mechanism, release.statistic
     if not has_integer_noise(mechanism):
         return
-    contribution = (lambda record: record[release.field]) if local else release.statistic
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
     if kind_of(contribution, record, {}) is not Kind.WHOLE and not is_whole_on(model, release.n, contribution, record):
-        refuse("channel" if local else "mechanism", release, local)
+        refuse(argument, mechanism, release)
 
 
 def is_whole_on(model: Model, n: int, contribution: Callable[[Records], Array], record: Records) -> bool:
@@ -147,12 +150,12 @@ def kind_of_constant(value: Any) -> Kind:
     return Kind.WHOLE if not is_traced(value) and all_whole(value) else Kind.FROM_WHOLE
 
 
-def refuse(argument: str, release: Any, local: bool) -> NoReturn:
+def refuse(argument: str, mechanism: Any, release: Release | LocalRelease) -> NoReturn:
     """Raise for integer noise on reals."""
-    mechanism = type(getattr(release, argument)).__name__
-    what = f"the field {release.field!r}" if local else "a statistic"
+    what = f"the field {release.field!r}" if isinstance(release, LocalRelease) else "a statistic"
     remedy = (
         "Integer noise would tell a real sum's fraction exactly. Use Laplace or Gaussian; or, if the values were "
         "rounded record by record before they were summed, say so in the statistic with jnp.round."
     )
-    fail(argument, f"{mechanism}, whose noise is whole, on {what} that is not", "whole numbers under it", remedy)
+    given = f"{type(mechanism).__name__}, whose noise is whole, on {what} that is not"
+    fail(argument, given, "whole numbers under it", remedy)

@@ -125,7 +125,7 @@ class Reader:
     def state_of(self, value: Any) -> Any:
         """The state of an object: its attributes, less what it computes once and keeps, or what would be pickled."""
         held = getattr(value, "__dict__", None)
-        if held is not None and type(value).__reduce_ex__ is object.__reduce_ex__:
+        if held is not None and is_default(value):
             kept = {name: entry for name, entry in held.items() if not is_cache(type(value), name)}
             slots = [name for kind in type(value).__mro__ for name in np.atleast_1d(getattr(kind, "__slots__", ()))]
             return kept | {name: getattr(value, name) for name in slots if hasattr(value, name) and name not in kept}
@@ -245,6 +245,12 @@ def content_of(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return None
+
+
+def is_default(value: Any) -> bool:
+    """Whether an object leaves it to Python how it is pickled, so that its attributes are its state."""
+    kind: Any = type(value)
+    return all(getattr(kind, name) is getattr(object, name) for name in ("__reduce__", "__reduce_ex__"))
 
 
 def is_cache(kind: type, name: str) -> bool:

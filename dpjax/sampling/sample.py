@@ -150,8 +150,9 @@ def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
     segment, wanted = run.schedule[status.segment], run.schedule[-1].draws
     sampling = status.segment == len(run.schedule) - 1
-    is_saved = file is not None and file.problem is None
-    remedy = f"Call again with the same arguments to continue from {str(file.path)!r}." if is_saved else ""
+    remedy = (
+        f"Call again with the same arguments to continue from {str(file.path)!r}." if file and not file.problem else ""
+    )
     if not sampling or status.filled == 0:
         saved = remedy or "Nothing was drawn; pass `checkpoint`, in a folder with room, to continue interrupted runs."
         raise KeyboardInterrupt(f"sample was interrupted in {segment.phase}, before the first draw. {saved}")

@@ -6,7 +6,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Normal
+import numpy as np
+from numpyro.distributions import Distribution, Normal
 
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.laws import Laws, deterministic
@@ -16,6 +17,7 @@ from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Model, Parameters, Records
 from dpjax.models.checks import check_model
 from dpjax.tracing import reads
+from dpjax.validation import fail, is_traced, summarize
 
 __all__ = ["from_numpyro"]
 
@@ -52,6 +54,7 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         If the model has no such plate, scales, masks or subsamples it, observes a site, holds a factor, a discrete or
         improper parameter, a record site that is not named, control flow, or records that depend on each other.
     """
+    check_given(fn, arguments)
     layout, exchangeable = inspect(fn, records, n, arguments)
     laws = Laws(layout)
     quantities, support = find_quantities(laws), find_support(layout)
@@ -76,6 +79,18 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     )
     check_model(model)
     return model
+
+
+def check_given(fn: Any, arguments: dict[str, Any]) -> None:
+    """Raise if a law stands in the place of a model, or a covariate is missing."""
+    if isinstance(fn, Distribution):
+        remedy = "Pass a function that draws from it with numpyro.sample."
+        fail("fn", type(fn).__name__, "a NumPyro model, a function", remedy, error=TypeError)
+    for name, value in arguments.items():
+        array = None if is_traced(value) or not hasattr(value, "__array__") else np.asarray(value)
+        if array is not None and array.dtype.kind == "f" and np.any(np.isnan(array)):
+            remedy = "Fill in what is missing, or leave these records out."
+            fail(name, f"{summarize(array)}, with missing numbers", "numbers", remedy)
 
 
 def log_likelihood_of_counts(laws: Laws, support: Support, parameters: Parameters, counts: Array) -> Array:
