@@ -65,13 +65,15 @@ def test_convergence_bounds_and_estimates_hold():
 @pytest.mark.slow
 @pytest.mark.x64
 def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
-    names = run("private.md")
+    with pytest.warns(UserWarning, match="effective sample size below 400"):
+        names = run("private.md")
     spent = names["published"].privacy_spent()
     assert (spent.grade, spent.neighbours) == ("secure", "replace-one")
     assert 3.99 < spent.epsilon <= 4.0
     assert names["ledger"].affordable(names["kernel"].queries) == 0
     assert names["copy"].queries == names["ledger"].queries
-    draws = names["published"].draws[:, 100:]
+    assert names["plan"].effective_draws > 100
+    draws = names["published"].draws[:, names["plan"].num_warmup :]
     for draw, exact in zip(np.moveaxis(draws, -1, 0), names["confidential"].mean(axis=0), strict=True):
         assert abs(np.mean(draw) - exact) < MAX_DEVIATION * diagnostics.mcse_mean(draw)
 

@@ -99,10 +99,10 @@ class Checkpoint:
 
     def fill(self, start: Status, arrays: dict[str, np.ndarray], progress: dict[str, Any]) -> tuple[Status, int]:
         """The saved status, of the structure of `start`."""
-        done, total, thin = progress.get("done"), progress.get("total"), self.fingerprint["thin"]
-        if not (type(done) is type(total) is int and 0 <= start.done <= done <= total):
-            self.refuse("which counts its iterations wrongly")
-        drawn = (done - start.done) // thin
+        done, total = (progress.get(name) for name in ("done", "total"))
+        if not (isinstance(done, int) and isinstance(total, int) and start.done <= done <= total):
+            return self.refuse("which counts its iterations wrongly")
+        drawn = (done - start.done) // self.fingerprint["thin"]
         longer = jax.tree.map(partial(with_more, drawn), start.draws)
         tree = (start.states, longer, start.totals)
         leaves = [arrays.get(f"leaf{number}") for number in range(len(jax.tree.leaves(tree)))]

@@ -1,5 +1,6 @@
 """What noise and clipping do to the energy of a trajectory of DP-HMC, on a normal posterior."""
 
+from collections.abc import Iterable
 from math import cos, sqrt
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ from scipy.optimize import brentq
 
 from dpjax.private.pilot import Pilot
 
-__all__ = ["LONGEST", "Energy", "choose_bounds"]
+__all__ = ["LONGEST", "Energy", "choose_bounds", "choose_energy", "list_energies"]
 
 LONGEST = 1.5
 """The longest trajectory, in periods over 2π: after a quarter of one a harmonic oscillator has forgotten its place."""
@@ -70,14 +71,24 @@ class Energy(NamedTuple):
 
 def choose_bounds(facts: Pilot, clipped_ratios: float, affordable: float) -> Energy:
     """The bound of ratios that moves the law but little, and that of gradients for the longest trajectory."""
+    return choose_energy(list_energies(facts, clipped_ratios), affordable)
+
+
+def list_energies(facts: Pilot, clipped_ratios: float) -> tuple[Energy, ...]:
+    """The bounds of gradients to choose from, with that of ratios, for μ = 1 each iteration."""
     ratio_bound = choose_ratio_bound(facts, clipped_ratios)
     spread = float(np.trace(np.linalg.inv(facts.precision)))
+    bounds = np.quantile(facts.gradient_norms, 1 - np.array(CLIPPED)).tolist()
+    return tuple(
+        Energy(bound, ratio_bound, clipped, facts.pull(bound), spread, 1.0)
+        for clipped, bound in zip(CLIPPED, bounds, strict=True)
+    )
 
-    def energy(clipped: float) -> Energy:
-        bound = float(np.quantile(facts.gradient_norms, 1 - clipped))
-        return Energy(bound, ratio_bound, clipped, facts.pull(bound), spread, affordable)
 
-    return max(map(energy, CLIPPED), key=lambda choice: (choice.length(), -choice.variance(LONGEST)))
+def choose_energy(energies: Iterable[Energy], affordable: float) -> Energy:
+    """The one with the longest trajectory for μ each iteration."""
+    paid = (energy._replace(affordable=affordable) for energy in energies)
+    return max(paid, key=lambda choice: (choice.length(), -choice.variance(LONGEST)))
 
 
 def choose_ratio_bound(facts: Pilot, clipped_ratios: float) -> float:

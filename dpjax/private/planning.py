@@ -14,7 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.private import accounting
 from dpjax.private.arguments import check_real, check_target
 from dpjax.private.budget import Budget
-from dpjax.private.energy import Energy, choose_bounds
+from dpjax.private.energy import Energy, choose_energy, list_energies
 from dpjax.private.forecast import advise, check_worth, even_dimension, forecast
 from dpjax.private.pilot import explore
 from dpjax.private.target import Target
@@ -151,10 +151,11 @@ def plan(
     total = num_chains * num_iterations
     facts = explore(key, pilot, check_count("num_records", num_records))
     factor = accounting.sensitivity(1.0, budget.neighbours) / 2  # noise of 2 τ b is 2 τ sensitivities of b
-    affordable = accounting.largest_mu(budget.epsilon, budget.delta) / (factor**2 * total)
-    energy = choose_bounds(facts, clipped_ratios, affordable)
-    length, ratio = energy.length(), num_records / pilot.num_records
-    expected = forecast(energy, even_dimension(facts.precision), sqrt(1 + ratio), num_chains, num_iterations)
+    affordable = accounting.largest_mu(budget.epsilon, budget.delta) / factor**2
+    energies = list_energies(facts, clipped_ratios)
+    energy, ratio = choose_energy(energies, affordable / total), num_records / pilot.num_records
+    length, spread = energy.length(), even_dimension(facts.precision)
+    expected = forecast(energies, affordable, spread, sqrt(1 + ratio), num_chains, num_iterations)
     check_worth(expected, num_chains, num_iterations)
     num_leapfrog = max(2, ceil(length * sqrt(facts.stiffness) / LARGEST_STEP))
     taus = accounting.taus_for(
@@ -172,11 +173,11 @@ def plan(
         tau_l=more * taus.tau_l,
         num_iterations=num_iterations,
         acceptance_rate=2 * float(ndtr(-sqrt(energy.variance(length)) / 2)),
-        effective_draws=expected.effective_draws,
-        num_warmup=expected.num_warmup,
+        effective_draws=expected.run.effective_draws,
+        num_warmup=expected.run.num_warmup,
         mode=facts.mode,
         unravel=pilot.unravel,
-        assumptions=describe(source, ratio, budget, num_chains, energy, clipped_ratios) + advise(expected, num_chains),
+        assumptions=describe(source, ratio, budget, num_chains, energy, clipped_ratios) + advise(expected),
     )
 
 

@@ -69,7 +69,7 @@ def open_status(target: Target, states: Any, num_chains: int) -> Status:
         lambda leaf: np.zeros((num_chains, 0, *leaf.shape), leaf.dtype),
         jax.eval_shape(target.terms.constrain, position),
     )
-    zero = np.zeros(num_chains, target.weights.dtype)
+    zero: Any = np.zeros(num_chains, target.weights.dtype)
     return Status(states, draws, Totals(zero, NotPrivate(zero, zero)), 0)
 
 

@@ -43,7 +43,7 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> Status:
         given = f"a run of another kernel or target, with states {type(earlier.final_states).__name__}"
         remedy = "Start a run of its own at positions=result.final_states.position."
         fail("positions", given, f"one with states {type(expected).__name__} of the same shapes", remedy)
-    sums = [rate * earlier.num_iterations for rate in earlier.not_private]
+    sums: list[Any] = [rate * earlier.num_iterations for rate in earlier.not_private]
     totals = Totals(sums[0], NotPrivate(*sums[1:]))
     return Status(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations)
 

@@ -87,10 +87,6 @@ def kill(path: Path, times: int, rng: random.Random) -> int:
     return acknowledged
 
 
-def test_a_killed_process_leaves_all_that_it_charged(path):
-    kill(path, 1, random.Random(0))
-
-
 @pytest.mark.slow
 def test_fifty_kills_lose_nothing(path):
     acknowledged = kill(path, 50, random.Random(1))

@@ -89,7 +89,7 @@ def test_more_iterations_move_less_and_more_privacy_moves_less(planned):
 
 
 def test_bounds_are_quantiles_of_the_pilot(planned, facts):
-    plan = planned(clipped_ratios=0.0)
+    plan = planned(clipped_ratios=0.0, epsilon=8.0)
     assert plan.ratio_bound == facts.ratio_slopes.max()
 
 
@@ -161,12 +161,13 @@ def move(rng: np.random.Generator, places: np.ndarray, length: float, variance: 
 def test_forecasts_are_those_of_harmonic_moves(num_records, epsilon):
     """The correlation of a draw with the next, by simulation; the rest follows from it."""
     facts = skewed(1.0)._replace(precision=np.eye(2) * num_records)
-    energy = Energy(3.0, 3.0, 0.0, 0.0, 2 / num_records, private.accounting.largest_mu(epsilon, 1e-6) / 800)
+    affordable = private.accounting.largest_mu(epsilon, 1e-6)
+    energy = Energy(3.0, 3.0, 0.0, 0.0, 2 / num_records, affordable / 800)
     length, rng = energy.length(), np.random.default_rng(5)
-    expected = forecast(energy, even_dimension(facts.precision), 8.0, 2, 400)
+    expected = forecast([energy], affordable, even_dimension(facts.precision), 8.0, 2, 400).run
     resting = rng.standard_normal((200_000, 2))
     correlation = np.mean(resting * move(rng, resting, length, energy.variance(length)))  # variance below 3 / 400_000
-    assert correlate(energy, 2.0, length) == pytest.approx(correlation, abs=5 * np.sqrt(3 / 400_000) + 0.003)
+    assert correlate(energy, 2.0) == pytest.approx(correlation, abs=5 * np.sqrt(3 / 400_000) + 0.003)
     worth = (1 - correlation) / (1 + correlation)
     assert expected.effective_draws == pytest.approx(2 * (400 - expected.num_warmup) * worth, rel=0.05)
     assert 8.0 * correlation**expected.num_warmup == pytest.approx(0.1, rel=0.5)

@@ -1,5 +1,6 @@
 """A private run: what it charges is what it asks, it stops within its budget, and it tells nothing else."""
 
+import re
 from dataclasses import dataclass, field
 
 import jax
@@ -117,3 +118,73 @@ def test_results_show_nothing_of_the_records() -> None:
     result = private.sample(jax.random.key(1), WALK, STARTS, ledger(AMPLE), num_iterations=40, thin=4)
     assert "clipped" not in repr(result)
     assert set(vars(result)) == {"draws", "not_private", "ledger", "num_iterations", "thin", "final_states"}
+
+
+def bounded(theta: jax.Array) -> jax.Array:
+    """Uniform on the unit square."""
+    return jnp.where(jnp.all(jnp.abs(theta - 0.5) < 0.5), 0.0, -jnp.inf)
+
+
+def dot(theta: jax.Array, record: jax.Array) -> jax.Array:
+    return jnp.dot(theta, record)
+
+
+@pytest.mark.parametrize(
+    ("log_prior", "starts", "chains"),
+    [
+        (bounded, [[0.5, 0.5], [0.5, 1.5]], "chains [1]"),
+        (lambda theta: jnp.log(theta[0]) - theta[1] ** 2, [[-1.0, 0.0], [2.0, 0.0], [-2.0, 0.0]], "chains [0, 2]"),
+        (lambda theta: jnp.inf * theta[0] ** 2, [[1.0, 0.0]], "chains [0]"),
+    ],
+)
+def test_starts_outside_the_priors_support_cost_nothing(log_prior, starts, chains) -> None:
+    target = private.target(dot, log_prior, TARGET.records[0], jnp.zeros(2))
+    kernel = private.dp_penalty(target, noise.jax, proposal_scale=0.1, ratio_bound=BOUND, tau=10.0)
+    spent = ledger()
+    with pytest.raises(ValueError, match=f"positions: given starts of {re.escape(chains)} at which"):
+        private.sample(jax.random.key(0), kernel, jnp.array(starts), spent, num_iterations=4)
+    assert spent.queries == ()
+
+
+ABSURD = [
+    {"ratio_bound": 1e6},
+    *[pytest.param({name: 1e6}, marks=pytest.mark.slow) for name in ("gradient_bound", "tau_l", "step_size")],
+]
+
+
+@pytest.mark.parametrize("change", ABSURD)
+def test_settings_that_let_no_chain_move_cost_nothing(change) -> None:
+    kernel = hamiltonian(noise.jax, **({"tau_g": 1.0, "tau_l": 1.0} | change))
+    spent = ledger(AMPLE)
+    with pytest.raises(ValueError, match=r"kernel: given .*even without records.*Nothing was charged"):
+        private.sample(jax.random.key(0), kernel, STARTS, spent, num_iterations=400)
+    assert spent.queries == ()
+
+
+def test_langevin_steps_that_explode_cost_nothing() -> None:
+    kernel = private.dp_sgnht(
+        TARGET, noise.jax, step_size=1e3, diffusion=1.0, batch_size=7, gradient_bound=BOUND, noise_multiplier=1.0
+    )
+    spent = ledger(AMPLE)
+    with pytest.raises(ValueError, match="leads out of the finite numbers even without records"):
+        private.sample(jax.random.key(0), kernel, STARTS, spent, num_iterations=400)
+    assert spent.queries == ()
+
+
+def test_settings_that_let_chains_move_are_rehearsed_for_nothing() -> None:
+    spent = ledger(AMPLE)
+    result = private.sample(
+        jax.random.key(0), hamiltonian(noise.jax, tau_g=1.0, tau_l=1.0), STARTS, spent, num_iterations=400
+    )
+    assert np.all(result.not_private.acceptance_rate > 0.05)
+    assert spent.queries[1].count == 3 * 400
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
+def test_starts_of_any_numbers_are_taken(dtype) -> None:
+    starts = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+    expected, result = (
+        private.sample(jax.random.key(1), WALK, given, ledger(AMPLE), num_iterations=40)
+        for given in (jnp.asarray(starts), starts.astype(dtype))
+    )
+    np.testing.assert_array_equal(result.draws, expected.draws)
