@@ -45,8 +45,8 @@ class ClippedSum(NamedTuple):
 def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum:
     """The sum [d] of the records' gradients of the log-likelihood at a vector [d], each clipped to norm `bound`.
 
-    The gradients of one chunk of records are held at a time. A record whose gradient is not a number adds nothing:
-    any other reading would show that it is there.
+    The gradients of one chunk of records are held at a time. A record whose gradient is not finite, or too long for its
+    norm to be, adds nothing: any other reading would show that it is there.
     """
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
