@@ -11,6 +11,7 @@ from dpjax.imputation.imwg import imwg
 from dpjax.imputation.offers import init_latent
 from dpjax.imputation.pcn import pcn
 from dpjax.imputation.tunable import Tunable
+from dpjax.imputation.windows import has_windows
 from dpjax.models.checks import check_model
 from dpjax.parameters import (
     KernelBuilder,
@@ -18,6 +19,7 @@ from dpjax.parameters import (
     Tuning,
     build_centred_step,
     build_interweaving_step,
+    build_summed_step,
     choose_kernel,
     fit_step_size,
     initial_tuning,
@@ -152,7 +154,8 @@ def build_kernel(
     second step of Yu and Meng (2011).
     """
     centred = build_centred_step(model, plan.parameter_kernel)
-    interweaving = build_interweaving_step(model, release) if plan.interweave else None
+    second = build_summed_step if has_windows(model, release) else build_interweaving_step
+    interweaving = second(model, release) if plan.interweave else None
     impute = plan.imputation(model, release)
 
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from blackjax.mcmc.slice import SliceInfo
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
+from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, noncentred_coordinates, to_vector
 from dpjax.parameters.ellipse import elliptical_step
 from dpjax.release import LocalRelease, Release
 
@@ -49,7 +49,8 @@ def build_interweaving_step(
     ) -> tuple[Parameters, Records, InterweavingInfo]:
         noise_key, move_key = jax.random.split(rng_key)
         noise = noise_of(noise_key, parameters, records)
-        vector, unravel = to_vector(model, parameters)
+        own, whitening = noncentred_coordinates(model, tuning)
+        vector, unravel = to_vector(own, parameters)
 
         def log_likelihood(moved: Parameters) -> Array:
             log_likelihood = release.log_likelihood(records_of(moved, noise))
@@ -59,13 +60,13 @@ def build_interweaving_step(
                 else log_likelihood + jnp.sum(noise_log_density(moved, noise))
             )
 
-        log_density = build_log_density(model, tuning, unravel, log_likelihood)
+        log_density = build_log_density(own, whitening, unravel, log_likelihood)
 
         def move(position: Array, index: Array) -> tuple[Array, SliceInfo]:
             return elliptical_step(jax.random.fold_in(move_key, index), position, log_density)
 
-        whitened, info = jax.lax.scan(move, tuning.whiten(vector), jnp.arange(NUM_MOVES))
-        moved = constrain(model, unravel(tuning.colour(whitened)))
+        whitened, info = jax.lax.scan(move, whitening.whiten(vector), jnp.arange(NUM_MOVES))
+        moved = constrain(own, unravel(whitening.colour(whitened)))
         report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted))
         return moved, records_of(moved, noise), report
 

@@ -119,10 +119,11 @@ class Laws(NamedTuple):
 
 
 def log_density(law: Any, value: Array) -> Array:
-    """The log-density of a value; -inf beyond a support that is not the same for all parameters."""
+    """The log-density of a value; -inf beyond a support that is not the same for all parameters, or of counts."""
     result = law.log_prob(value)
     # NumPyro leaves the support unchecked: beyond a moving bound the formula goes on as if there were none.
-    if isinstance(getattr(type(unwrap(law)), "support", None), constraints.dependent_property):
+    moving = isinstance(getattr(type(unwrap(law)), "support", None), constraints.dependent_property)
+    if moving or (law.support.is_discrete and not law.has_enumerate_support):
         result = jnp.where(law.support(value), result, -jnp.inf)
     return result
 
