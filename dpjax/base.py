@@ -12,6 +12,7 @@ from blackjax.base import SamplingAlgorithm
 
 __all__ = [
     "Array",
+    "Coordinates",
     "Imputation",
     "ImputationInfo",
     "ImputationKernel",
@@ -47,6 +48,20 @@ class NormalScores(NamedTuple):
     noise: Callable[[Any], Any]
 
 
+class Coordinates(NamedTuple):
+    """Unconstrained coordinates of the parameters.
+
+    unconstrain, constrain
+        Maps between the parameters and a dict of real arrays of the same names.
+    log_jacobian
+        ``unconstrained -> []``: log |det| of ``constrain``.
+    """
+
+    unconstrain: Callable[[Parameters], Parameters]
+    constrain: Callable[[Parameters], Parameters]
+    log_jacobian: Callable[[Parameters], Array]
+
+
 class NonCentred(NamedTuple):
     """Records written as ``x = records(parameters, noise)``, where the noise is free of the parameters, or nearly so.
 
@@ -62,6 +77,9 @@ class NonCentred(NamedTuple):
         The noise as standard Normal numbers, where it can be so written.
     forms
         Pairs of a field and the form of its noise, in words.
+    coordinates
+        Those in which the parameters move while the noise is held, where others suit that better than the model's
+        own: group effects of a hierarchy as standardised numbers.
     """
 
     noise: Callable[[Key, Parameters, Records], Any]
@@ -69,6 +87,7 @@ class NonCentred(NamedTuple):
     log_density: Callable[[Parameters, Any], Array] | None = None
     scores: NormalScores | None = None
     forms: tuple[tuple[str, str], ...] = ()
+    coordinates: Coordinates | None = None
 
 
 def show_shapes(fields: dict[str, Any]) -> str:
@@ -105,6 +124,9 @@ class Model(NamedTuple):
         ``() -> records``: every possible record, leading axis [c], where there are finitely many.
     normal_field
         ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
+    count_field
+        The name of the only drawn field, where that is a whole number [] without an upper bound and ``log_density`` is
+        −∞ at numbers that it cannot be.
     derived
         ``parameters -> dict``: further quantities reported beside the draws, such as odds ratios.
     num_records
@@ -135,6 +157,7 @@ class Model(NamedTuple):
     num_records: int | None = None
     exchangeable: bool = True
     update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
+    count_field: str | None = None
 
     def describe(self) -> str:
         """What the model is made of: parameters, record fields, how the parameters move, and the form of each field."""

@@ -12,6 +12,7 @@ from dpjax.imputation.imwg import imwg
 from dpjax.imputation.offers import init_latent
 from dpjax.imputation.pcn import pcn
 from dpjax.imputation.tunable import Tunable
+from dpjax.imputation.windows import has_windows
 from dpjax.models.checks import check_model
 from dpjax.models.positions import check_parameters, check_prior, check_start
 from dpjax.models.whole import check_integer_noise
@@ -21,6 +22,7 @@ from dpjax.parameters import (
     Tuning,
     build_centred_step,
     build_interweaving_step,
+    build_summed_step,
     choose_kernel,
     fit_step_size,
     initial_tuning,
@@ -167,7 +169,8 @@ def build_kernel(
     second step of Yu and Meng (2011).
     """
     centred = build_centred_step(model, plan.parameter_kernel)
-    interweaving = build_interweaving_step(model, release) if plan.interweave else None
+    second = build_summed_step if has_windows(model, release) else build_interweaving_step
+    interweaving = second(model, release) if plan.interweave else None
     impute = plan.imputation(model, release)
 
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:

@@ -1,7 +1,8 @@
 """Local releases: given the parameters the records are independent, so all are updated at once.
 
 Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly where the records are finitely many or a Normal
-field meets Laplace or Gaussian noise, else by one independent Metropolis step with an offer from f(·|θ).
+field meets Laplace or Gaussian noise; counts without an upper bound are drawn exactly within random windows (see
+`dpjax.imputation.windows`); all else by one independent Metropolis step with an offer from f(·|θ).
 """
 
 from typing import Any, cast
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent, keep_or_take
+from dpjax.imputation.windows import build_window_kernel, has_windows
 from dpjax.numerics import positive_uniform
 from dpjax.release import LocalRelease
 
@@ -24,6 +26,8 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
         return build_finite_kernel(model, release)
     if model.normal_field is not None and hasattr(release.channel, "sample_latent_normal"):
         return build_normal_kernel(model, release)
+    if has_windows(model, release):
+        return build_window_kernel(model, release)
     return build_metropolis_kernel(model, release)
 
 

@@ -6,6 +6,7 @@ from dpjax.parameters.coordinates import Tuning, fit_tuning, initial_tuning, uni
 from dpjax.parameters.interweaving import build_interweaving_step
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
 from dpjax.parameters.step_size import fit_step_size
+from dpjax.parameters.summed import build_summed_step
 
 __all__ = [
     "KernelBuilder",
@@ -13,6 +14,7 @@ __all__ = [
     "Tuning",
     "build_centred_step",
     "build_interweaving_step",
+    "build_summed_step",
     "choose_kernel",
     "fit_step_size",
     "fit_tuning",

@@ -29,11 +29,14 @@ class Tuning(NamedTuple):
         A lower-triangular factor [k, k] of the covariance.
     step_size
         The step size [] of the parameter kernel on whitened vectors, where it has one.
+    noncentred
+        The whitening for the non-centred step, where that has coordinates of its own; its step size is not used.
     """
 
     location: Array
     factor: Array
     step_size: Array
+    noncentred: "Tuning | None" = None
 
     def colour(self, whitened: Array) -> Array:
         """The unconstrained vector [k] at a whitened one [k]."""
@@ -42,6 +45,19 @@ class Tuning(NamedTuple):
     def whiten(self, vector: Array) -> Array:
         """The whitened vector [k] at an unconstrained one [k]."""
         return jax.scipy.linalg.solve_triangular(self.factor, vector - self.location, lower=True)
+
+
+def noncentred_coordinates(model: Model, tuning: Tuning) -> tuple[Model, Tuning]:
+    """The model and tuning with the coordinates and the whitening of the non-centred step."""
+    own = standardised(model)
+    return (model, tuning) if own is None or tuning.noncentred is None else (own, tuning.noncentred)
+
+
+def standardised(model: Model) -> Model | None:
+    """The model with the coordinates of its non-centred step as its own, where it has such."""
+    if model.noncentred is None or model.noncentred.coordinates is None:
+        return None
+    return model._replace(noncentred=None, **model.noncentred.coordinates._asdict())
 
 
 def to_vector(model: Model, parameters: Parameters) -> tuple[Array, Callable[[Array], Parameters]]:
@@ -83,7 +99,8 @@ def unit_tuning(model: Model) -> Tuning:
     """The tuning that changes no scale, for plans that use none."""
     shapes = jax.eval_shape(partial(initial_tuning, model=model), jax.eval_shape(jax.random.key, 0))
     size, dtype = shapes.location.size, shapes.location.dtype
-    return Tuning(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.ones((), dtype))
+    unit = Tuning(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.ones((), dtype))
+    return unit if standardised(model) is None else unit._replace(noncentred=unit)
 
 
 def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
@@ -99,6 +116,8 @@ def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
     """
     if not parameters:
         return Tuning(jnp.zeros(0), jnp.zeros((0, 0)), jnp.ones(()))
+    own = standardised(model)
+    noncentred = None if own is None else fit_tuning(own, parameters)
     vectors = jax.vmap(lambda draw: to_vector(model, draw)[0])(parameters)
     count, size = vectors.shape
     centred = vectors - jnp.mean(vectors, axis=0, keepdims=True)
@@ -106,4 +125,4 @@ def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
     weight = count / (count + 5.0 * size)
     diagonal = jnp.diag(jnp.diag(covariance) + 1e-6)
     factor = jnp.linalg.cholesky(weight * covariance + (1 - weight) * diagonal)
-    return Tuning(jnp.mean(vectors, axis=0), SPREAD * factor, jnp.ones((), factor.dtype))
+    return Tuning(jnp.mean(vectors, axis=0), SPREAD * factor, jnp.ones((), factor.dtype), noncentred)

@@ -14,7 +14,7 @@ from blackjax.mcmc.slice import SliceInfo, SliceState
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numerics import all_finite, take_if
-from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
+from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, noncentred_coordinates, to_vector
 from dpjax.parameters.ellipse import elliptical_slice
 from dpjax.release import LocalRelease, Release
 
@@ -54,7 +54,8 @@ def build_interweaving_step(
     ) -> tuple[Parameters, Records, InterweavingInfo]:
         noise_key, move_key = jax.random.split(rng_key)
         noise = noise_of(noise_key, parameters, records)
-        vector, unravel = to_vector(model, parameters)
+        own, whitening = noncentred_coordinates(model, tuning)
+        vector, unravel = to_vector(own, parameters)
 
         def log_likelihood(moved: Parameters) -> Array:
             again = records_of(moved, noise)
@@ -64,14 +65,14 @@ def build_interweaving_step(
             # A statistic may not show what is wrong with a record: a histogram leaves out what is not a number.
             return jnp.where(all_finite(again), value, -jnp.inf)
 
-        algorithm = elliptical_slice(build_log_density(model, tuning, unravel, log_likelihood))
-        start = algorithm.init(tuning.whiten(vector))
+        algorithm = elliptical_slice(build_log_density(own, whitening, unravel, log_likelihood))
+        start = algorithm.init(whitening.whiten(vector))
 
         def move(state: SliceState, index: Array) -> tuple[SliceState, SliceInfo]:
             return algorithm.step(jax.random.fold_in(move_key, index), state)
 
         state, info = jax.lax.scan(move, start, jnp.arange(NUM_MOVES))
-        moved = constrain(model, unravel(tuning.colour(state.position)))
+        moved = constrain(own, unravel(whitening.colour(state.position)))
         again = records_of(moved, noise)
         fine = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
         report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted), (~fine).astype(int))

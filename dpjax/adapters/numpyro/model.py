@@ -72,6 +72,7 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         summarize=support.tally if support is not None and counted else None,
         log_likelihood=partial(log_likelihood_of_counts, laws, support) if support is not None and counted else None,
         support=None if support is None else support.list,
+        count_field=find_count_field(layout) if support is None else None,
         normal_field=derive_normal_field(layout) if exchangeable else None,
         derived=partial(laws.derived, quantities) if quantities else None,
         num_records=layout.size if layout.fixed else None,
@@ -135,6 +136,17 @@ def derive_normal_field(layout: Layout) -> Callable[[Parameters], tuple[Array, A
         return tuple(jnp.ravel(jnp.asarray(moment, float))[0] for moment in (law.loc, law.scale))  # type: ignore[return-value]
 
     return normal_field if is_normal(layout) else None
+
+
+def find_count_field(layout: Layout) -> str | None:
+    """The name of the one field, if that is a single whole number without an upper bound."""
+    laws: dict[str, Any] = {}
+    layout.watch_fields(lambda name, law, value: laws.update({name: (law, value.dtype)}))
+    if len(laws) > 1:
+        return None
+    ((name, (law, kind)),) = laws.items()
+    endless = not law.event_shape and not law.has_enumerate_support
+    return name if endless and jnp.issubdtype(kind, jnp.integer) else None
 
 
 def is_normal(layout: Layout) -> bool:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.adapters.numpyro.form import CENTRED, Form
 from dpjax.adapters.numpyro.forms import form_of
+from dpjax.adapters.numpyro.hierarchy import find_coordinates
 from dpjax.adapters.numpyro.visit import Layout
 from dpjax.base import Array, Key, NonCentred, NormalScores, Parameters, Records
 
@@ -30,6 +31,7 @@ def derive_noncentred(layout: Layout) -> NonCentred | None:
         log_density=None if free else lambda parameters, noise: noise_log_density(layout, parameters, noise),
         scores=join_scores(scores) if len(scores) == len(forms) else None,
         forms=tuple((name, form.words) for name, form in forms.items()),
+        coordinates=find_coordinates(layout),
     )
 
 

@@ -1,0 +1,51 @@
+"""The step for local releases of whole numbers: the parameters move while each record is summed over its window."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from blackjax.mcmc.slice import SliceInfo
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.imputation.windows import choose_candidates, count_doublings, draw_windows, log_weights
+from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, noncentred_coordinates, to_vector
+from dpjax.parameters.ellipse import elliptical_step
+from dpjax.parameters.interweaving import NUM_MOVES, InterweavingInfo
+from dpjax.release import LocalRelease
+
+
+def build_summed_step(
+    model: Model, release: LocalRelease
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
+
+    It leaves p(parameters, records | release) invariant: given a window for each record, elliptical moves of the
+    parameters with the records summed out, then records given the parameters. It takes the place of the non-centred
+    step, whose uniform within a cell of counts must be searched for at every move.
+    """
+    doublings = count_doublings(release)
+
+    def step(
+        rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
+    ) -> tuple[Parameters, Records, InterweavingInfo]:
+        window_key, move_key, choice_key = jax.random.split(rng_key, 3)
+        windows = draw_windows(window_key, release, records, doublings)
+        own, whitening = noncentred_coordinates(model, tuning)
+        vector, unravel = to_vector(own, parameters)
+
+        def log_likelihood(moved: Parameters) -> Array:
+            weights = log_weights(model, release, windows, moved, records)
+            return jnp.sum(jax.scipy.special.logsumexp(weights, axis=0))
+
+        log_density = build_log_density(own, whitening, unravel, log_likelihood)
+
+        def move(position: Array, index: Array) -> tuple[Array, SliceInfo]:
+            return elliptical_step(jax.random.fold_in(move_key, index), position, log_density)
+
+        whitened, info = jax.lax.scan(move, whitening.whiten(vector), jnp.arange(NUM_MOVES))
+        moved = constrain(own, unravel(whitening.colour(whitened)))
+        chosen = choose_candidates(choice_key, windows, log_weights(model, release, windows, moved, records))
+        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted))
+        return moved, records | {release.field: chosen}, report
+
+    return step
