@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array
+from dpjax.base import Array, Key
 
 MAX_ROWS = 64
 """Up to this many rows are added one by one; beyond, the program would grow long."""
@@ -25,6 +25,15 @@ def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
 def never_nan(log_density: Array) -> Array:
     """The log-density with NaN read as zero density, so that a broken ratio is a rejection."""
     return jnp.where(jnp.isnan(log_density), -jnp.inf, log_density)
+
+
+def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: Any = float) -> Array:
+    """Uniform draws to decide by: never 0, below which every offer would be taken, however impossible.
+
+    In float32 one draw in 2^23 is 0. It stands for all numbers rounded down to it, and is read as their middle.
+    """
+    draws = jax.random.uniform(key, shape, dtype)
+    return jnp.maximum(draws, jnp.finfo(draws.dtype).eps / 2)
 
 
 def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent, keep_or_take
+from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease
 
 MAX_SUPPORT = 1024
@@ -77,7 +78,7 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
         offer_key, accept_key = jax.random.split(rng_key)
         offers = model.sample_records(offer_key, parameters, release.n)
         log_ratio = release.log_density(offers) - release.log_density(latent.records)
-        accepted = jnp.log(jax.random.uniform(accept_key, (release.n,))) < log_ratio
+        accepted = jnp.log(decision_uniforms(accept_key, (release.n,))) < log_ratio
         moved = init_latent(release, keep_or_take(accepted, offers, latent.records))
         return moved, report(accepted, jnp.sum(jnp.isnan(log_ratio)))
 
