@@ -72,9 +72,10 @@ class NonCentred(NamedTuple):
         ``(parameters, noise) -> records``.
     log_density
         ``(parameters, noise) -> [n]``: the log-density of each record's noise given the parameters, up to what does
-        not depend on them. None where the noise is free of them.
+        not depend on them. None where the noise is free of them. -inf for records that no noise gives, whose noise is
+        NaN, and for noise whose record is beyond reach.
     scores
-        The noise as standard Normal numbers, where it can be so written.
+        The noise as standard Normal numbers, free of the parameters where it has a density, if it can be so written.
     forms
         Pairs of a field and the form of its noise, in words.
     coordinates

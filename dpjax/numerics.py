@@ -38,9 +38,13 @@ def take_if(condition: Array, new: Any, old: Any) -> Any:
     return jax.tree.map(lambda one, other: jnp.where(condition, one, other), new, old)
 
 
-def positive_uniform(key: Key, shape: tuple[int, ...] = (), dtype: Any = float) -> Array:
-    """Uniform draws on (0, 1], whose logarithms are finite: a draw of 0 would accept whatever is possible at all."""
-    return 1 - jax.random.uniform(key, shape, dtype)
+def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: Any = float) -> Array:
+    """Uniform draws to decide by: never 0, below which every offer would be taken, however impossible.
+
+    In float32 one draw in 2^23 is 0. It stands for all numbers rounded down to it, and is read as their middle.
+    """
+    draws = jax.random.uniform(key, shape, dtype)
+    return jnp.maximum(draws, jnp.finfo(draws.dtype).eps / 2)
 
 
 def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:

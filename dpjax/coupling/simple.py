@@ -5,6 +5,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.models.linear_algebra import product, solve_lower
+from dpjax.numerics import decision_uniforms
 
 __all__ = ["common_uniform", "reflect", "reflection_maximal"]
 
@@ -24,7 +25,7 @@ def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) ->
     """
     normal_key, uniform_key = jax.random.split(key)
     normal = jax.random.normal(normal_key, mean_p.shape, mean_p.dtype)
-    return reflect(normal, jax.random.uniform(uniform_key, (), mean_p.dtype), mean_p, mean_q, factor)
+    return reflect(normal, decision_uniforms(uniform_key, (), mean_p.dtype), mean_p, mean_q, factor)
 
 
 def reflect(normal: Array, uniform: Array, mean_p: Array, mean_q: Array, factor: Array) -> tuple[Array, Array, Array]:

@@ -12,7 +12,7 @@ from dpjax.coupling.scheme import Scheme
 from dpjax.coupling.sides import Offers, Pair, Sides, agree, finish, start, take, update_flags
 from dpjax.coupling.target import Target
 from dpjax.imputation.soma import window_starts
-from dpjax.numerics import positive_uniform
+from dpjax.numerics import decision_uniforms
 
 __all__ = ["SweepInfo", "draw_innovations", "sweep", "sweep_records"]
 
@@ -40,7 +40,7 @@ def sweep_records(key: Key, target: Target, pair: Pair, offers: Offers, scheme: 
 def draw_innovations(key: Key, scheme: Scheme) -> tuple[Array | None, Array, Array]:
     """The places of a sweep's offers, and the uniforms [offers] that choose among them and decide."""
     accept_key, select_key = jax.random.split(key)
-    accept = positive_uniform(accept_key, (scheme.offers,))
+    accept = decision_uniforms(accept_key, (scheme.offers,))
     if scheme.kind == "random":
         return jax.random.randint(select_key, (scheme.offers,), 0, scheme.n), accept, accept
     return fixed_places(scheme), jax.random.uniform(select_key, (scheme.offers,), float), accept

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation import local
 from dpjax.imputation.offers import check_exchangeable, finish, keep_or_take, take_sources
-from dpjax.numerics import positive_uniform
+from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
 
@@ -61,7 +61,7 @@ def build_systematic_kernel(model: Model, release: Release) -> ImputationKernel:
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key = jax.random.split(rng_key)
         offers = model.sample_records(offer_key, parameters, release.n)
-        uniforms = positive_uniform(accept_key, (release.n,))
+        uniforms = decision_uniforms(accept_key, (release.n,))
         return systematic_sweep(release, latent.records, offers, uniforms)
 
     return step
@@ -73,7 +73,7 @@ def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key, place_key = jax.random.split(rng_key, 3)
         offers = model.sample_records(offer_key, parameters, release.n)
-        uniforms = positive_uniform(accept_key, (release.n,))
+        uniforms = decision_uniforms(accept_key, (release.n,))
         places = jax.random.randint(place_key, (release.n,), 0, release.n)
         return random_sweep(release, latent.records, offers, uniforms, places)
 

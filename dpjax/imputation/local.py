@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent, keep_or_take
 from dpjax.imputation.windows import build_window_kernel, has_windows
-from dpjax.numerics import positive_uniform
+from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease
 
 MAX_SUPPORT = 1024
@@ -83,7 +83,7 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
         offers = model.sample_records(offer_key, parameters, release.n)
         offered = release.log_density(offers)
         log_ratio = offered - release.log_density(latent.records)
-        log_uniforms = jnp.log(positive_uniform(accept_key, (release.n,)))
+        log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
         accepted = (log_uniforms < log_ratio) & (offered < jnp.inf)
         moved = init_latent(release, keep_or_take(accepted, offers, latent.records))
         return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.imputation.offers import keep_or_take
 
 Offer = Callable[[Key, Parameters, Records, Array | float], Records]
 
@@ -24,7 +25,9 @@ def build_offer(model: Model, n: int, correlated: bool) -> Offer:
     def offer(key: Key, parameters: Parameters, records: Records, correlation: Array | float) -> Records:
         noise_key, fresh_key = jax.random.split(key)
         scores = scores_of(model, noise_key, parameters, records)
-        return mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
+        offers = mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
+        # A record so far out that no noise gives it stays as it is.
+        return keep_or_take(have_noise(scores), offers, records)
 
     return offer
 
@@ -34,6 +37,12 @@ def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) 
     assert model.noncentred is not None
     assert model.noncentred.scores is not None
     return model.noncentred.scores.scores(model.noncentred.noise(key, parameters, records))
+
+
+def have_noise(scores: Any) -> Array:
+    """Which records [n] have finite scores."""
+    finite = [jnp.isfinite(leaf).all(axis=tuple(range(leaf.ndim - 1))) for leaf in jax.tree.leaves(scores)]
+    return jnp.stack(finite).all(axis=0)
 
 
 def draw_like(key: Key, scores: Any) -> Any:

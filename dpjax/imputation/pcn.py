@@ -19,7 +19,7 @@ from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Par
 from dpjax.imputation.blocks import candidate_blocks, candidate_correlations, choose_block
 from dpjax.imputation.imwg import systematic_sweep
 from dpjax.imputation.noise_offers import build_offer, has_scores
-from dpjax.numerics import positive_uniform
+from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, fail
 
@@ -107,7 +107,7 @@ def build_kernel(model: Model, release: Release, block: int, correlation: float)
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key = jax.random.split(rng_key)
         offers = offer(offer_key, parameters, latent.records, correlation)
-        uniforms = positive_uniform(accept_key, (-(-release.n // block),))
+        uniforms = decision_uniforms(accept_key, (-(-release.n // block),))
         return systematic_sweep(release, latent.records, offers, uniforms, block)
 
     return step

@@ -15,7 +15,7 @@ import numpy as np
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.attempts import choose_attempts
 from dpjax.imputation.offers import check_exchangeable, finish, take_sources
-from dpjax.numerics import never_nan, positive_uniform, scale_weights, select_weight
+from dpjax.numerics import decision_uniforms, never_nan, scale_weights, select_weight
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, fail
 
@@ -87,7 +87,7 @@ def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKer
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key, select_key = jax.random.split(rng_key, 3)
         offers = model.sample_records(offer_key, parameters, release.n)
-        accept_uniforms = positive_uniform(accept_key, (release.n,))
+        accept_uniforms = decision_uniforms(accept_key, (release.n,))
         select_uniforms = jax.random.uniform(select_key, (release.n,))
         return sweep(release, latent.records, offers, select_uniforms, accept_uniforms, attempts)
 

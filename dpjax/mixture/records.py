@@ -10,7 +10,7 @@ from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.labels import first_above, running_sums
-from dpjax.numerics import never_nan, positive_uniform
+from dpjax.numerics import decision_uniforms, never_nan
 
 __all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]
 
@@ -83,7 +83,7 @@ def one_offer(channel: Mechanism | Binned, component: Component) -> RecordKernel
         key_offer, key_accept = jax.random.split(key)
         offers = component.sample(key_offer, theta)
         log_offers = channel_densities(channel, values, offers)
-        uniform = positive_uniform(key_accept, log_channel.shape, log_channel.dtype)
+        uniform = decision_uniforms(key_accept, log_channel.shape, log_channel.dtype)
         accepted = decide(channel, records, offers, never_nan(log_offers) - log_channel, jnp.log(uniform))
         kept = jnp.where(accepted, log_offers, log_channel)
         return Imputed(take(accepted, offers, records), kept, accepted, jnp.sum(~(log_offers < jnp.inf)))

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
-from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, uniforms_within
+from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.models.scores import UNIFORM_SCORES
 from dpjax.models.simplex import dirichlet_log_density, draw_dirichlet
 from dpjax.validation import check_count, check_positive, fail
@@ -60,7 +60,7 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         sample_prior=lambda key: {"probabilities": draw_dirichlet(key, alpha)},
         log_prior=lambda parameters: dirichlet_log_density(alpha, parameters["probabilities"]),
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.uniform(key, (n,), float)),
-        log_density=lambda parameters, records: jnp.log(parameters["probabilities"])[records["cell"]],
+        log_density=lambda parameters, records: log_probability(parameters["probabilities"], records["cell"]),
         update=update,
         noncentred=NonCentred(
             noise_of, records_at, scores=UNIFORM_SCORES, forms=(("cell", "a uniform within its cell"),)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 
-__all__ = ["cell_edges", "cells_at", "count_cells", "uniforms_within"]
+__all__ = ["cell_edges", "cells_at", "count_cells", "log_probability", "uniforms_within"]
 
 COMPARE_ALL = 64  # up to this many cells, comparing with every edge beats a binary search
 
@@ -33,6 +33,12 @@ def uniforms_within(key: Key, lower: Array, upper: Array) -> Array:
     """Uniform draws from the intervals ``[lower, upper)``, never rounded up to their upper ends."""
     share = jax.random.uniform(key, lower.shape, lower.dtype)
     return jnp.minimum(lower + share * (upper - lower), jnp.nextafter(upper, jnp.zeros_like(upper)))
+
+
+def log_probability(probabilities: Array, cell: Array) -> Array:
+    """The log-probability of each cell [...]; -inf of a cell that is none of the c, which an index would not notice."""
+    inside = (cell >= 0) & (cell < probabilities.size)
+    return jnp.where(inside, jnp.log(probabilities)[cell], -jnp.inf)
 
 
 def bounded(edges: Array) -> Array:

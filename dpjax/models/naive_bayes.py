@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
-from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, uniforms_within
+from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.models.scores import UNIFORM_SCORES
 from dpjax.models.simplex import dirichlet_log_density
@@ -134,9 +134,11 @@ def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
 def log_density(parameters: Parameters, records: Records) -> Array:
     """The log-probability of each record [n]."""
     classes, features = records["class"], records["features"]
-    which = jnp.arange(features.shape[1])[None]
-    rows = jnp.log(parameters["feature_probabilities"])[which, classes[:, None], features]
-    return jnp.log(parameters["class_probabilities"])[classes] + jnp.sum(rows, axis=1)
+    tables, which = parameters["feature_probabilities"], jnp.arange(features.shape[1])[None]
+    rows = jnp.log(tables)[which, classes[:, None], features]
+    possible = jnp.all((features >= 0) & (features < tables.shape[-1]), axis=1)
+    total = log_probability(parameters["class_probabilities"], classes) + jnp.sum(rows, axis=1)
+    return jnp.where(possible, total, -jnp.inf)
 
 
 def log_likelihood(parameters: Parameters, counts: Records) -> Array:
