@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.beta_law import beta_features, beta_log_density, beta_log_likelihood, draw_beta
-from dpjax.models.gamma import draw_log_gamma
+from dpjax.models.gamma_law import draw_gamma
+from dpjax.models.underflow import warn_of_underflow
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_number, check_positive
 
@@ -50,11 +51,12 @@ class GammaShapes:
         check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
         check_number("shape", self.shape)
         check_number("rate", self.rate)
+        warn_of_underflow("shape", self.shape)
 
     def sample_prior(self, key: Key, size: int) -> Theta:
         """Independent draws [size] from the base measure."""
         shapes = jnp.full((size, 2), self.shape, float)
-        drawn = jnp.exp(draw_log_gamma(key, shapes)) / self.rate
+        drawn = draw_gamma(key, shapes, jnp.full_like(shapes, self.rate))
         return {"a": drawn[:, 0], "b": drawn[:, 1]}
 
     def sample(self, key: Key, theta: Theta) -> Array:

@@ -9,7 +9,9 @@ from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
+from dpjax.models.ends import positive_at
 from dpjax.models.gamma import draw_log_gamma
+from dpjax.models.underflow import warn_of_underflow
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_number, check_positive
 
@@ -50,6 +52,7 @@ class NormalInverseGamma:
         check_positive("scale", self.scale)
         for name in ("mean", "precision", "shape", "scale"):
             check_number(name, getattr(self, name))
+        warn_of_underflow("shape", self.shape)
 
     def sample_prior(self, key: Key, size: int) -> Theta:
         """Independent draws [size] from the base measure."""
@@ -96,6 +99,6 @@ class NormalInverseGamma:
     def _draw(self, key: Key, mean: Array, precision: Array, shape: Array, scale: Array) -> Theta:
         """Draws [H] from Normal-inverse-gamma laws."""
         key_variance, key_mean = jax.random.split(key)
-        variance = scale * jnp.exp(-draw_log_gamma(key_variance, shape))
+        variance = positive_at(jnp.log(scale) - draw_log_gamma(key_variance, shape))
         normal = jax.random.normal(key_mean, mean.shape, mean.dtype)
         return {"mean": mean + jnp.sqrt(variance / precision) * normal, "variance": variance}

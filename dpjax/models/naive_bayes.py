@@ -16,6 +16,7 @@ from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, log_p
 from dpjax.models.gamma import draw_log_gamma
 from dpjax.models.scores import UNIFORM_SCORES
 from dpjax.models.simplex import dirichlet_log_density
+from dpjax.models.underflow import may_vanish
 from dpjax.validation import check_positive, fail
 
 __all__ = ["naive_bayes"]
@@ -39,6 +40,8 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     Notes
     -----
     The update is an exact Dirichlet draw. The non-centred form keeps 1 + K uniform numbers for each record.
+    It is left out where a concentration is so small that probabilities are rounded to 0: below 0.16 in float32, 0.02
+    in float64.
     The support is listed where there are at most 4096 possible records.
 
     Raises
@@ -48,6 +51,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     """
     classes, features = check_concentrations(class_concentration, feature_concentration)
     num_features, num_classes, num_levels = features.shape
+    vanishing = may_vanish(classes) or may_vanish(features)
 
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
         return records_at(parameters, jax.random.uniform(key, (1 + num_features, n), float))
@@ -74,7 +78,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         sample_records=sample_records,
         log_density=log_density,
         update=update,
-        noncentred=NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
+        noncentred=None if vanishing else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
         **scales({"class_probabilities": SIMPLEX, "feature_probabilities": SIMPLEX}),
         summarize=summarize,
         log_likelihood=log_likelihood,

@@ -11,7 +11,10 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
 from dpjax.models.arguments import check_finite, check_lengths, hold_arrays
+from dpjax.models.ends import positive_at
 from dpjax.models.gamma import draw_log_gamma
+from dpjax.models.gamma_law import draw_gamma
+from dpjax.models.underflow import warn_of_underflow
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive
 
@@ -83,6 +86,11 @@ class GammaPrior:
     ------
     ValueError
         If a shape or rate is not finite and positive.
+
+    Warns
+    -----
+    UserWarning
+        If the shape is so small that more than 0.1 % of the law lies below the smallest float.
     """
 
     shape: ArrayLike
@@ -93,6 +101,7 @@ class GammaPrior:
         check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
         check_lengths("rate", self.rate, "shape", self.shape)
         hold_arrays(self)
+        warn_of_underflow("shape", self.shape)
 
     def log_density(self, value: Array) -> Array:
         """The log-density [] of all entries together."""
@@ -102,7 +111,7 @@ class GammaPrior:
     def sample(self, key: Key, shape: tuple[int, ...] | None = None) -> Array:
         """A draw of this shape, by default that of the shape and rate."""
         gamma_shape, rate = broadcast(shape, self.shape, self.rate)
-        return jnp.exp(draw_log_gamma(key, gamma_shape)) / rate
+        return draw_gamma(key, gamma_shape, rate)
 
     def posterior(self, waits: Array) -> "GammaPrior":
         """The law of the rate of Exponential values [n]: Gamma(shape + n, rate + Σ values)."""
@@ -125,6 +134,11 @@ class InverseGammaPrior:
     ------
     ValueError
         If a shape or scale is not finite and positive.
+
+    Warns
+    -----
+    UserWarning
+        If the shape is so small that more than 0.1 % of the law lies above the largest float.
     """
 
     shape: ArrayLike
@@ -134,6 +148,7 @@ class InverseGammaPrior:
         check_positive("shape", self.shape)
         check_positive("scale", self.scale)
         hold_arrays(self)
+        warn_of_underflow("shape", self.shape)
 
     def log_density(self, value: Array) -> Array:
         """The log-density [] of a variance []."""
@@ -142,7 +157,7 @@ class InverseGammaPrior:
 
     def sample(self, key: Key) -> Array:
         """A draw []."""
-        return as_float(self.scale) * jnp.exp(-draw_log_gamma(key, as_float(self.shape)))
+        return positive_at(jnp.log(as_float(self.scale)) - draw_log_gamma(key, as_float(self.shape)))
 
     def posterior(self, residuals: Array) -> "InverseGammaPrior":
         """The law of the variance of Normal residuals [n]: shape + n/2, scale + Σ residuals² / 2."""

@@ -5,8 +5,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from numpyro.distributions import (
+    Beta,
+    Dirichlet,
     FoldedDistribution,
+    Gamma,
     IntervalCensoredDistribution,
+    InverseGamma,
     LeftCensoredDistribution,
     MaskedDistribution,
     MixtureGeneral,
@@ -20,6 +24,7 @@ from numpyro.distributions.transforms import AbsTransform
 
 from dpjax.adapters.numpyro.visit import Choose, Layout, unwrap
 from dpjax.base import Array
+from dpjax.models.underflow import warn_of_underflow
 from dpjax.validation import fail
 
 CENSORED = (LeftCensoredDistribution, RightCensoredDistribution, IntervalCensoredDistribution)
@@ -147,12 +152,22 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
 
 
 def check_parameters(sites: dict[str, Any], plate: str) -> None:
-    """Refuse parameters that no kernel here can move."""
+    """Refuse parameters that no kernel here can move, and warn of priors beyond the floats."""
     for name, site in sites.items():
         inside = plate in [frame.name for frame in site["cond_indep_stack"]]
         if not inside and site["fn"].support.is_discrete:
             remedy = "Sum it out, for example by a mixture distribution; only records may be discrete."
             refuse(f"the discrete parameter {name!r}", "continuous parameters", remedy)
+        if not inside:
+            for shape in small_shapes(unwrap(site["fn"])):
+                warn_of_underflow(f"the shape of the site {name!r}", shape)
+
+
+def small_shapes(law: Any) -> tuple[Any, ...]:
+    """The shapes of a law that put it beyond the floats where they are small."""
+    if isinstance(law, Beta):
+        return law.concentration1, law.concentration0
+    return (law.concentration,) if isinstance(law, (Gamma, InverseGamma, Dirichlet)) else ()
 
 
 def draw_or_refuse(name: str, law: Any, values: Choose) -> Array:
