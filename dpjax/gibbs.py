@@ -169,8 +169,7 @@ def build_kernel(
     second step of Yu and Meng (2011).
     """
     centred = build_centred_step(model, plan.parameter_kernel)
-    second = build_summed_step if has_windows(model, release) else build_interweaving_step
-    interweaving = second(model, release) if plan.interweave else None
+    interweaving = build_second_step(model, release) if plan.interweave else None
     impute = plan.imputation(model, release)
 
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
@@ -185,11 +184,19 @@ def build_kernel(
             num_nonfinite += interweaving_info.num_nonfinite
         latent, imputation_info = impute(imputation_key, latent, parameters)
         num_nonfinite += imputation_info.num_nonfinite
-        return GibbsState(parameters, latent), GibbsInfo(
-            imputation_info, centred_info, interweaving_info, num_nonfinite
-        )
+        info = GibbsInfo(imputation_info, centred_info, interweaving_info, num_nonfinite)
+        return GibbsState(parameters, latent), info
 
     return kernel
+
+
+def build_second_step(
+    model: Model, release: Release | LocalRelease
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    """The step that interweaving adds: the non-centred one, or for whole numbers behind a channel the summed one."""
+    if isinstance(release, LocalRelease) and has_windows(model, release):
+        return build_summed_step(model, release)
+    return build_interweaving_step(model, release)
 
 
 def init_state(release: Release | LocalRelease, position: Position) -> GibbsState:
@@ -216,7 +223,7 @@ def check_tuning(model: Model, tuning: Tuning) -> Tuning:
     """The tuning, or an error unless it has the size of the model's parameters."""
     expected = jax.tree.map(np.shape, unit_tuning(model))
     if not isinstance(tuning, Tuning) or jax.tree.map(np.shape, tuning) != expected:
-        given = f"shapes {tuple(map(np.shape, tuning))}" if isinstance(tuning, Tuning) else type(tuning).__name__
+        given = f"shapes {jax.tree.map(np.shape, tuning)}" if isinstance(tuning, Tuning) else type(tuning).__name__
         remedy = "Pass the tuning of a run of this model, or leave it out."
         fail("tuning", given, f"a Tuning of shapes {tuple(expected)}", remedy, error=TypeError)
     return tuning

@@ -36,13 +36,6 @@ def elliptical_slice(log_density: Callable[[Array], Array]) -> SamplingAlgorithm
     return SamplingAlgorithm(init, step)
 
 
-def elliptical_step(rng_key: Key, whitened: Array, log_density: Callable[[Array], Array]) -> tuple[Array, SliceInfo]:
-    """One elliptical slice move of a whitened vector [k]; it leaves ``exp(log_density)`` invariant."""
-    algorithm = elliptical_slice(log_density)
-    state, info = algorithm.step(rng_key, algorithm.init(whitened))
-    return state.position, info
-
-
 def ellipse(rng_key: Key, position: Array, log_density: Callable[[Array], Array]) -> Callable:
     """The candidates at each angle on the ellipse through the position and a standard normal draw."""
     momentum = jax.random.normal(rng_key, position.shape)

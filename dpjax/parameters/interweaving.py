@@ -65,18 +65,12 @@ def build_interweaving_step(
             # A statistic may not show what is wrong with a record: a histogram leaves out what is not a number.
             return jnp.where(all_finite(again), value, -jnp.inf)
 
-        algorithm = elliptical_slice(build_log_density(own, whitening, unravel, log_likelihood))
-        start = algorithm.init(whitening.whiten(vector))
-
-        def move(state: SliceState, index: Array) -> tuple[SliceState, SliceInfo]:
-            return algorithm.step(jax.random.fold_in(move_key, index), state)
-
-        state, info = jax.lax.scan(move, start, jnp.arange(NUM_MOVES))
+        log_density = build_log_density(own, whitening, unravel, log_likelihood)
+        start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
         moved = constrain(own, unravel(whitening.colour(state.position)))
         again = records_of(moved, noise)
         fine = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
-        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted), (~fine).astype(int))
-        return take_if(fine, moved, parameters), take_if(fine, again, records), report
+        return take_if(fine, moved, parameters), take_if(fine, again, records), make_report(info, fine)
 
     return step
 
@@ -85,3 +79,22 @@ def is_possible(model: Model, parameters: Parameters, records: Records) -> Array
     """Whether all numbers are finite, and the records have positive density given the parameters []."""
     density = jnp.sum(model.log_density(parameters, records))
     return all_finite((parameters, records)) & jnp.isfinite(density)
+
+
+def elliptical_moves(
+    key: Key, log_density: Callable[[Array], Array], position: Array
+) -> tuple[SliceState, SliceState, SliceInfo]:
+    """The states before and after `NUM_MOVES` elliptical moves of a whitened vector [k], and reports [move]."""
+    algorithm = elliptical_slice(log_density)
+    start = algorithm.init(position)
+
+    def move(state: SliceState, index: Array) -> tuple[SliceState, SliceInfo]:
+        return algorithm.step(jax.random.fold_in(key, index), state)
+
+    state, info = jax.lax.scan(move, start, jnp.arange(NUM_MOVES))
+    return start, state, info
+
+
+def make_report(info: SliceInfo, fine: Array) -> InterweavingInfo:
+    """The report of some moves, which were undone unless all was fine []."""
+    return InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted), (~fine).astype(int))

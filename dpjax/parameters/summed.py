@@ -4,13 +4,12 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from blackjax.mcmc.slice import SliceInfo
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.imputation.windows import choose_candidates, count_doublings, draw_windows, log_weights
+from dpjax.numerics import all_finite, take_if
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, noncentred_coordinates, to_vector
-from dpjax.parameters.ellipse import elliptical_step
-from dpjax.parameters.interweaving import NUM_MOVES, InterweavingInfo
+from dpjax.parameters.interweaving import InterweavingInfo, elliptical_moves, make_report
 from dpjax.release import LocalRelease
 
 
@@ -38,14 +37,11 @@ def build_summed_step(
             return jnp.sum(jax.scipy.special.logsumexp(weights, axis=0))
 
         log_density = build_log_density(own, whitening, unravel, log_likelihood)
-
-        def move(position: Array, index: Array) -> tuple[Array, SliceInfo]:
-            return elliptical_step(jax.random.fold_in(move_key, index), position, log_density)
-
-        whitened, info = jax.lax.scan(move, whitening.whiten(vector), jnp.arange(NUM_MOVES))
-        moved = constrain(own, unravel(whitening.colour(whitened)))
+        start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
+        moved = constrain(own, unravel(whitening.colour(state.position)))
         chosen = choose_candidates(choice_key, windows, log_weights(model, release, windows, moved, records))
-        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted))
-        return moved, records | {release.field: chosen}, report
+        again = records | {release.field: chosen}
+        fine = jnp.isfinite(start.logdensity) & all_finite(moved)
+        return take_if(fine, moved, parameters), take_if(fine, again, records), make_report(info, fine)
 
     return step

@@ -117,7 +117,11 @@ def reads_place(laws: Laws) -> bool:
 
     parameters, records = jax.eval_shape(drawn, jax.random.key(0))
     place = jax.ShapeDtypeStruct((n,), int)
-    return reads(lambda place, *rest: laws.log_density(*rest, place), place, parameters, records)
+
+    def density(place: Array, parameters: Parameters, records: Records) -> Array:
+        return laws.log_density(parameters, records, place)
+
+    return reads(density, place, parameters, records)
 
 
 def takes_any_size(laws: Laws) -> bool:
