@@ -1,14 +1,10 @@
 """What is paid for is returned, whatever breaks a run off, and a run goes on from where it ended."""
 
-import errno
-import json
 import os
 import pickle
 import signal
 from dataclasses import replace
-from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -17,14 +13,8 @@ from dpjax import private
 from dpjax.private import noise
 from dpjax.private import run as run_module
 from dpjax.private.noise.chacha import keystream
-from tests.private import cases
-from tests.private.cases import AMPLE, BOUND, STARTS, TARGET, WALK, tilted
-
-KEY = jax.random.key(1)
-
-
-def ledger(epsilon: float = AMPLE) -> private.Ledger:
-    return cases.ledger(epsilon)
+from tests.private.cases import BOUND, STARTS, TARGET, WALK
+from tests.private.paid_runs import KEY, break_off, go, ledger
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +29,6 @@ def whole() -> private.PrivateDraws:
 def _short_parts(monkeypatch):
     monkeypatch.setattr(run_module, "GROWTH", 1)
     monkeypatch.setattr(run_module, "COST_OF_CHARGE", 1e9)
-
-
-def go(positions=STARTS, spent=None, **arguments) -> private.PrivateDraws:
-    return private.sample(KEY, WALK, positions, spent or ledger(), **({"num_iterations": 40} | arguments))
-
-
-def break_off(monkeypatch: pytest.MonkeyPatch, error: BaseException, at: int = 3) -> None:
-    """Let a part of the run fail instead of being made."""
-    real, calls = run_module.advance, []
-
-    def broken(*arguments):
-        calls.append(1)
-        if len(calls) == at:
-            raise error
-        return real(*arguments)
-
-    monkeypatch.setattr(run_module, "advance", broken)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("INTERNAL: out of memory"), MemoryError()])
@@ -164,149 +137,6 @@ def test_only_its_own_kernel_goes_on_from_a_result(whole):
         private.sample(KEY, hamiltonian, whole, ledger(), num_iterations=5)
     with pytest.raises(ValueError, match="as in the run that goes on"):
         go(whole, thin=2)
-
-
-def test_a_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch, whole):
-    path, spent = tmp_path / "run.npz", ledger()
-    with monkeypatch.context() as patch:
-        break_off(patch, KeyboardInterrupt())
-        with pytest.warns(UserWarning, match=r"call again with the same arguments to go on from .*run\.npz"):
-            go(spent=spent, checkpoint=path)
-    result = go(spent=spent, checkpoint=path)
-    np.testing.assert_array_equal(result.draws, whole.draws)
-    count = spent.queries[0].count
-    assert count == (40 + 1) * 3
-    again = go(spent=spent, checkpoint=path)
-    np.testing.assert_array_equal(again.draws, whole.draws)
-    assert spent.queries[0].count == count
-    for rate, expected in zip(again.not_private, whole.not_private, strict=True):
-        np.testing.assert_allclose(rate, expected, rtol=1e-5)
-
-
-def test_as_many_as_the_budget_allows_is_decided_once(tmp_path, monkeypatch):
-    path, spent = tmp_path / "run.npz", ledger()
-    spent.charge(WALK.queries, spent.affordable(WALK.queries) - 40 * 3)
-    with monkeypatch.context() as patch:
-        break_off(patch, KeyboardInterrupt())
-        with pytest.warns(UserWarning, match="made 2 of 40"):
-            go(spent=spent, checkpoint=path, num_iterations=None)
-    with pytest.warns(UserWarning, match="made 39 of 40.*BudgetExceeded"):  # one was paid for and not made
-        result = go(spent=spent, checkpoint=path, num_iterations=None)
-    assert result.draws.shape == (3, 39, 2)
-    assert spent.affordable(WALK.queries) == 0
-    with pytest.warns(UserWarning, match="made 39 of 40"):
-        assert go(spent=spent, checkpoint=path, num_iterations=None).num_iterations == 39
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"key": jax.random.key(2)}, "key: saved"),
-        ({"num_iterations": 20}, "num_iterations: saved 40, now 20"),
-        ({"thin": 2}, "thin: saved 1, now 2"),
-        ({"positions": STARTS + 1}, "positions: saved"),
-        ({"ledger": ledger(4.0)}, "budget: saved"),
-        ({"kernel": WALK._replace(target=replace(TARGET, records=TARGET.records + 1))}, "records: saved"),
-        ({"kernel": WALK._replace(queries=(private.Query("x", 3.0, "secure"),))}, "queries: saved"),
-        ({"kernel": WALK._replace(target=tilted(chunk_size=2))}, "records: saved"),
-    ],
-)
-def test_another_run_does_not_take_up_a_checkpoint(saved_run, change, message):
-    arguments = {"key": KEY, "kernel": WALK, "positions": STARTS, "ledger": ledger(), "num_iterations": 40} | change
-    with pytest.raises(ValueError, match=message):
-        private.sample(**arguments, checkpoint=saved_run)
-
-
-@pytest.fixture(scope="module")
-def saved_run(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("saved") / "run.npz"
-    go(checkpoint=path)
-    return path
-
-
-def forge(path: Path, saved: Path, **changes) -> Path:
-    with np.load(saved) as archive:
-        np.savez(path, **{name: leaf for name, leaf in (dict(archive) | changes).items() if leaf is not None})
-    return path
-
-
-def text(**content) -> np.ndarray:
-    return np.array(json.dumps(content))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"leaf0": np.zeros((2, 2))},
-        {"leaf0": np.zeros((3, 2), complex)},
-        {"leaf2": None},
-        {"progress": text(done=41, total=40)},
-        {"progress": text(done=-1, total=40)},
-        {"progress": text(done=4.0, total=40)},
-        {"progress": text(done=39, total=40)},
-        {"progress": text()},
-        {"progress": np.array("[]")},
-        {"progress": np.zeros(3)},
-        {"fingerprint": None},
-        {"fingerprint": np.array("{")},
-        {"fingerprint": np.array([None], object)},
-    ],
-)
-def test_a_forged_checkpoint_is_refused(tmp_path, saved_run, changes):
-    with pytest.raises(ValueError, match=r"checkpoint: given .*forged"):
-        go(checkpoint=forge(tmp_path / "forged.npz", saved_run, **changes))
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"draws", None])
-def test_what_is_no_checkpoint_is_refused(tmp_path, saved_run, content):
-    path = tmp_path / "forged.npz"
-    path.write_bytes(saved_run.read_bytes()[:-200] if content is None else content)
-    with pytest.raises(ValueError, match=r"checkpoint: given .*forged"):
-        go(checkpoint=path)
-
-
-def fill_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-    """No more than so many checkpoints fit."""
-    from dpjax.private import checkpoint
-
-    real, calls = checkpoint.write_whole, []
-
-    def write(path, put):
-        calls.append(path)
-        if len(calls) > after:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(path, put)
-
-    monkeypatch.setattr(checkpoint, "write_whole", write)
-
-
-def test_a_full_disk_loses_nothing_and_spends_no_more(tmp_path, monkeypatch, whole):
-    path, spent = tmp_path / "run.npz", ledger()
-    with monkeypatch.context() as patch:
-        fill_disk(patch, after=3)
-        with pytest.warns(UserWarning, match="made 3 of 40.*No space left"):
-            result = go(spent=spent, checkpoint=path)
-    np.testing.assert_array_equal(result.draws, whole.draws[:, :3])
-    assert spent.queries[0].count == 3 * 3
-    rest = go(result, spent=spent, num_iterations=37)
-    np.testing.assert_array_equal(rest.draws, whole.draws)
-
-
-def test_a_full_disk_at_the_end_does_not_lose_a_finished_run(tmp_path, monkeypatch, whole):
-    fill_disk(monkeypatch, after=40)
-    with pytest.warns(UserWarning, match="made 40 of 40.*No space left"):
-        result = go(checkpoint=tmp_path / "run.npz")
-    np.testing.assert_array_equal(result.draws, whole.draws)
-
-
-def test_a_checkpoint_that_cannot_be_written_costs_nothing(tmp_path, monkeypatch):
-    spent = ledger()
-    fill_disk(monkeypatch, after=0)
-    with pytest.raises(RuntimeError, match=r"No space left.*Nothing was charged"):
-        go(spent=spent, checkpoint=tmp_path / "run.npz")
-    with pytest.raises(ValueError, match="existing folder"):
-        go(spent=spent, checkpoint=tmp_path / "missing" / "run.npz")
-    assert spent.queries == ()
 
 
 def test_draws_pickle_and_have_a_summary(whole):

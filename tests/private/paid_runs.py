@@ -1,0 +1,32 @@
+"""One short run that tests break off at will, and its parts."""
+
+import jax
+import pytest
+
+from dpjax import private
+from dpjax.private import run as run_module
+from tests.private import cases
+from tests.private.cases import AMPLE, STARTS, WALK
+
+KEY = jax.random.key(1)
+
+
+def ledger(epsilon: float = AMPLE) -> private.Ledger:
+    return cases.ledger(epsilon)
+
+
+def go(positions=STARTS, spent=None, **arguments) -> private.PrivateDraws:
+    return private.sample(KEY, WALK, positions, spent or ledger(), **({"num_iterations": 40} | arguments))
+
+
+def break_off(monkeypatch: pytest.MonkeyPatch, error: BaseException, at: int = 3) -> None:
+    """Let a part of the run fail instead of being made."""
+    real, calls = run_module.advance, []
+
+    def broken(*arguments):
+        calls.append(1)
+        if len(calls) == at:
+            raise error
+        return real(*arguments)
+
+    monkeypatch.setattr(run_module, "advance", broken)
