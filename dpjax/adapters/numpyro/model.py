@@ -79,6 +79,12 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     return model
 
 
+def log_likelihood_of_counts(laws: Laws, support: Support, parameters: Parameters, counts: Array) -> Array:
+    """The log-density [] of all records from how often each possible one occurs [c]."""
+    density = laws.log_density(parameters, support.list())
+    return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
+
+
 def has_prior_of_size(laws: Laws) -> bool:
     """Whether the prior depends on the number of records."""
     layout = laws.layout
@@ -89,12 +95,6 @@ def has_prior_of_size(laws: Laws) -> bool:
         return False  # without a computation
     parameters = laws.sample_prior(jax.random.key(0))
     return not same(*(one.log_prior(parameters) for one in sizes))
-
-
-def log_likelihood_of_counts(laws: Laws, support: Support, parameters: Parameters, counts: Array) -> Array:
-    """The log-density [] of all records from how often each possible one occurs [c]."""
-    density = laws.log_density(parameters, support.list())
-    return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
 
 
 def find_quantities(laws: Laws) -> tuple[str, ...]:
