@@ -234,3 +234,20 @@ def test_an_error_inside_the_model_says_where_it_was_met() -> None:
     with pytest.raises(RuntimeError, match="from the model") as raised:
         dpjax.from_numpyro(broken, records=["y"])
     assert "while dpjax looked at it" in " ".join(raised.value.__notes__)
+
+
+def shrunk(n, y=None) -> None:
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0 / n))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Normal(mean, 1.0), obs=y)
+
+
+def test_a_prior_that_depends_on_the_number_of_records_is_that_of_one_number() -> None:
+    def release(n: int) -> dpjax.Release:
+        return dpjax.Release(jnp.asarray([2.0]), dpjax.Laplace(1.0), dpjax.statistics.total("y", -1, 1), n)
+
+    model = dpjax.from_numpyro(shrunk, ("y",), n=7)
+    assert model.num_records == 7
+    dpjax.gibbs(model, release(7), imputation=dpjax.imwg())
+    with pytest.raises(ValueError, match="n = 7"):
+        dpjax.gibbs(model, release(100), imputation=dpjax.imwg())

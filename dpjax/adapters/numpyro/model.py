@@ -12,6 +12,7 @@ from numpyro.distributions import Distribution, Normal
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.laws import Laws, deterministic
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
+from dpjax.adapters.numpyro.refusals import same
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Model, Parameters, Records
@@ -37,7 +38,8 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         The names of the record fields: every sample site inside the plate and, where the statistic needs them, those
         of `arguments` that are covariates [n, ...].
     n
-        A number of records to look at the model with, where it has an argument ``n`` without a default.
+        A number of records to look at the model with, where it has an argument ``n`` without a default. A model whose
+        prior depends on it describes that many records.
     arguments
         Further arguments of ``fn`` that never change, such as covariates known to the public. Where these give each
         record a law of its own, the model describes that many records, and ``dpjax.imwg()`` imputes them.
@@ -75,7 +77,7 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         count_field=find_count_field(layout) if support is None else None,
         normal_field=derive_normal_field(layout) if exchangeable else None,
         derived=partial(laws.derived, quantities) if quantities else None,
-        num_records=layout.size if layout.fixed else None,
+        num_records=layout.size if layout.fixed or has_prior_of_size(laws) else None,
         exchangeable=exchangeable,
     )
     check_model(model)
@@ -98,6 +100,18 @@ def log_likelihood_of_counts(laws: Laws, support: Support, parameters: Parameter
     """The log-density [] of all records from how often each possible one occurs [c]."""
     density = laws.log_density(parameters, support.list())
     return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
+
+
+def has_prior_of_size(laws: Laws) -> bool:
+    """Whether the prior depends on the number of records."""
+    layout = laws.layout
+    sizes = [Laws(layout._replace(size=size)) for size in (layout.size, layout.size + 1)]
+    shapes = jax.eval_shape(laws.sample_prior, jax.random.key(0))
+    programs = [jax.make_jaxpr(one.log_prior)(shapes) for one in sizes]
+    if len({str(program) + repr(program.consts) for program in programs}) == 1:
+        return False  # without a computation
+    parameters = laws.sample_prior(jax.random.key(0))
+    return not same(*(one.log_prior(parameters) for one in sizes))
 
 
 def find_quantities(laws: Laws) -> tuple[str, ...]:
