@@ -11,7 +11,7 @@ import numpy as np
 from dpjax.base import Array, Mechanism
 from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, RandomizedResponse, SmoothedHistogram
 from dpjax.pytree import is_opaque
-from dpjax.validation import check_array, fail, is_traced, summarize_error
+from dpjax.validation import check_array, fail, is_traced, summarize, summarize_error
 
 LARGEST_COUNT = 2**24
 """Single precision holds every whole number up to here."""
@@ -28,6 +28,7 @@ def as_vector(argument: str, value: Any, remedy: str) -> Array:
     """The released value [d] in the default float dtype; one number becomes [1]."""
     _check_numbers(argument, value, remedy)
     vector = jnp.atleast_1d(jnp.asarray(value, jnp.result_type(float)))
+    _check_exact(argument, value, vector)
     if vector.ndim != 1:
         fail(argument, f"shape {list(vector.shape)}", "a vector [d]", remedy)
     return vector
@@ -173,6 +174,13 @@ def _check_numbers(argument: str, value: Any, remedy: str) -> None:
     except (TypeError, ValueError):
         fail(argument, repr(value), "numbers in one regular array", "Give every row the same length.", error=TypeError)
     check_array(argument, array, lambda array: array.size > 0, "finite numbers, at least one", remedy)
+
+
+def _check_exact(argument: str, value: Any, vector: Array) -> None:
+    """Raise if double precision does not hold the whole numbers given; of single precision the user is warned."""
+    whole = None if is_traced(value, vector) or vector.dtype != jnp.float64 else np.atleast_1d(np.asarray(value))
+    if whole is not None and whole.dtype.kind in "iu" and np.any(np.asarray(vector).astype(whole.dtype) != whole):
+        fail(argument, summarize(whole), "whole numbers up to 2^53", "Release counts in larger units.")
 
 
 def _check_codes(values: Array, num_categories: Any) -> None:

@@ -143,3 +143,10 @@ def test_counts_of_any_type_are_summed_exactly(type_of_counts):
     np.testing.assert_array_equal(*[release.total(records) for release in exact])
     assert exact[0].total(records)[1] == int(jnp.sum(records["y"] > 0))
     assert exact[0].log_likelihood(records) == exact[1].log_likelihood(records)
+
+
+@pytest.mark.x64
+def test_whole_numbers_that_doubles_do_not_hold_are_refused():
+    with pytest.raises(ValueError, match=r"value: given .*; expected whole numbers up to 2\^53"):
+        Release([2**60 + 1, 3], Laplace(1.0), lambda record: record["y"], 10)
+    assert Release([2**60, 3], Laplace(1.0), lambda record: record["y"], 10).value[0] == 2**60
