@@ -21,6 +21,7 @@ from dpjax.sampling.loop import finish
 from dpjax.sampling.run import Run, Status, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
+from dpjax.threads import one_blas_thread
 
 
 class RunKeys(NamedTuple):
@@ -116,8 +117,10 @@ def sample(
     schedule = make_schedule(num_warmup, num_samples, thin)
     run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
-    # The starts are handed on and not held: each copy of the states counts where n is large.
-    return report(run, finish(run, begin(run, keys, initial, file), file, progress), file)
+    with one_blas_thread():
+        # The starts are handed on and not held: each copy of the states counts where n is large.
+        status = finish(run, begin(run, keys, initial, file), file, progress)
+    return report(run, status, file)
 
 
 def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
