@@ -12,6 +12,16 @@ from dpjax.threads import count_blas_threads
 PACKAGES = ("jax", "jaxlib", "blackjax", "numpy")
 
 
+def is_double() -> bool:
+    """Whether numbers are held in double precision."""
+    return jax.numpy.result_type(float) == jax.numpy.float64
+
+
+def program_folder() -> str | None:
+    """Where compiled programs are kept for later sessions."""
+    return jax.config.values.get("jax_compilation_cache_dir")
+
+
 def report() -> str:
     """Versions, devices, threads, precision and the folder for compiled programs, one a line, and advice."""
     facts = {
@@ -19,8 +29,8 @@ def report() -> str:
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         "devices": ", ".join(str(device) for device in jax.devices()),
         "threads": describe_threads(),
-        "precision": "double (x64)" if jax.config.jax_enable_x64 else "single",
-        "compiled programs": jax.config.jax_compilation_cache_dir or "kept in memory only",
+        "precision": "double (x64)" if is_double() else "single",
+        "compiled programs": program_folder() or "kept in memory only",
     }
     lines = [f"{name + ':':<20}{text}" for name, text in facts.items()]
     return "\n".join(lines + [f"- {text}" for text in give_advice()])
@@ -36,9 +46,9 @@ def give_advice() -> list[str]:
     """What could be better, in sentences."""
     advice = {
         "Compiled programs are lost at the end of a session: set JAX_COMPILATION_CACHE_DIR to a folder, and later "
-        "sessions start in seconds.": jax.config.jax_compilation_cache_dir is None,
+        "sessions start in seconds.": program_folder() is None,
         "Single precision holds counts up to 16,777,216 only: for larger ones, or sums with little noise, call "
-        'jax.config.update("jax_enable_x64", True) first.': not jax.config.jax_enable_x64,
+        'jax.config.update("jax_enable_x64", True) first.': not is_double(),
         "Loops of your own over dpjax.gibbs keep all threads of the linear algebra, which on a busy machine wait for "
         "each other most of the time: set OMP_NUM_THREADS=1 before Python starts.": count_blas_threads() > 1,
     }

@@ -154,8 +154,7 @@ def build_kernel(
     second step of Yu and Meng (2011).
     """
     centred = build_centred_step(model, plan.parameter_kernel)
-    second = build_summed_step if has_windows(model, release) else build_interweaving_step
-    interweaving = second(model, release) if plan.interweave else None
+    interweaving = build_second_step(model, release) if plan.interweave else None
     impute = plan.imputation(model, release)
 
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
@@ -171,6 +170,15 @@ def build_kernel(
         return GibbsState(parameters, latent), GibbsInfo(imputation_info, centred_info, interweaving_info)
 
     return kernel
+
+
+def build_second_step(
+    model: Model, release: Release | LocalRelease
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    """The step that moves parameters and records together: records summed out where that is possible, else held noise."""
+    if isinstance(release, LocalRelease) and has_windows(model, release):
+        return build_summed_step(model, release)
+    return build_interweaving_step(model, release)
 
 
 def init_state(release: Release | LocalRelease, position: Position) -> GibbsState:
