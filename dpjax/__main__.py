@@ -1,4 +1,4 @@
-"""The command line: ``python -m dpjax demo`` infers from real data, privatized, and saves a figure."""
+"""The command line: ``demo`` infers from real data, privatized, and ``doctor`` tells what dpjax runs on."""
 
 import argparse
 from collections.abc import Sequence
@@ -34,6 +34,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="where the figure goes (default: %(default)s)",
     )
     demo.set_defaults(run=run_demo)
+    about = "Print versions, devices, threads, precision and the folder for compiled programs, with advice."
+    commands.add_parser("doctor", help="tell what dpjax runs on", description=about).set_defaults(run=run_doctor)
     return parser
 
 
@@ -42,6 +44,13 @@ def run_demo(options: argparse.Namespace) -> None:
     from dpjax.demo import main as demo
 
     demo(options.output)
+
+
+def run_doctor(options: argparse.Namespace) -> None:
+    """Print the report; what it asks of JAX starts the devices, so it is imported here."""
+    from dpjax.doctor import report
+
+    print(report())
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from dpjax.parameters import initial_tuning
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
+from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_key, fail, summarize_error
 
 WINDOWS = (1, 1, 2, 4)
@@ -108,7 +109,8 @@ def calibrate(
     unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
     thins = jnp.asarray([*(unit * length for length in WINDOWS), thin])
     design = Design(model, fitted, plan, quantities, num_draws)
-    return collect(design, run_batches(design, num_replicates, key, release_design, thins))
+    with one_blas_thread():
+        return collect(design, run_batches(design, num_replicates, key, release_design, thins))
 
 
 def check_same_parameters(model: Model, fit: Model) -> None:

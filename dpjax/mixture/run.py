@@ -12,6 +12,7 @@ from dpjax.base import Key
 from dpjax.mixture.base import Mixing, MixtureState, Theta
 from dpjax.mixture.chunks import Draw, Sweep, run_chunk
 from dpjax.sampling.progress import Progress, next_length
+from dpjax.threads import one_blas_thread
 
 __all__ = ["Phase", "Run", "Status", "draw_all", "grow", "trim"]
 
@@ -76,7 +77,8 @@ def draw_all(run: Run, phase: Phase, status: Status, bar: Progress) -> Status:
         while status.done < phase.steps:
             began = time.perf_counter()
             before = status.done
-            status = make_chunk(run, phase, status, length)
+            with one_blas_thread():
+                status = make_chunk(run, phase, status, length)
             made = status.done - before
             length = next_length(max(made, 1), time.perf_counter() - began)
             bar.advance(made, phase.name)

@@ -22,6 +22,7 @@ from dpjax.sampling.loop import finish
 from dpjax.sampling.run import Run, Status, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
+from dpjax.threads import one_blas_thread
 
 
 class RunKeys(NamedTuple):
@@ -125,7 +126,8 @@ def sample(
     schedule = make_schedule(num_warmup, num_samples, thin)
     run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
-    with nullcontext() if file is None else file.held():
+    held = nullcontext() if file is None else file.held()
+    with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
         return report(run, finish(run, begin(run, keys, initial, file), file, progress), file)
 

@@ -16,6 +16,7 @@ from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
 from dpjax.tempered.island import MAX_TEMPERATURES, Trace, run_island
 from dpjax.tempered.result import TemperedSample, relative_error
+from dpjax.threads import one_blas_thread
 from dpjax.validation import check_array, check_count, check_key, fail
 
 
@@ -82,7 +83,8 @@ def tempered(
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
     plan.imputation(model, release)
     target = jnp.asarray(target_ess, float)
-    result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
+    with one_blas_thread():
+        result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
     return combine(*result)
 
 
