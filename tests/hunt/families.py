@@ -274,5 +274,5 @@ ATOMS = {
 }
 """Families whose most extreme points have mass where the number format has none, and why."""
 
-QUICK = ("FoldedNormal", "Normal above 0", "Levy", "Geometric")
+QUICK = ("FoldedNormal", "Normal above 0", "Levy")
 """The families that the quick tests follow."""

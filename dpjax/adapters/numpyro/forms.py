@@ -61,6 +61,11 @@ def draw_value(key: Key, law: Any) -> Array:
     return form.value(form.draw(key, law.batch_shape + law.event_shape, float))
 
 
+def draw_parameter(key: Key, law: Any) -> Array:
+    """NumPyro's own draw from a distribution, unless that would lose a tail."""
+    return draw_value(key, law) if is_cut(unwrap(law)) else law.sample(key)
+
+
 def centred_form(law: Any) -> Form:
     """The values themselves, with their density."""
     return Form(CENTRED, lambda key, value: value, lambda noise: noise, partial(log_density, on_floats(law)))

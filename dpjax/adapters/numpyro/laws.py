@@ -8,7 +8,7 @@ from numpyro.distributions import biject_to, constraints
 
 from dpjax.adapters.numpyro.density import log_density
 from dpjax.adapters.numpyro.floats import on_floats
-from dpjax.adapters.numpyro.forms import draw_value
+from dpjax.adapters.numpyro.forms import draw_parameter, draw_value
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.validation import fail
@@ -22,7 +22,7 @@ class Laws(NamedTuple):
     def sample_prior(self, key: Key) -> Parameters:
         """A draw of the parameters."""
         parameters: Parameters = {}
-        draws = draw(key)
+        draws = draw(key, draw_parameter)
 
         def choose(name: str, law: Any) -> Array:
             parameters[name] = draws(name, law)

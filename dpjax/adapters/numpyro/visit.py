@@ -126,13 +126,18 @@ def watch(statements_of: Callable[[Key], list[dict[str, Any]]]) -> list[dict[str
     return seen
 
 
-def draw(key: Key) -> Choose:
+def sample(key: Key, law: Any) -> Array:
+    """NumPyro's own draw from a distribution."""
+    return law.sample(key)
+
+
+def draw(key: Key, sample: Callable[[Key, Any], Array] = sample) -> Choose:
     """Values drawn from the model; each site has a key of its own."""
     names: list[str] = []
 
     def choose(name: str, law: Any) -> Array:
         names.append(name)
-        return law.sample(jax.random.fold_in(key, len(names)))
+        return sample(jax.random.fold_in(key, len(names)), law)
 
     return choose
 

@@ -1,0 +1,102 @@
+"""What lies far out: counts beyond the last digit of a uniform, values beyond the support, priors that are cut."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import pytest
+from numpyro import distributions as dist
+
+import dpjax
+from dpjax import models
+from dpjax.adapters.numpyro.density import log_density
+from dpjax.adapters.numpyro.forms import draw_parameter, form_of
+from dpjax.imputation.noise_offers import build_offer
+from dpjax.numerics import decision_uniforms
+
+LAST = np.nextafter(np.float32(1), np.float32(0))
+"""The largest uniform of single precision."""
+
+
+@pytest.mark.parametrize(
+    ("law", "most"),
+    [(dist.BetaBinomial(2.0, 3.0, 20), 20), (dist.Binomial(20, probs=0.999), 20), (dist.Poisson(2.5), 25)],
+)
+def test_sums_below_1_do_not_pass_the_last_count(law: Any, most: int) -> None:
+    uniforms = jnp.array([0.0, LAST, 1 - jnp.finfo(float).epsneg])
+    counts = form_of(law.expand((3,))).value(uniforms)
+    assert np.all((counts >= 0) & (counts <= most))
+    assert np.all(np.isfinite(law.log_prob(counts)))
+
+
+def test_a_second_mode_is_found_beyond_a_gap() -> None:
+    law = dist.ZeroInflatedPoisson(0.95, 300.0).expand((2,))
+    np.testing.assert_allclose(form_of(law).value(jnp.array([0.9, 0.975])), [0, 300], atol=3)
+
+
+def poisson(n: int) -> None:
+    rate = numpyro.sample("rate", dist.Gamma(2.0, 1.0))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Poisson(rate))
+
+
+def test_counts_that_no_uniform_gives_have_no_noise_and_stay() -> None:
+    model, parameters = dpjax.from_numpyro(poisson, records=["y"], n=3), {"rate": jnp.array(2.5)}
+    records = {"y": jnp.array([3, 200, 2_000])}
+    noise = model.noncentred.noise(jax.random.key(0), parameters, records)
+    np.testing.assert_array_equal(np.isfinite(noise["y"]), [True, False, False])
+    np.testing.assert_array_equal(model.noncentred.log_density(parameters, noise), [0.0, -np.inf, -np.inf])
+    offer = build_offer(model, 3, correlated=True)(jax.random.key(1), parameters, records, 0.9)
+    np.testing.assert_array_equal(offer["y"][1:], records["y"][1:])
+
+
+def test_rates_whose_counts_are_beyond_reach_have_no_density() -> None:
+    model = dpjax.from_numpyro(poisson, records=["y"], n=3)
+    noise = {"y": jnp.array([0.1, 0.5, 0.9])}
+    assert np.all(model.noncentred.log_density({"rate": jnp.array(3e6)}, noise) == -np.inf)
+    drawn = model.sample_records(jax.random.key(2), {"rate": jnp.array(3e6)}, 3)["y"]
+    np.testing.assert_allclose(drawn, 3e6, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("law", "value"),
+    [
+        (dist.Bernoulli(probs=0.3), 2),
+        (dist.Categorical(probs=jnp.ones(3) / 3), 7),
+        (dist.Binomial(5, probs=0.3), 6),
+        (dist.Poisson(2.0), -1),
+        (dist.Exponential(1.0), -1.0),
+        (dist.Uniform(0.0, 1.0), 1.5),
+        (dist.TruncatedNormal(0.0, 1.0, low=0.0), -0.1),
+    ],
+)
+def test_values_beyond_the_support_have_no_density(law: Any, value: float) -> None:
+    density = jax.jit(lambda value: log_density(law.expand((1,)), value))
+    assert density(jnp.array([value])) == -np.inf
+
+
+def test_cells_that_do_not_exist_have_no_density() -> None:
+    tables = {"class_probabilities": jnp.ones(2) / 2, "feature_probabilities": jnp.ones((1, 2, 3)) / 3}
+    table = models.categorical([1.0, 1.0, 1.0]).log_density(
+        {"probabilities": jnp.ones(3) / 3}, {"cell": jnp.array([2, 7, -1])}
+    )
+    np.testing.assert_allclose(table, [-np.log(3), -np.inf, -np.inf], rtol=1e-6)
+    records = {"class": jnp.array([1, 2, 0]), "features": jnp.array([[2], [0], [3]])}
+    bayes = models.naive_bayes([1.0, 1.0], jnp.ones((1, 2, 3))).log_density(tables, records)
+    np.testing.assert_allclose(bayes, [-np.log(6), -np.inf, -np.inf], rtol=1e-6)
+
+
+def test_cut_priors_are_drawn_far_outside_the_bulk() -> None:
+    law = dist.TruncatedNormal(-30.0, 1.0, low=0.0).expand((2_000,))
+    draws = np.asarray(draw_parameter(jax.random.key(3), law))
+    # Near an Exponential law of rate 30 + 1/30.
+    assert np.all(draws >= 0)
+    assert abs(draws.mean() * (30 + 1 / 30) - 1) < 6 / np.sqrt(2_000)
+
+
+def test_no_decision_hangs_on_a_uniform_of_0() -> None:
+    draws = np.asarray(jax.jit(lambda key: decision_uniforms(key, (2**24,), jnp.float32))(jax.random.key(4)))
+    assert np.sum(draws < 2.0**-23) > 0
+    assert draws.min() == 2.0**-24
