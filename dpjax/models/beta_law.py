@@ -56,8 +56,8 @@ def beta_features(value: Array) -> tuple[Array, Array, Array, Array]:
     """What the density of values depends on: log y and log(1 - y) up to the end cells, and whether y lies in each."""
     low, gap = lower_end(value.dtype), upper_gap(value.dtype)
     between = jnp.clip(value, low, 1 - gap)
-    ends = within_lower_end(value), beyond_upper_end(value)
-    return jnp.log(between), jnp.log1p(-between), *(end.astype(value.dtype) for end in ends)
+    at_zero, at_one = (end.astype(value.dtype) for end in (within_lower_end(value), beyond_upper_end(value)))
+    return jnp.log(between), jnp.log1p(-between), at_zero, at_one
 
 
 def beta_log_likelihood(a: Array, b: Array, count: Array | float, features: tuple[Array, ...]) -> Array:

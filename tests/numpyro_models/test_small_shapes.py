@@ -6,13 +6,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
 from numpyro import distributions as dist
 from scipy import stats
 
+import dpjax
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_value, form_of
 from tests.conftest import FLOAT32
+from tests.models.test_small_shapes import posterior_mean
 from tests.perfect_start import REJECT
 
 NUM_RECORDS = 20_000
@@ -140,3 +143,19 @@ def test_noise_carries_one_law_to_another(studied: tuple) -> None:
         cases, np.exp(found["log_noise"]), found["transported"], found["moved"], strict=True
     ):
         assert weighted_p_value(weights, values, target) > REJECT, (name, case)
+
+
+@pytest.mark.slow
+def test_the_default_sampler_finds_a_small_shape() -> None:
+    """With interweaving, which draws the noise of rounded records within their cell."""
+
+    def program(n: int) -> None:
+        b = numpyro.sample("b", dist.Gamma(1.0, 1.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Beta(1.0, b))
+
+    release = dpjax.Release([90.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", 0, 1), n=100)
+    model = dpjax.from_numpyro(program, records=["y"])
+    posterior = dpjax.sample(jax.random.key(1), model, release, num_chains=4, num_warmup=500, num_samples=3_000)
+    error = posterior.summary()["b"]["mcse_mean"]
+    assert abs(float(np.mean(posterior.draws["b"])) - posterior_mean(90.0, 2.0, 100)) < 5 * np.hypot(error, 0.001)

@@ -22,7 +22,7 @@ from dpjax.adapters.numpyro.exponential_laws import (
     weibull,
 )
 from dpjax.adapters.numpyro.form import along
-from dpjax.base import Array, Key
+from dpjax.base import Array
 from dpjax.models.beta_law import beta_log_density, draw_beta
 from dpjax.models.ends import highest
 from dpjax.models.gamma_law import draw_gamma, gamma_log_density
@@ -48,7 +48,7 @@ def on_floats(law: Any) -> Any:
 class FloatBeta(dist.Beta):
     """A Beta law on floats."""
 
-    def sample(self, key: Key | None, sample_shape: tuple[int, ...] = ()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape, *event_shape]."""
         shape = sample_shape + self.batch_shape
         return draw_beta(key, spread(self.concentration1, shape), spread(self.concentration0, shape))
@@ -62,7 +62,7 @@ class FloatBeta(dist.Beta):
 class FloatGamma(dist.Gamma):
     """A Gamma law on floats."""
 
-    def sample(self, key: Key | None, sample_shape: tuple[int, ...] = ()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape, *event_shape]."""
         shape = sample_shape + self.batch_shape
         return draw_gamma(key, spread(self.concentration, shape), spread(self.rate, shape))
@@ -81,7 +81,7 @@ class FloatInverseGamma(dist.Distribution):
         self.inverse = inverse
         super().__init__(inverse.batch_shape)
 
-    def sample(self, key: Key | None, sample_shape: tuple[int, ...] = ()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape, *event_shape]."""
         return 1 / self.inverse.sample(key, sample_shape)
 
@@ -95,7 +95,7 @@ class FloatInverseGamma(dist.Distribution):
 class FloatDirichlet(dist.Dirichlet):
     """A Dirichlet law on floats."""
 
-    def sample(self, key: Key | None, sample_shape: tuple[int, ...] = ()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape, *event_shape]."""
         return draw_shares(key, spread(self.concentration, sample_shape + self.batch_shape + self.event_shape))
 
@@ -117,7 +117,7 @@ class FloatExponentialLaw(dist.Distribution):
         """That of the distribution which this one stands for."""
         return self.bounds
 
-    def sample(self, key: Key | None, sample_shape: tuple[int, ...] = ()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape, *event_shape]."""
         return value_of_noise(self.law, jax.random.exponential(key, sample_shape + self.batch_shape, float))
 
