@@ -81,6 +81,17 @@ def test_records_with_a_known_field_keep_their_places() -> None:
     assert not dpjax.from_numpyro(model, records=("x", "y"), x=jnp.asarray(COVARIATE)).exchangeable
 
 
+def test_records_whose_law_depends_on_their_number_are_so_many() -> None:
+    def model(n: int) -> None:
+        mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(mean, jnp.sqrt(float(n))))
+
+    described = dpjax.from_numpyro(model, records=("y",), n=6)
+    assert not described.exchangeable
+    assert described.num_records == 6
+
+
 def test_a_quantity_that_reads_records_behind_a_rectifier_is_not_derived() -> None:
     def model(n: int) -> None:
         slope = numpyro.sample("slope", dist.Normal(-4.0, 0.5))

@@ -54,6 +54,8 @@ def private_target(
     -----
     A run evaluates the model on one record at a time. That this is the same model is found out on made-up data.
     """
+    check_named("records", records)
+    check_named("covariates", covariates or {})
     covariates = dict(covariates or {})
     data = {**records, **covariates}
     check_records(data)
@@ -85,6 +87,13 @@ def private_target(
     check_readings(laws_of, covariates, prior.log_prior, density)
     start = jax.eval_shape(lambda key: prior.unconstrain(prior.sample_prior(key)), jax.random.key(0))
     return build_target(Terms(log_likelihood, log_prior, prior.constrain), data, start, chunk_size)
+
+
+def check_named(argument: str, value: Any) -> None:
+    """Raise unless a value is a dict of arrays by name."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        remedy = "Pass the names of the model's sites or arguments with their arrays."
+        fail(argument, type(value).__name__, "a dict such as {'y': y}", remedy, error=TypeError)
 
 
 def check_readings(

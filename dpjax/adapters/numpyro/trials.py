@@ -27,11 +27,13 @@ SPREAD = 2.0
 def settle(layout: Layout) -> tuple[Layout, bool]:
     """The layout with its number of records fixed where only one is possible, and whether they are exchangeable."""
     laws = Laws(layout)
-    trials = jax.device_get(jax.jit(lambda key: try_all(laws, key))(jax.random.key(0)))
+    any_size = takes_any_size(laws)
+    trials = jax.device_get(jax.jit(lambda key: try_all(laws, any_size, key))(jax.random.key(0)))
     refusals.check_independence(trials.mixed, trials.density_of_mixed)
     refusals.check_independence(trials.even, trials.density_of_even)
-    one_law = refusals.same(trials.rolled, trials.density_of_rolled) and not layout.known
-    exchangeable = one_law and takes_any_size(laws) and not reads_place(laws)
+    alike = [(trials.rolled, trials.density_of_rolled), (trials.first, trials.density_of_first)]
+    one_law = all(refusals.same(*pair) for pair in alike) and not layout.known
+    exchangeable = one_law and any_size and not reads_place(laws)
     return layout._replace(fixed=layout.fixed or not exchangeable), exchangeable
 
 
@@ -44,6 +46,8 @@ class Trial(NamedTuple):
         Of the records at even places, and of these beside others that are not a number.
     rolled, density_of_rolled
         Rolled, and of the rolled records.
+    first, density_of_first
+        Of the first record among all, and of it alone where the model takes any number.
     """
 
     mixed: Array
@@ -52,9 +56,11 @@ class Trial(NamedTuple):
     density_of_even: Array
     rolled: Array
     density_of_rolled: Array
+    first: Array
+    density_of_first: Array
 
 
-def try_all(laws: Laws, key: Key) -> Trial:
+def try_all(laws: Laws, any_size: bool, key: Key) -> Trial:
     """The densities [draw, n] at draws from the prior, and at points and their opposites on the unconstrained scale."""
     signs = jnp.repeat(jnp.asarray([0, 1, -1]), NUM_DRAWS)
     numbers = jnp.tile(jnp.arange(NUM_DRAWS), 3)
@@ -65,7 +71,7 @@ def try_all(laws: Laws, key: Key) -> Trial:
         prior_key, point_key = jax.random.split(jax.random.fold_in(point_keys, number))
         drawn = laws.sample_prior(prior_key)
         point = jax.tree.map(lambda leaf: sign.astype(leaf.dtype) * leaf, wide(point_key, laws.unconstrain(drawn)))
-        return try_records(laws, record_key, take_if(sign == 0, drawn, laws.constrain(point)))
+        return try_records(laws, any_size, record_key, take_if(sign == 0, drawn, laws.constrain(point)))
 
     point_keys, record_keys = jax.random.split(key)
     # A loop rather than a batch: each law is compiled once.
@@ -80,7 +86,7 @@ def wide(key: Key, like: Parameters) -> Parameters:
     return jax.tree.unflatten(structure, draws)
 
 
-def try_records(laws: Laws, key: Key, parameters: Parameters) -> Trial:
+def try_records(laws: Laws, any_size: bool, key: Key, parameters: Parameters) -> Trial:
     """The densities of two draws of the records."""
     n = laws.layout.size
     two = jax.lax.map(lambda key: laws.sample_records(key, parameters, n), jax.random.split(key))
@@ -96,6 +102,7 @@ def try_records(laws: Laws, key: Key, parameters: Parameters) -> Trial:
 
     densities = jax.lax.map(lambda records: laws.log_density(parameters, records), jax.tree.map(variants, two))
     one, other, density_of_mixed, density_of_tainted, density_of_rolled = densities
+    alone = jax.tree.map(lambda field: field[0, :1], two)
     return Trial(
         mixed=mix(one, other),
         density_of_mixed=density_of_mixed,
@@ -103,6 +110,8 @@ def try_records(laws: Laws, key: Key, parameters: Parameters) -> Trial:
         density_of_even=density_of_tainted[::2],
         rolled=jnp.roll(one, 1),
         density_of_rolled=density_of_rolled,
+        first=one[:1],
+        density_of_first=laws.log_density(parameters, alone) if any_size else one[:1],
     )
 
 
