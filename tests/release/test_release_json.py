@@ -59,7 +59,8 @@ def assert_same(release, other):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_mechanisms_come_back(mechanism):
-    release = Release([-3, 12], mechanism, STATISTICS[0], 50)
+    value = [3, 9] if isinstance(mechanism, Censored) else [-3, 12]
+    release = Release(value, mechanism, STATISTICS[0], 50)
     assert_same(release, Release.from_json(release.to_json()))
 
 
