@@ -63,7 +63,7 @@ def test_alternation_returns_the_prior(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_alternation_of_a_shipped_model_returns_the_prior(name: str) -> None:
     model, grid = SHIPPED[name]
-    assert worst(model, [jax.tree.map(lambda leaf: jnp.array(leaf, float), grid)]) > REJECT
+    assert worst(model, [{name: jnp.array(values, float) for name, values in grid.items()}]) > REJECT
 
 
 @pytest.mark.slow
