@@ -175,7 +175,7 @@ def build_kernel(
 def build_second_step(
     model: Model, release: Release | LocalRelease
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
-    """The step that moves parameters and records together: records summed out where that is possible, else held noise."""
+    """The step that moves parameters and records together: records summed out if possible, else with held noise."""
     if isinstance(release, LocalRelease) and has_windows(model, release):
         return build_summed_step(model, release)
     return build_interweaving_step(model, release)
