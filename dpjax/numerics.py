@@ -22,7 +22,7 @@ def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
     return reduce(add, map(row, range(num_rows)))
 
 
-def never_nan(log_density: Array) -> Array:
+def proper_density(log_density: Array) -> Array:
     """The log-density with NaN and +∞ read as zero density, so that what is no density is never accepted."""
     return jnp.where(log_density < jnp.inf, log_density, -jnp.inf)
 

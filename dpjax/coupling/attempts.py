@@ -9,7 +9,7 @@ from dpjax.coupling.indices import couple_indices
 from dpjax.coupling.sides import Choice, Sides
 from dpjax.coupling.simple import common_uniform
 from dpjax.coupling.target import Target
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 
 __all__ = ["Innovation", "imwg_choices", "soma_choices"]
 
@@ -47,7 +47,7 @@ def soma_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choic
         target.log_weights_with(side.summary, side.columns, offer.places, column)
         for side, column in ((first, offer.first), (second, offer.second))
     ]
-    weights, other_weights = map(never_nan, raw)
+    weights, other_weights = map(proper_density, raw)
     tried = same if offer.places is None else same[offer.places]
     (index, log_total), (other, other_total) = couple_indices(offer.select, weights, other_weights, ~tried)
     accepted, other_accepted, _ = common_uniform(
@@ -77,7 +77,7 @@ def imwg_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choic
     place = jnp.asarray(offer.places)
     raw = target.log_weight_with(first.summary, first.columns, place, offer.first)
     other_raw = target.log_weight_with(second.summary, second.columns, place, offer.second)
-    weight, other_weight = never_nan(raw), never_nan(other_raw)
+    weight, other_weight = proper_density(raw), proper_density(other_raw)
     accepted, other_accepted, _ = common_uniform(
         offer.accept, weight - first.log_weight, other_weight - second.log_weight
     )

@@ -19,7 +19,7 @@ from dpjax.coupling.sweeps import draw_innovations, sweep_records
 from dpjax.coupling.target import Target
 from dpjax.exchangeable.targets import Function, make_target
 from dpjax.imputation.soma import choose
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 from dpjax.validation import check_function
 
 __all__ = ["ExchangeableState", "coupled", "imwg", "soma"]
@@ -139,11 +139,11 @@ def choose_place(target: Target, side: Side, offer: Innovation, scheme: Scheme) 
     if scheme.kind != "soma":
         place = jnp.asarray(offer.places)
         raw = target.log_weight_with(side.summary, side.columns, place, offer.first)
-        weight = never_nan(raw)
+        weight = proper_density(raw)
         accepted = jnp.log(offer.accept) < weight - side.log_weight
         return Choice(place, accepted, weight), ~(raw < jnp.inf)
     raw = target.log_weights_with(side.summary, side.columns, offer.places, offer.first)
-    weights = never_nan(raw)
+    weights = proper_density(raw)
     index, accepted, _ = choose(weights, side.log_weight, offer.select, offer.accept)
     place = index if offer.places is None else offer.places[index]
     return Choice(place, accepted, weights[index]), ~jnp.all(raw < jnp.inf)

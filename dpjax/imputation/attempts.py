@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Latent, Model, Parameters
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 from dpjax.release import Release
 
 ENOUGH = 0.9
@@ -48,7 +48,7 @@ def mean_acceptance(
         residual = release.origin - latent.statistic
 
         def offer(contribution: Array) -> Array:
-            log_weights = never_nan(release.log_densities_at((residual - contribution)[:, None] + tried))
+            log_weights = proper_density(release.log_densities_at((residual - contribution)[:, None] + tried))
             return expected_acceptance(log_weights, latent.log_density, sizes)
 
         return jnp.mean(jax.vmap(offer)(offers), axis=0)

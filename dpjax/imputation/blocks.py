@@ -13,7 +13,7 @@ from dpjax.base import Array, Key, Latent, Model, Parameters
 from dpjax.imputation.attempts import candidate_sizes
 from dpjax.imputation.imwg import sum_blocks
 from dpjax.imputation.noise_offers import build_offer, has_scores
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 from dpjax.release import Release
 
 CORRELATIONS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
@@ -111,6 +111,6 @@ def num_repeats(n: int) -> int:
 def expected_jump(release: Release, latent: Latent, changes: Array, weights: Array) -> Array:
     """Σ min(1, η′/η) |change|² over the changes [d, blocks] of the statistic, its coordinates weighted by [d]."""
     residual = release.origin - latent.statistic
-    log_densities = never_nan(release.log_densities_at(residual[:, None] - changes))
+    log_densities = proper_density(release.log_densities_at(residual[:, None] - changes))
     acceptance = jnp.exp(jnp.minimum(log_densities - latent.log_density, 0.0))
     return jnp.sum(acceptance * (weights @ changes**2))

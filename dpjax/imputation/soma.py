@@ -15,7 +15,7 @@ import numpy as np
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.attempts import choose_attempts
 from dpjax.imputation.offers import check_exchangeable, finish, take_sources
-from dpjax.numerics import decision_uniforms, never_nan, scale_weights, select_weight
+from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, fail
 
@@ -143,7 +143,7 @@ def sweep(
         tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)
         without_offer = residual - contribution
         raw_weights = release.log_densities_at(without_offer[:, None] + tried)
-        log_weights = never_nan(raw_weights)
+        log_weights = proper_density(raw_weights)
         chosen, accepted, _ = choose(log_weights, log_density, select_uniform, accept_uniform)
         place, replaced = start + chosen, tried[:, chosen]
         column = jnp.where(accepted, contribution, replaced)[:, None]

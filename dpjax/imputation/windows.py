@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 from dpjax.release import LocalRelease
 
 WINDOW = 16
@@ -68,7 +68,7 @@ def log_weights(
     def log_density(row: Array) -> Array:
         return model.log_density(parameters, records | {release.field: row})
 
-    return never_nan(jax.vmap(log_density)(windows.candidates) + windows.log_channel)
+    return proper_density(jax.vmap(log_density)(windows.candidates) + windows.log_channel)
 
 
 def choose_candidates(key: Key, windows: Windows, weights: Array) -> Array:

@@ -15,7 +15,7 @@ from dpjax.mixture.conditional import Problem, at_labels
 from dpjax.mixture.labels import first_above
 from dpjax.mixture.records import exact_records
 from dpjax.mixture.relabelled import MarginalScheme, Relabelled
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 
 __all__ = ["Seat", "choose", "gibbs_labels"]
 
@@ -116,7 +116,7 @@ def take_turn(
 
 def choose(uniform: Array, log_weights: Array) -> tuple[Array, Array]:
     """A place [] drawn with log-weights [H], and whether none was possible."""
-    log_weights = never_nan(log_weights)
+    log_weights = proper_density(log_weights)
     peak = jnp.max(log_weights)
     broken = ~jnp.isfinite(peak)
     ends = jnp.cumsum(jnp.exp(log_weights - jnp.where(broken, 0, peak)))

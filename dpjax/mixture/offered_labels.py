@@ -20,7 +20,7 @@ from dpjax.mixture.conditional import Problem, at_labels
 from dpjax.mixture.labels import first_above, running_sums
 from dpjax.mixture.records import channel_densities, decide, take
 from dpjax.mixture.relabelled import MarginalScheme, Relabelled
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 
 __all__ = ["Urn", "draw_urn", "offered_labels", "settle"]
 
@@ -191,7 +191,7 @@ def pack(scheme: MarginalScheme, key: Key, held: Offers) -> Offers:
         return Offers(held.labels, jnp.swapaxes(held.records, 0, 1), held.log_channel.T)
     if scheme.auxiliaries == 1:
         return Offers(held.labels, held.records[0], held.log_channel[0])
-    log_weights = never_nan(held.log_channel)
+    log_weights = proper_density(held.log_channel)
     peaks = jnp.max(log_weights, axis=0)
     weights = jnp.exp(log_weights - jnp.where(jnp.isfinite(peaks), peaks, 0)[None])
     uniform = jax.random.uniform(key, peaks.shape, peaks.dtype)

@@ -10,7 +10,7 @@ from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.labels import first_above, running_sums
-from dpjax.numerics import decision_uniforms, never_nan
+from dpjax.numerics import decision_uniforms, proper_density
 
 __all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]
 
@@ -84,7 +84,7 @@ def one_offer(channel: Mechanism | Binned, component: Component) -> RecordKernel
         offers = component.sample(key_offer, theta)
         log_offers = channel_densities(channel, values, offers)
         uniform = decision_uniforms(key_accept, log_channel.shape, log_channel.dtype)
-        accepted = decide(channel, records, offers, never_nan(log_offers) - log_channel, jnp.log(uniform))
+        accepted = decide(channel, records, offers, proper_density(log_offers) - log_channel, jnp.log(uniform))
         kept = jnp.where(accepted, log_offers, log_channel)
         return Imputed(take(accepted, offers, records), kept, accepted, jnp.sum(~(log_offers < jnp.inf)))
 
@@ -100,7 +100,7 @@ def several_offers(channel: Mechanism | Binned, component: Component, num_offers
         offers = component.sample(key_offer, many).reshape(num_offers, *records.shape)
         fresh = jax.vmap(lambda offer: channel_densities(channel, values, offer))(offers)
         candidates = jnp.concatenate([records[None], offers])
-        log_weights = never_nan(jnp.concatenate([log_channel[None], fresh]))
+        log_weights = proper_density(jnp.concatenate([log_channel[None], fresh]))
         peaks = jnp.max(log_weights, axis=0)
         weights = jnp.exp(log_weights - jnp.where(jnp.isfinite(peaks), peaks, 0)[None])
         uniform = jax.random.uniform(key_choice, log_channel.shape, log_channel.dtype)

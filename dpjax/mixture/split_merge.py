@@ -23,7 +23,7 @@ from dpjax.mixture.launch import (
 from dpjax.mixture.marginal import sweep_marginal
 from dpjax.mixture.records import take
 from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 
 __all__ = ["Reseated", "split_merge", "sweep_split_merge"]
 
@@ -74,7 +74,7 @@ def split_merge(problem: Problem, scheme: Scheme | MarginalScheme, key: Key, sta
         division = compare(splitting, setting, proposed, present)
         log_ratio = log_split(setting, launch, division, state.concentration)
         uniform = jax.random.uniform(key_accept, (), state.concentration.dtype)
-        accepted = jnp.log1p(-uniform) < never_nan(jnp.where(splitting, log_ratio, -log_ratio))
+        accepted = jnp.log1p(-uniform) < proper_density(jnp.where(splitting, log_ratio, -log_ratio))
         return reseat(scheme.capacity, accepted, splitting, setting.pair, division, present)
 
     start = Reseated(state.labels, state.records, jnp.array(0), jnp.array(False))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 
 SPREAD = 1.5
 """How much wider than the draws the whitening is made. The reference of the elliptical moves should cover the tails of
@@ -90,7 +90,7 @@ def build_log_density(
         unconstrained = unravel(tuning.colour(whitened))
         parameters = constrain(model, unconstrained)
         log_prior = model.log_prior(parameters) + log_jacobian(model, unconstrained)
-        return never_nan(log_prior + log_likelihood(parameters))
+        return proper_density(log_prior + log_likelihood(parameters))
 
     return log_density
 

@@ -22,7 +22,7 @@ from jax.scipy.special import logsumexp
 from dpjax.base import Array, Key, Model
 from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
 from dpjax.mechanisms.tempered import Tempered
-from dpjax.numerics import never_nan
+from dpjax.numerics import proper_density
 from dpjax.parameters import fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
 
@@ -117,7 +117,7 @@ def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Isla
         axes [particle].
     """
     raw = island.particles.latent.log_density
-    log_likelihoods = never_nan(raw)
+    log_likelihoods = proper_density(raw)
     temperature = next_temperature(log_likelihoods, island.temperature, target_ess)
     log_weights = raise_to(log_likelihoods, temperature - island.temperature)
     weights = jax.nn.softmax(log_weights)

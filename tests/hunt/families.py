@@ -264,15 +264,5 @@ DISCRETE: dict[str, Family] = {
     ),
 }
 
-ATOMS = {
-    "Gamma": "float32 has no numbers between 0 and 1e-38, where shapes of 0.05 have a hundredth of their mass",
-    "Chi2": "as Gamma",
-    "Beta": "values next to 1 are rounded to it, and those below 1e-38 to 0",
-    "BetaProportion": "as Beta",
-    "Weibull": "float32 has no numbers between 0 and 1e-38, where a shape of 0.05 has a hundredth of its mass",
-    "Kumaraswamy": "as Beta",
-}
-"""Families whose most extreme points have mass where the number format has none, and why."""
-
 QUICK = ("FoldedNormal", "Normal above 0", "Levy")
 """The families that the quick tests follow."""

@@ -67,7 +67,8 @@ def test_noise_of_one_law_gives_values_of_another(name: str) -> None:
     run = runs.run(name)
     if run.free or name in DISCRETE:
         assert worst_transport(name, run.moved) > REJECT
-    np.testing.assert_allclose(run.tilt, np.median(run.tilt), atol=tolerance(2e-2, 1e-5))
+    tilt = run.tilt[~np.isnan(run.tilt)]
+    np.testing.assert_allclose(tilt, np.median(tilt), atol=tolerance(2e-2, 1e-5))
 
 
 def saturating(inner: Any) -> Form:

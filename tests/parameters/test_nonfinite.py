@@ -7,7 +7,7 @@ import pytest
 from blackjax.mcmc import slice as blackjax_slice
 
 from dpjax import models
-from dpjax.numerics import all_finite, decision_uniforms, never_nan
+from dpjax.numerics import all_finite, decision_uniforms, proper_density
 from dpjax.parameters import Tuning, build_centred_step, build_interweaving_step, parameter_kernel
 from dpjax.parameters.kernels import KERNELS
 from tests.parameters.saturating import MODEL, RELEASE, TUNING
@@ -20,7 +20,7 @@ NAMES = [pytest.param(name, marks=() if name in SLICES else pytest.mark.slow) fo
 def cliff(vector: jax.Array) -> jax.Array:
     """A Normal density on x₀ > 0; none elsewhere: −∞, NaN or +∞, as x₁ falls."""
     nothing = jnp.where(vector[1] > 0, -jnp.inf, jnp.where(vector[1] > -1, jnp.nan, jnp.inf))
-    return never_nan(jnp.where(vector[0] > 0, -0.5 * jnp.sum(vector**2), nothing))
+    return proper_density(jnp.where(vector[0] > 0, -0.5 * jnp.sum(vector**2), nothing))
 
 
 def move(name: str, starts: jax.Array) -> jax.Array:
@@ -90,8 +90,8 @@ def test_records_that_the_noise_does_not_give_back_are_left_as_they_were() -> No
 
 @pytest.mark.parametrize("density", [jnp.nan, jnp.inf, -jnp.inf])
 def test_what_is_no_density_is_read_as_zero(density: float) -> None:
-    assert float(never_nan(jnp.asarray(density))) == -np.inf
-    assert float(never_nan(jnp.asarray(-3.0))) == -3.0
+    assert float(proper_density(jnp.asarray(density))) == -np.inf
+    assert float(proper_density(jnp.asarray(-3.0))) == -3.0
 
 
 def test_uniform_draws_for_logarithms_are_never_zero(monkeypatch: pytest.MonkeyPatch) -> None:
