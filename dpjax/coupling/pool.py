@@ -11,6 +11,7 @@ import numpy as np
 from dpjax.base import Array, Key
 from dpjax.coupling.lanes import Course, Lane, is_done, one_step, start_lane
 from dpjax.coupling.rejection import where_first_axis
+from dpjax.threads import one_blas_thread
 
 __all__ = ["run_pairs"]
 
@@ -35,19 +36,20 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int) -> Lane
     lanes = fill(course, key, jnp.asarray(owners))
     results: list[Lane | None] = [None] * num_pairs
     waiting, steps = size, 8
-    while np.any(owners >= 0):
-        lanes = advance(course, key, lanes, jnp.asarray(steps))
-        ended = np.asarray(done(course, lanes)) & (owners >= 0)
-        for lane, owner in harvest(lanes, ended, owners):
-            results[owner] = lane
-        owners = np.where(ended, -1, owners)
-        steps = next_steps(steps, ended.sum() / max(1, ended.sum() + np.sum(owners >= 0)))
-        if waiting < num_pairs:
-            owners, fresh, waiting = hire(owners, waiting, num_pairs)
-            lanes = where_first_axis(jnp.asarray(fresh), fill(course, key, jnp.asarray(owners)), lanes)
-        elif (fewer := enough_lanes(len(owners), int(np.sum(owners >= 0)), steps)) < len(owners):
-            kept = np.argsort(owners < 0, kind="stable")[:fewer]
-            owners, lanes = owners[kept], jax.tree.map(lambda leaf, kept=kept: leaf[kept], lanes)
+    with one_blas_thread():
+        while np.any(owners >= 0):
+            lanes = advance(course, key, lanes, jnp.asarray(steps))
+            ended = np.asarray(done(course, lanes)) & (owners >= 0)
+            for lane, owner in harvest(lanes, ended, owners):
+                results[owner] = lane
+            owners = np.where(ended, -1, owners)
+            steps = next_steps(steps, ended.sum() / max(1, ended.sum() + np.sum(owners >= 0)))
+            if waiting < num_pairs:
+                owners, fresh, waiting = hire(owners, waiting, num_pairs)
+                lanes = where_first_axis(jnp.asarray(fresh), fill(course, key, jnp.asarray(owners)), lanes)
+            elif (fewer := enough_lanes(len(owners), int(np.sum(owners >= 0)), steps)) < len(owners):
+                kept = np.argsort(owners < 0, kind="stable")[:fewer]
+                owners, lanes = owners[kept], jax.tree.map(lambda leaf, kept=kept: leaf[kept], lanes)
     return jax.tree.map(lambda *leaves: np.stack(leaves), *results)
 
 

@@ -15,6 +15,7 @@ from dpjax.private.kernel import NotPrivate, PrivateKernel
 from dpjax.private.ledger import BudgetExceeded, Ledger
 from dpjax.private.loop import Totals, run_chunk
 from dpjax.private.target import Target
+from dpjax.threads import one_blas_thread
 
 __all__ = ["Run", "Status", "choose_capacity", "finish", "open_status", "to_device", "to_host"]
 
@@ -81,7 +82,7 @@ def choose_capacity(iterations: int, thin: int) -> int:
 def finish(run: Run, status: Status, save: Callable[[Status], None]) -> tuple[Status, str | BaseException | None]:
     """The loop over parts, each charged before it is made and saved before the next, and what broke it off."""
     length, start, num_chains = run.thin, status, len(run.chain_keys)
-    with Interruption() as interruption:
+    with one_blas_thread(), Interruption() as interruption:
         try:
             while status.done < run.total:
                 if interruption.noted:

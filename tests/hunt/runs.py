@@ -26,7 +26,8 @@ class Run(NamedTuple):
     again, moved
         The values with the noise of the values, at the same and at the next point.
     tilt
-        log f(value) + log |d value / d noise| - log g(noise), where the form has a density g of its noise: constant; NaN in an end cell.
+        log f(value) + log |d value / d noise| - log g(noise), where the form has a density g of its noise: constant;
+        NaN in an end cell.
     """
 
     values: np.ndarray
