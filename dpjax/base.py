@@ -72,15 +72,17 @@ class NonCentred(NamedTuple):
         ``(parameters, noise) -> records``.
     log_density
         ``(parameters, noise) -> [n]``: the log-density of each record's noise given the parameters, up to what does
-        not depend on them. None where the noise is free of them. -inf for records that no noise gives, whose noise is
-        NaN, and for noise whose record is beyond reach.
+        not depend on them. None where the noise is free of them.
     scores
-        The noise as standard Normal numbers, free of the parameters where it has a density, if it can be so written.
+        The noise as standard Normal numbers, where it can be so written.
     forms
         Pairs of a field and the form of its noise, in words.
     coordinates
         Those in which the parameters move while the noise is held, where others suit that better than the model's
         own: group effects of a hierarchy as standardised numbers.
+    possible
+        ``(parameters, noise) -> [n] bool``: whether noise gives a record. It does not where a record so far out that no
+        noise gives it has NaN for noise, nor where the record of the noise is beyond reach. None where it always does.
     """
 
     noise: Callable[[Key, Parameters, Records], Any]
@@ -89,6 +91,7 @@ class NonCentred(NamedTuple):
     scores: NormalScores | None = None
     forms: tuple[tuple[str, str], ...] = ()
     coordinates: Coordinates | None = None
+    possible: Callable[[Parameters, Any], Array] | None = None
 
 
 def show_shapes(fields: dict[str, Any]) -> str:

@@ -192,7 +192,8 @@ def test_bad_input(choices: dict, error: type, message: str) -> None:
 def traces(temperatures: list[list[float]], log_increments: list[list[float]]) -> Trace:
     """Traces of islands with these figures."""
     figures = np.array(temperatures), np.array(log_increments)
-    return Trace(figures[0], np.full_like(figures[0], 50.0), figures[1], np.full_like(figures[0], 0.5))
+    ones = np.ones_like(figures[0])
+    return Trace(figures[0], 50 * ones, figures[1], 0.5 * ones, 0 * ones)
 
 
 DRAWS = {"mean": np.arange(12.0).reshape(3, 4)}

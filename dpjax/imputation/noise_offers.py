@@ -13,8 +13,9 @@ Offer = Callable[[Key, Parameters, Records, Array | float], Records]
 
 
 def has_scores(model: Model) -> bool:
-    """Whether the records are a function of standard Normal noise."""
-    return model.noncentred is not None and model.noncentred.scores is not None
+    """Whether the records are a function of standard Normal noise that is free of the parameters."""
+    form = model.noncentred
+    return form is not None and form.scores is not None and form.log_density is None
 
 
 def build_offer(model: Model, n: int, correlated: bool) -> Offer:

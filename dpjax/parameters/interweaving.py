@@ -48,6 +48,7 @@ def build_interweaving_step(
     """
     assert model.noncentred is not None
     noise_of, records_of, noise_log_density = model.noncentred[:3]
+    possible = model.noncentred.possible
 
     def step(
         rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
@@ -63,7 +64,10 @@ def build_interweaving_step(
             if noise_log_density is not None:
                 value += jnp.sum(noise_log_density(moved, noise))
             # A statistic may not show what is wrong with a record: a histogram leaves out what is not a number.
-            return jnp.where(all_finite(again), value, -jnp.inf)
+            fine = all_finite(again)
+            if possible is not None:
+                fine &= jnp.all(possible(moved, noise))
+            return jnp.where(fine, value, -jnp.inf)
 
         log_density = build_log_density(own, whitening, unravel, log_likelihood)
         start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))

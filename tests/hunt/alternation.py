@@ -29,8 +29,7 @@ def build(model: Model) -> Callable[[Any, Any], Any]:
         records = model.sample_records(keys[0], at(index), N)
         if form is not None:
             noise = form.noise(keys[1], at(index), records)
-            density = form.log_density or (lambda parameters, noise: jnp.zeros(N))
-            weights = jax.vmap(lambda one: jnp.sum(density(one, noise)))(grid)
+            weights = jax.vmap(lambda one: noise_weight(form, one, noise))(grid)
             # Where the noise of the records has no density they stay, as they do in the interweaving step.
             stays = ~jnp.isfinite(weights[index])
             moved = jax.random.categorical(keys[2], jnp.where(jnp.isfinite(weights), weights, -jnp.inf))
@@ -45,6 +44,13 @@ def build(model: Model) -> Callable[[Any, Any], Any]:
         return jax.lax.scan(step, start, jnp.arange(ROUNDS))[0]
 
     return jax.jit(lambda key, grid: jax.vmap(chain, (0, None))(jax.random.split(key, CHAINS), grid))
+
+
+def noise_weight(form: Any, parameters: Any, noise: Any) -> Any:
+    """The log-density of noise at given parameters, up to a constant; -inf where it gives no record."""
+    weight = 0.0 if form.log_density is None else jnp.sum(form.log_density(parameters, noise))
+    fine = True if form.possible is None else jnp.all(form.possible(parameters, noise))
+    return jnp.where(fine, weight, -jnp.inf)
 
 
 def p_value(indices: Any, size: int) -> float:

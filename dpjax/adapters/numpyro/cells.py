@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.adapters.numpyro.form import Form, along, per_record
+from dpjax.adapters.numpyro.form import Form, along
 from dpjax.base import Array, Key
 from dpjax.models.cells import bounded, cell_edges, uniforms_within
 from dpjax.models.scores import UNIFORM_SCORES
@@ -22,8 +22,8 @@ def cells(
 ) -> Form:
     """The form whose cells lie between ``edges(value)``; ``value(noise)`` finds the cell that holds a uniform.
 
-    Far out in the upper tail a cell is too narrow to hold any number: the noise of its value is NaN, of density zero.
-    So is noise whose cell is beyond reach, where ``reached(value)`` says so.
+    Far out in the upper tail a cell is too narrow to hold any number: the noise of its value is NaN, and impossible. So
+    is noise whose cell is beyond reach, where ``reached(value)`` says so.
     """
     kind = kind_of(inner)
 
@@ -31,19 +31,19 @@ def cells(
         place = uniforms_within(key, *edges(values))
         return jnp.where(value(place).astype(kind) == values, place, jnp.nan)
 
-    def log_density(noise: Array) -> Array:
+    def possible(noise: Array) -> Array:
         holds = ~jnp.isnan(noise)
         if reached is not None:
             holds = holds & reached(value(noise))
-        return per_record(jnp.where(holds, 0.0, -jnp.inf))
+        return jnp.all(holds, axis=tuple(range(1, holds.ndim)))
 
     return Form(
         WORDS,
         noise,
         lambda noise: value(noise).astype(kind),
-        log_density,
         scores=UNIFORM_SCORES,
         draw=jax.random.uniform,
+        possible=possible,
     )
 
 

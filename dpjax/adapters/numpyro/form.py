@@ -23,6 +23,8 @@ class Form(NamedTuple):
         The noise as standard Normal numbers.
     draw
         ``(key, shape, dtype) -> noise``, where its law is one that JAX draws from at once.
+    possible
+        ``noise -> [n] bool``, whether it gives a value, where some does not.
     """
 
     words: str
@@ -31,6 +33,7 @@ class Form(NamedTuple):
     log_density: Callable[[Array], Array] | None = None
     scores: NormalScores | None = None
     draw: Callable[..., Array] | None = None
+    possible: Callable[[Array], Array] | None = None
 
 
 def along(parameter: Any, value: Array) -> Array:

@@ -1,5 +1,6 @@
 """The non-centred form of a NumPyro model, site by site: each record site from noise and the sites before it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -24,14 +25,16 @@ def derive_noncentred(layout: Layout) -> NonCentred | None:
     if all(form.words == CENTRED for form in forms.values()) or not layout.parameters:
         return None
     free = all(form.log_density is None for form in forms.values())
+    always = all(form.possible is None for form in forms.values())
     scores = {name: form.scores for name, form in forms.items() if form.scores is not None}
     return NonCentred(
         noise=lambda key, parameters, records: noise_of(layout, key, parameters, records),
         records=lambda parameters, noise: records_at(layout, parameters, noise),
-        log_density=None if free else lambda parameters, noise: noise_log_density(layout, parameters, noise),
+        log_density=None if free else lambda parameters, noise: sum_terms(layout, density_term, parameters, noise),
         scores=join_scores(scores) if len(scores) == len(forms) else None,
         forms=tuple((name, form.words) for name, form in forms.items()),
         coordinates=find_coordinates(layout),
+        possible=None if always else lambda parameters, noise: sum_terms(layout, missing_term, parameters, noise) == 0,
     )
 
 
@@ -77,16 +80,29 @@ def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) 
     return records | layout.known_fields(n)
 
 
-def noise_log_density(layout: Layout, parameters: Parameters, noise: dict[str, Array]) -> Array:
-    """The log-density [n] of the noise of those fields whose noise is not free of the parameters."""
+def density_term(form: Form, noise: Array) -> Array | None:
+    """The log-density [n] of noise that is not free of the parameters."""
+    return None if form.log_density is None else form.log_density(noise)
+
+
+def missing_term(form: Form, noise: Array) -> Array | None:
+    """1 for noise that gives no value [n]."""
+    return None if form.possible is None else 1 - form.possible(noise).astype(int)
+
+
+def sum_terms(
+    layout: Layout, term: Callable[[Form, Array], Array | None], parameters: Parameters, noise: dict[str, Array]
+) -> Array:
+    """The sum [n] over the fields of a term of their forms and noise, at these parameters."""
     terms: list[Array] = []
 
     def choose(name: str, law: Any) -> Array:
         if name not in layout.fields:
             return parameters[name]
         form, own = form_of(law), jnp.moveaxis(noise[name], -1, 0)
-        if form.log_density is not None:
-            terms.append(form.log_density(own))
+        found = term(form, own)
+        if found is not None:
+            terms.append(found)
         return form.value(own)
 
     layout.run(noise[layout.fields[0]].shape[-1], choose)
