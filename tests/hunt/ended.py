@@ -27,6 +27,11 @@ def unit(dtype: Any) -> Cells:
     return Cells(lower_end(dtype), 1 - gap, 1 - gap / 2, gap)
 
 
+def by_exponential(dtype: Any) -> Cells:
+    """Of a law through Exponential noise: the upper cell has its mass divided by its inner edge, a constant like any."""
+    return unit(dtype)._replace(width=unit(dtype).high)
+
+
 def inverse(dtype: Any) -> Cells:
     """Of the inverse of a number whose lower end cell has its mass divided by its width: dy = -dx / x²."""
     low = lower_end(dtype)
@@ -39,9 +44,11 @@ class Ended:
     def __init__(self, law: Any, cells: Callable[[Any], Cells]) -> None:
         self.law, self.cells = law, cells(jnp.zeros((), float).dtype)
 
+    @np.errstate(over="ignore")
     def cdf(self, x: np.ndarray) -> np.ndarray:
         return np.where(self.below(x), self.share(x) * self.law.cdf(self.cells.low), 1 - self.sf_above(x))
 
+    @np.errstate(over="ignore")
     def sf(self, x: np.ndarray) -> np.ndarray:
         return np.where(self.below(x), 1 - self.share(x) * self.law.cdf(self.cells.low), self.sf_above(x))
 
@@ -51,7 +58,7 @@ class Ended:
 
     def logpdf(self, x: np.ndarray) -> np.ndarray:
         low, high, _, width = self.cells
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             first, last = np.log(self.law.cdf(low)) - np.log(low), np.log(self.law.sf(high)) - np.log(width)
         inside = self.law.logpdf(np.clip(x, low, high))
         return np.where(self.below(x), first, np.where(x > high, last, inside))
@@ -76,6 +83,6 @@ ENDS = {
     "InverseGamma": inverse,
     "Beta": unit,
     "BetaProportion": unit,
-    "Kumaraswamy": unit,
+    "Kumaraswamy": by_exponential,
 }
 """The families with mass where the number format has no numbers."""

@@ -250,8 +250,8 @@ DISCRETE: dict[str, Family] = {
     ),
     "BetaNegativeBinomial": Family(
         lambda a, b: dist.BetaNegativeBinomial(a, b, 3.0),
-        lambda a, b: stats.betanbinom(3.0, a, b),
-        ((9.0, 2.0), (30.0, 0.05)),
+        lambda a, b: stats.betanbinom(3.0, b, a),
+        ((2.0, 9.0), (0.05, 30.0)),
     ),
     "ZeroInflatedPoisson": Family(dist.ZeroInflatedPoisson, inflated, ((0.3, 2.0), (1e-6, 5.0), (0.95, 30.0))),
     "HurdlePoisson": Family(lambda g, r: dist.HurdlePoisson(g, r), hurdle, ((0.3, 2.0), (0.9, 0.05), (0.01, 30.0))),

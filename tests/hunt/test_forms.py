@@ -11,6 +11,7 @@ from dpjax.adapters.numpyro.form import Form
 from dpjax.models.scores import UNIFORM_SCORES
 from tests.hunt import runs
 from tests.hunt.cases import cases
+from tests.hunt.ended import ENDS
 from tests.hunt.families import CONTINUOUS, DISCRETE
 from tests.hunt.pit import p_value, scores
 
@@ -58,7 +59,8 @@ def test_scipy_agrees_with_draws_and_densities(name: str) -> None:
 @pytest.mark.parametrize("name", cases([*CONTINUOUS, *DISCRETE]))
 def test_noise_gives_its_value_back(name: str) -> None:
     run = runs.run(name)
-    assert worst_round_trip(name, run.values, run.again) < tolerance(1e-2, 1e-5)
+    # Next to an end cell the floats are a sixty-fourth of it apart.
+    assert worst_round_trip(name, run.values, run.again) < tolerance(1e-2, 1e-3 if name in ENDS else 1e-5)
 
 
 @pytest.mark.parametrize("name", cases([*CONTINUOUS, *DISCRETE]))
@@ -68,7 +70,7 @@ def test_noise_of_one_law_gives_values_of_another(name: str) -> None:
     if run.free or name in DISCRETE:
         assert worst_transport(name, run.moved) > REJECT
     tilt = run.tilt[~np.isnan(run.tilt)]
-    np.testing.assert_allclose(tilt, np.median(tilt), atol=tolerance(2e-2, 1e-5))
+    np.testing.assert_allclose(tilt, np.median(tilt), atol=tolerance(2e-2, 2e-2 if name in ENDS else 1e-5))
 
 
 def saturating(inner: Any) -> Form:
