@@ -28,7 +28,7 @@ def unit(dtype: Any) -> Cells:
 
 
 def by_exponential(dtype: Any) -> Cells:
-    """Of a law through Exponential noise: the upper cell has its mass divided by its inner edge, a constant like any."""
+    """Of a law through Exponential noise: the mass of the upper cell is divided by its inner edge, a constant as any."""
     return unit(dtype)._replace(width=unit(dtype).high)
 
 
