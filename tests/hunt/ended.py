@@ -28,7 +28,7 @@ def unit(dtype: Any) -> Cells:
 
 
 def by_exponential(dtype: Any) -> Cells:
-    """Of a law through Exponential noise: the mass of the upper cell is divided by its inner edge, a constant as any."""
+    """Of a law through Exponential noise: the upper mass is divided by the inner edge, a constant like any other."""
     return unit(dtype)._replace(width=unit(dtype).high)
 
 
