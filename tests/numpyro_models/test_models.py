@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+import pytest
 from numpyro import distributions as dist
 from numpyro.infer import SVI
 
@@ -42,6 +43,7 @@ def test_fixed_covariates_give_each_record_its_own_law() -> None:
     assert model.sample_records(jax.random.key(0), parameters, 1)["y"].shape == (1,)
 
 
+@pytest.mark.slow
 def test_covariates_named_as_record_fields_reach_the_statistic() -> None:
     covariate = jnp.array([-1.0, 0.5, 2.0])
     model = dpjax.from_numpyro(programs.logistic_on_known, records=["covariate", "y"], covariate=covariate)
@@ -157,6 +159,7 @@ def test_gaussian_noise_on_each_normal_record_is_taken_out_exactly() -> None:
     assert abs(draws.mean() - values.sum() / (1 + 1.5**2) / precision) < 5 * error
 
 
+@pytest.mark.slow
 def test_a_table_under_randomized_response_is_imputed_exactly_and_counted() -> None:
     built = dpjax.from_numpyro(programs.categorical, records=["cell"], concentration=np.ones(3))
     release = dpjax.LocalRelease(jnp.array([0, 0, 1, 2, 0]), dpjax.RandomizedResponse(keep=0.7, num_categories=3))

@@ -48,6 +48,7 @@ def test_a_perfect_start_stays_perfect(name: str) -> None:
     assert parameter_p_value(after, laws) > REJECT
 
 
+@pytest.mark.slow
 def test_noise_taken_for_free_of_the_parameters_is_found_out() -> None:
     """The planted fault: the records themselves as their noise, without the density that they then have."""
     model = dpjax.from_numpyro(programs.beta_regression, records=["x", "y"])
