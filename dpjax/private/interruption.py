@@ -12,7 +12,8 @@ class Interruption:
     """While it is entered, the first Ctrl-C is noted and no more; a second one interrupts at once.
 
     A program that is compiled, or waits for noise from the host, turns an interruption into a failure of its own and
-    loses what it was computing. Signals are the main thread's matter: in another one nothing is changed.
+    loses what it was computing. Signals are the main thread's matter: in another one nothing is changed. Nor is it
+    where the process ignores interruptions, as one in the background may.
     """
 
     def __init__(self) -> None:
@@ -20,7 +21,8 @@ class Interruption:
         self.previous: Any = None
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
+        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        if threading.current_thread() is threading.main_thread() and not ignored:
             self.previous = signal.signal(signal.SIGINT, self.note)
         return self
 

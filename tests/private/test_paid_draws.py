@@ -12,6 +12,7 @@ import pytest
 from dpjax import private
 from dpjax.private import noise
 from dpjax.private import run as run_module
+from dpjax.private.interruption import Interruption
 from dpjax.private.noise.chacha import keystream
 from tests.private.cases import BOUND, STARTS, TARGET, WALK
 from tests.private.paid_runs import KEY, break_off, go, ledger
@@ -29,6 +30,14 @@ def whole() -> private.PrivateDraws:
 def _short_parts(monkeypatch):
     monkeypatch.setattr(run_module, "GROWTH", 1)
     monkeypatch.setattr(run_module, "COST_OF_CHARGE", 1e9)
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_obeyed():
+    """Also where the tests run in the background, in which a shell lets processes ignore it."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("INTERNAL: out of memory"), MemoryError()])
@@ -84,6 +93,14 @@ def test_a_second_interruption_ends_the_part_that_is_running(monkeypatch, whole)
     with pytest.warns(UserWarning, match="made 2 of 40"):
         result = go()
     np.testing.assert_array_equal(result.draws, whole.draws[:, :2])
+
+
+def test_a_process_that_ignores_interruptions_goes_on_to_do_so():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGINT)
+    assert not interruption.noted
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_a_ledger_that_is_lost_ends_the_run_with_its_draws(tmp_path, monkeypatch, whole):
