@@ -194,11 +194,6 @@ CONTINUOUS: dict[str, Family] = {
             ("in [-1, 2]", {"low": -1.0, "high": 2.0}),
         )
     },
-    "StudentT above 0": Family(
-        lambda m, s: dist.TruncatedDistribution(dist.StudentT(4.0, m, s), low=0.0),
-        lambda m, s: Truncated(stats.t(4.0, m, s), 0.0),
-        ((-8.0, 1.0), (0.5, 1.0), (8.0, 0.7)),
-    ),
 }
 
 RARE = ((0.3,), (1e-6,), (0.999999,), (0.5,))
