@@ -19,6 +19,9 @@ from tests.hunt.shipped import SHIPPED
 
 REJECT = 1e-6
 
+BOUNDED = ("AsymmetricLaplaceQuantile", "LogUniform")
+"""The families whose last argument has bounds that neighbours of the points would overstep."""
+
 
 def model_of(name: str) -> Model:
     """The model of one family; each of its arguments is a parameter."""
@@ -40,7 +43,7 @@ def grids(name: str) -> list[dict[str, Any]]:
     """All points of a family; of a continuous one also the neighbours of each in its last argument."""
     points = family_of(name).at()
     found = [points]
-    if name in CONTINUOUS and name != "AsymmetricLaplaceQuantile":
+    if name in CONTINUOUS and name not in BOUNDED:
         steps = np.geomspace(0.6, 1.6, len(points))
         found += [tuple((*point[:-1], point[-1] * step) for step in steps) for point in points]
     columns = [list(zip(*grid, strict=True)) for grid in found]
