@@ -111,6 +111,11 @@ def check_key(argument: str, key: Any) -> None:
         fail(argument, given, "one typed key", "Pass jax.random.key(seed) with a seed of your own.", error=TypeError)
 
 
+def check_generator(rng: Any) -> None:
+    """Raise unless `rng` is a generator of random numbers."""
+    check_instance("rng", rng, np.random.Generator, "Pass np.random.default_rng(seed) with a seed of your own.")
+
+
 def locate(bad: np.ndarray) -> str:
     """Where the first of the bad entries is, if the text of an array does not show it."""
     places = np.flatnonzero(bad)

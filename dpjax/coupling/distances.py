@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist, pdist
 
 from dpjax.base import Records
-from dpjax.validation import check_array, check_count, check_instance, check_positive_number, fail
+from dpjax.validation import check_array, check_count, check_generator, check_positive_number, fail
 
 __all__ = ["Distance", "mean_wasserstein", "median_width", "squared_mmd", "wasserstein"]
 
@@ -154,11 +154,6 @@ def to_rows(argument: str, values: Any) -> np.ndarray:
 def leading_size(values: Any) -> int:
     """The length of the leading axis."""
     return int(np.shape(jax.tree.leaves(values)[0])[0])
-
-
-def check_generator(rng: Any) -> None:
-    """Raise unless `rng` is a generator of random numbers."""
-    check_instance("rng", rng, np.random.Generator, "Pass np.random.default_rng(seed) with a seed of your own.")
 
 
 def take_pair(values: Any, pair: int) -> Any:

@@ -8,7 +8,16 @@ from dpjax.base import Key
 from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.lanes import Course
 from dpjax.coupling.pool import run_pairs
-from dpjax.validation import check_array, check_count, check_instance, check_key, check_number, check_share, fail
+from dpjax.validation import (
+    check_array,
+    check_count,
+    check_generator,
+    check_instance,
+    check_key,
+    check_number,
+    check_share,
+    fail,
+)
 
 __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m", "total_variation_bounds"]
 
@@ -174,7 +183,7 @@ def convergence_rate(
         If there are no meetings, the generator is none, or a number is out of range.
     """
     check_meetings(meetings)
-    check_instance("rng", rng, np.random.Generator, "Pass np.random.default_rng(seed) with a seed of your own.")
+    check_generator(rng)
     check_count("num_bootstrap", num_bootstrap)
     check_share("level", level)
     check_share("smallest", smallest)
