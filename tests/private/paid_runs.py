@@ -1,6 +1,7 @@
 """One short run that tests break off at will, and its parts."""
 
 import jax
+import numpy as np
 import pytest
 
 from dpjax import private
@@ -17,6 +18,19 @@ def ledger(epsilon: float = AMPLE) -> private.Ledger:
 
 def go(positions=STARTS, spent=None, **arguments) -> private.PrivateDraws:
     return private.sample(KEY, WALK, positions, spent or ledger(), **({"num_iterations": 40} | arguments))
+
+
+def make_whole() -> private.PrivateDraws:
+    """The run that all of these are parts of."""
+    result = go()
+    assert np.all(result.not_private.acceptance_rate > 0.1)
+    return result
+
+
+def shorten_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every part of a run be one iteration long."""
+    monkeypatch.setattr(run_module, "GROWTH", 1)
+    monkeypatch.setattr(run_module, "COST_OF_CHARGE", 1e9)
 
 
 def break_off(monkeypatch: pytest.MonkeyPatch, error: BaseException, at: int = 3) -> None:

@@ -15,21 +15,17 @@ from dpjax.private import run as run_module
 from dpjax.private.interruption import Interruption
 from dpjax.private.noise.chacha import keystream
 from tests.private.cases import BOUND, STARTS, TARGET, WALK
-from tests.private.paid_runs import KEY, break_off, go, ledger
+from tests.private.paid_runs import KEY, break_off, go, ledger, make_whole, shorten_parts
 
 
 @pytest.fixture(scope="module")
 def whole() -> private.PrivateDraws:
-    """The run that all of these are parts of."""
-    result = private.sample(KEY, WALK, STARTS, ledger(), num_iterations=40)
-    assert np.all(result.not_private.acceptance_rate > 0.1)
-    return result
+    return make_whole()
 
 
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch):
-    monkeypatch.setattr(run_module, "GROWTH", 1)
-    monkeypatch.setattr(run_module, "COST_OF_CHARGE", 1e9)
+    shorten_parts(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
