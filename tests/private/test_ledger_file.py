@@ -34,6 +34,15 @@ for charge in range(int(sys.argv[3])):
     print(charge + 1, flush=True)
 """
 
+RACING = """
+import sys
+from dpjax.private import Budget, Ledger, Query
+print("ready", flush=True)
+for path in sys.stdin:
+    Ledger(Budget(6.0, 1e-6, "replace-one"), path.strip()).charge([Query(sys.argv[1], 2_000.0, "secure")])
+    print("charged", flush=True)
+"""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -42,8 +51,12 @@ def path(tmp_path: Path) -> Path:
 
 def start(path: Path, name: str, charges: int) -> subprocess.Popen:
     """A process that charges a ledger, once it reads a line, and says after each charge how many there were."""
-    command = [sys.executable, "-c", CHARGING, str(path), name, str(charges)]
+    return run_python(CHARGING, str(path), name, str(charges))
+
+
+def run_python(program: str, *arguments: str) -> subprocess.Popen:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-c", program, *arguments]
     return subprocess.Popen(command, **pipes, text=True, env=os.environ | {"PYTHONPATH": str(Path.cwd())})
 
 
@@ -68,6 +81,23 @@ def race(path: Path, charges: int) -> None:
 @pytest.mark.slow
 def test_a_thousand_charges_of_two_processes_at_once_all_count(path):
     race(path, 500)
+
+
+@pytest.mark.slow
+def test_a_thousand_races_for_a_ledger_are_won_by_both(tmp_path):
+    """Two processes make and charge the same new ledger at once, again and again: the first charge is the hardest."""
+    runs = {name: run_python(RACING, name) for name in ("one", "other")}
+    for run in runs.values():
+        assert run.stdout.readline() == "ready\n"
+    for number in range(1_000):
+        path = tmp_path / f"{number}.json"
+        for run in runs.values():
+            run.stdin.write(f"{path}\n")
+            run.stdin.flush()
+        assert [run.stdout.readline() for run in runs.values()] == ["charged\n"] * 2
+        assert charged(path) == dict.fromkeys(runs, 1)
+    for run in runs.values():
+        assert run.communicate() == ("", "")
 
 
 def kill(path: Path, times: int, rng: random.Random) -> int:
