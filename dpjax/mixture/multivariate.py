@@ -12,8 +12,8 @@ from jax.scipy.special import multigammaln
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
-from dpjax.models.gamma import draw_log_gamma
-from dpjax.models.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
+from dpjax.numerics.gamma import draw_log_gamma
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive, fail
 

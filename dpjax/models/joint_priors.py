@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
 from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
-from dpjax.models.gamma import draw_log_gamma
-from dpjax.models.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower, solve_upper
 from dpjax.models.priors import InverseGammaPrior, as_float
+from dpjax.numerics.gamma import draw_log_gamma
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower, solve_upper
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive
 

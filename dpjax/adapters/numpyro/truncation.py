@@ -17,8 +17,17 @@ from numpyro.distributions.truncated import (
 
 from dpjax.adapters.numpyro.form import Form, along
 from dpjax.base import Array, Key
-from dpjax.models.scores import NORMAL_SCORES
-from dpjax.models.tails import CAUCHY, LAPLACE, LOGISTIC, NORMAL, SOFT_LAPLACE, Symmetric, both_tails, score_of_log
+from dpjax.numerics.scores import NORMAL_SCORES
+from dpjax.numerics.symmetric import (
+    CAUCHY,
+    LAPLACE,
+    LOGISTIC,
+    NORMAL,
+    SOFT_LAPLACE,
+    Symmetric,
+    both_tails,
+    score_of_log,
+)
 
 __all__ = ["TRUNCATED", "is_cut", "truncated_form", "truncated_log_density"]
 

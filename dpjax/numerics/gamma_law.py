@@ -1,6 +1,6 @@
 """The Gamma law of floating-point numbers: exact for shapes so small that draws pile up at 0.
 
-Draws in the end cell next to 0 (`dpjax.models.ends`) stand there as one number, and the density there is its average
+Draws in the end cell next to 0 (`dpjax.numerics.ends`) stand there as one number, and the density there is its average
 over the cell: P(Y < ε) = (rate ε)^shape / Γ(shape + 1) to rounding, as ε is tiny.
 """
 
@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
-from dpjax.models.ends import lower_end, positive_at, within_lower_end
-from dpjax.models.gamma import draw_log_gamma
+from dpjax.numerics.ends import lower_end, positive_at, within_lower_end
+from dpjax.numerics.gamma import draw_log_gamma
 
 __all__ = ["draw_gamma", "gamma_log_density", "log_within"]
 
