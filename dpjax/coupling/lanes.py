@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key
 from dpjax.coupling.gibbs import CoupledKernel
-from dpjax.coupling.sides import first_where
+from dpjax.numerics import take_if
 
 __all__ = ["Course", "Lane", "is_done", "one_step", "start_lane"]
 
@@ -70,7 +70,7 @@ def one_step(course: Course, key: Key, lane: Lane) -> Lane:
     pair, _ = kernel.step(jax.random.fold_in(run_key, lane.time), lane.pair)
     time = lane.time + 1
     joined = kernel.join(kernel.first(pair), lane.second, jnp.asarray(False))
-    return record(course, lane._replace(pair=first_where(time == course.lag, joined, pair), time=time))
+    return record(course, lane._replace(pair=take_if(time == course.lag, joined, pair), time=time))
 
 
 def record(course: Course, lane: Lane) -> Lane:

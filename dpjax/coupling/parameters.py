@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.rejection import maximal, maximal_records
-from dpjax.coupling.sides import Offers, Pair, first_where
+from dpjax.coupling.sides import Offers, Pair
+from dpjax.numerics import take_if
 from dpjax.tracing import reads
 from dpjax.validation import fail
 
@@ -66,7 +67,7 @@ def build_common_update(model: Model, forgets: bool) -> CoupledUpdate:
         drawn = update(key, first, pair.first)
         # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
         other = update(jax.random.clone(key), second, pair.second)
-        return drawn, first_where(met, drawn, other), met
+        return drawn, take_if(met, drawn, other), met
 
     return step
 
@@ -86,7 +87,7 @@ def build_maximal_update(model: Model) -> CoupledUpdate:
             MAX_PARAMETER_TRIALS,
         )
         met = common | (same & jnp.all(pair.same))
-        return drawn, first_where(met, drawn, other), met
+        return drawn, take_if(met, drawn, other), met
 
     return step
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.coupling.lanes import Course, Lane, is_done, one_step, start_lane
-from dpjax.coupling.rejection import where_first_axis
+from dpjax.numerics import take_if
 from dpjax.threads import one_blas_thread
 
 __all__ = ["run_pairs"]
@@ -46,7 +46,7 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int) -> Lane
             steps = next_steps(steps, ended.sum() / max(1, ended.sum() + np.sum(owners >= 0)))
             if waiting < num_pairs:
                 owners, fresh, waiting = hire(owners, waiting, num_pairs)
-                lanes = where_first_axis(jnp.asarray(fresh), fill(course, key, jnp.asarray(owners)), lanes)
+                lanes = take_if(jnp.asarray(fresh), fill(course, key, jnp.asarray(owners)), lanes)
             elif (fewer := enough_lanes(len(owners), int(np.sum(owners >= 0)), steps)) < len(owners):
                 kept = np.argsort(owners < 0, kind="stable")[:fewer]
                 owners, lanes = owners[kept], jax.tree.map(lambda leaf, kept=kept: leaf[kept], lanes)

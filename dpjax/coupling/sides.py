@@ -1,13 +1,13 @@
 """The two chains of a pair within a sweep, what an attempt does to them, and which of their places agree."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Records
-from dpjax.coupling.rejection import where_first_axis
 from dpjax.coupling.target import Target
+from dpjax.numerics import take_if
 
 __all__ = ["Offers", "Pair", "Side", "Sides"]
 
@@ -117,14 +117,9 @@ def finish(sides: Sides, pair: Pair, offers: Offers) -> Pair:
     """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
     first = collect(sides.first, pair.first, offers.first)
     second = collect(sides.second, pair.second, offers.second)
-    return Pair(first, where_first_axis(sides.same, first, second), sides.same)
+    return Pair(first, take_if(sides.same, first, second), sides.same)
 
 
 def collect(side: Side, records: Records, offers: Records) -> Records:
     """The records of one chain after a sweep, from those at its start and the offers."""
     return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[side.source], records, offers)
-
-
-def first_where(met: Array, first: Any, second: Any) -> Any:
-    """The first tree where the flag [] is set, else the second."""
-    return jax.tree.map(lambda one, other: jnp.where(met, one, other), first, second)

@@ -11,7 +11,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.underflow import warn_of_underflow
 from dpjax.numerics.beta import beta_features, beta_log_density, beta_log_likelihood, draw_beta
-from dpjax.numerics.gamma_law import draw_gamma
+from dpjax.numerics.gamma import draw_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_number, check_positive
 

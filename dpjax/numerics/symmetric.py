@@ -1,4 +1,4 @@
-"""Distribution functions on the log scale, where neither tail is rounded away, and Normal scores through them.
+"""Laws that are symmetric about 0, through the logarithm of one tail, where no digits are rounded away.
 
 A probability near 1 has no digits left: in single precision a uniform number ends at 1 - 6e-8, a Normal score of 5.3.
 Its logarithm, and that of the other tail, keep all of theirs.
@@ -9,25 +9,11 @@ from math import log, pi
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax.scipy.special import erf, erfinv, ndtr, ndtri
 
 from dpjax.base import Array, NormalScores
+from dpjax.numerics.normal_tails import LOG_HALF, log_complement, normal_inverse, normal_tail, smallest_log
 
-__all__ = [
-    "CAUCHY",
-    "HALF_CAUCHY_SCORES",
-    "HALF_NORMAL_SCORES",
-    "LAPLACE",
-    "LOGISTIC",
-    "NORMAL",
-    "SOFT_LAPLACE",
-    "Symmetric",
-    "both_tails",
-    "log_complement",
-    "score_of_log",
-]
-
-LOG_HALF = -log(2)
+__all__ = ["CAUCHY", "LAPLACE", "LOGISTIC", "NORMAL", "SOFT_LAPLACE", "Symmetric"]
 
 
 class Symmetric(NamedTuple):
@@ -63,57 +49,6 @@ def carry(source: Symmetric, target: Symmetric, value: Array) -> Array:
     return jnp.where(value <= 0, place, -place)
 
 
-def log_complement(log_probability: Array) -> Array:
-    """log(1 - p) of log p."""
-    safe = jnp.minimum(log_probability, 0.0)
-    small = safe < LOG_HALF
-    return jnp.where(small, jnp.log1p(-jnp.exp(safe)), jnp.log(-jnp.expm1(jnp.where(small, LOG_HALF, safe))))
-
-
-def score_of_log(log_lower: Array, log_upper: Array) -> Array:
-    """The Normal score of a value from the logarithms of both its tails, through the smaller."""
-    lower = log_lower <= log_upper
-    place = normal_inverse(jnp.minimum(jnp.minimum(log_lower, log_upper), LOG_HALF))
-    return jnp.where(lower, place, -place)
-
-
-def normal_tail(value: Array) -> Array:
-    """log P(X ≤ x) of a Normal number for x ≤ 0: JAX's own, which holds for all x, takes far longer to compile."""
-    end = -((0.9 * smallest_log(value) * -2) ** 0.5)
-    far = value < end
-    return jnp.where(far, far_tail(jnp.minimum(value, end)), jnp.log(ndtr(jnp.where(far, end, value))))
-
-
-def far_tail(value: Array) -> Array:
-    """The asymptotic series of `normal_tail`, whose terms are below rounding at 12 in float32 and at 35 in float64."""
-    square = 1 / value**2
-    series = -square * (1 - 3 * square * (1 - 5 * square * (1 - 7 * square * (1 - 9 * square))))
-    return -(value**2) / 2 - jnp.log(-value) - log(2 * pi) / 2 + jnp.log1p(series)
-
-
-def normal_inverse(log_probability: Array) -> Array:
-    """The inverse of `normal_tail`; -inf of -inf. Where the probability is too small a number, by two Newton steps."""
-    limit = 0.9 * smallest_log(log_probability)
-    far = log_probability < limit
-    deep = jnp.where(far, jnp.maximum(log_probability, jnp.finfo(log_probability.dtype).min / 4), limit)
-    place = -jnp.sqrt(-2 * deep)
-    for _ in range(2):
-        place = place + (far_tail(place) - deep) / (place + 1 / place)
-    return jnp.where(far, place, ndtri(jnp.exp(jnp.where(far, limit, log_probability))))
-
-
-def smallest_log(value: Array) -> float:
-    """The logarithm of the smallest positive number of an array's type."""
-    return log(jnp.finfo(value.dtype).tiny)
-
-
-def both_tails(score: Array) -> tuple[Array, Array]:
-    """log P(X ≤ score) and log P(X > score) of a Normal number."""
-    tail = normal_tail(-jnp.abs(score))
-    other = log_complement(tail)
-    return jnp.where(score <= 0, tail, other), jnp.where(score <= 0, other, tail)
-
-
 def logistic_tail(value: Array) -> Array:
     """-log(1 + exp(-x))."""
     return value - jnp.log1p(jnp.exp(value))
@@ -141,31 +76,3 @@ CAUCHY = Symmetric(
     lambda log_probability: -1 / jnp.tan(pi * jnp.exp(log_probability)),
 )
 SOFT_LAPLACE = Symmetric(soft_laplace_tail, soft_laplace_inverse)
-
-
-def score_of_half_normal(noise: Array) -> Array:
-    """The score of the absolute value of a Normal number."""
-    return score_of_log(jnp.log(erf(noise / jnp.sqrt(2.0).astype(noise.dtype))), normal_tail(-noise) - LOG_HALF)
-
-
-def half_normal_of_score(score: Array) -> Array:
-    """The inverse of `score_of_half_normal`."""
-    upper = -normal_inverse(jnp.minimum(normal_tail(-jnp.abs(score)) + LOG_HALF, LOG_HALF))
-    lower = jnp.sqrt(2.0).astype(score.dtype) * erfinv(ndtr(-jnp.abs(score)))
-    return jnp.where(score > 0, upper, lower)
-
-
-def score_of_half_cauchy(noise: Array) -> Array:
-    """The score of the absolute value of a Cauchy number."""
-    lower, upper = jnp.arctan(noise), jnp.arctan2(jnp.ones_like(noise), noise)
-    return score_of_log(jnp.log(2 / pi * lower), jnp.log(2 / pi * upper))
-
-
-def half_cauchy_of_score(score: Array) -> Array:
-    """The inverse of `score_of_half_cauchy`."""
-    tangent = jnp.tan(pi / 2 * ndtr(-jnp.abs(score)))
-    return jnp.where(score > 0, 1 / tangent, tangent)
-
-
-HALF_NORMAL_SCORES = NormalScores(score_of_half_normal, half_normal_of_score)
-HALF_CAUCHY_SCORES = NormalScores(score_of_half_cauchy, half_cauchy_of_score)

@@ -26,7 +26,7 @@ from dpjax.base import Array
 from dpjax.numerics.beta import beta_log_density, draw_beta
 from dpjax.numerics.dirichlet import dirichlet_log_density, draw_shares
 from dpjax.numerics.ends import highest
-from dpjax.numerics.gamma_law import draw_gamma, gamma_log_density
+from dpjax.numerics.gamma import draw_gamma, gamma_log_density
 
 
 def on_floats(law: Any) -> Any:

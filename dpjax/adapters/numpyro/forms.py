@@ -34,8 +34,8 @@ from dpjax.adapters.numpyro.truncation import is_cut, truncated_form
 from dpjax.adapters.numpyro.visit import unwrap
 from dpjax.base import Array, Key
 from dpjax.numerics.linear_algebra import product, solve_lower
-from dpjax.numerics.scores import NORMAL_SCORES, UNIFORM_SCORES
-from dpjax.numerics.symmetric import CAUCHY, HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, LAPLACE, LOGISTIC, SOFT_LAPLACE
+from dpjax.numerics.scores import HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
+from dpjax.numerics.symmetric import CAUCHY, LAPLACE, LOGISTIC, SOFT_LAPLACE
 
 
 def form_of(law: Any) -> Form:

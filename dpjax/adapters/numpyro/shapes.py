@@ -22,7 +22,7 @@ from dpjax.adapters.numpyro.form import Form, along, per_record
 from dpjax.base import Array, Key
 from dpjax.numerics.beta import logit_log_density, logit_within, value_at
 from dpjax.numerics.ends import positive_at
-from dpjax.numerics.gamma_law import log_within
+from dpjax.numerics.gamma import log_within
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 
 BY_DISTRIBUTION = "standard Exponential, by the distribution function"

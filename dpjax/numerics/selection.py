@@ -1,0 +1,138 @@
+"""Decisions by uniform numbers: whether an offer is taken, and which of several places."""
+
+from math import isqrt
+
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+
+from dpjax.base import Array, Key
+
+__all__ = [
+    "decision_uniforms",
+    "first_above",
+    "running_sums",
+    "scale_weights",
+    "select_index",
+    "select_indices",
+    "select_weight",
+]
+
+UNROLLED = 64
+"""Up to so many weights the running sum is one long expression, which compiles to a single loop over the choices."""
+
+
+def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: DTypeLike = float) -> Array:
+    """Uniform draws to decide by: never 0, below which every offer would be taken, however impossible.
+
+    In float32 one draw in 2^23 is 0. It stands for all numbers rounded down to it, and is read as their middle.
+    """
+    draws = jax.random.uniform(key, shape, dtype)
+    return jnp.maximum(draws, jnp.finfo(draws.dtype).eps / 2)
+
+
+def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:
+    """An index drawn with probability proportional to exp(log_weights), and the log of the total weight.
+
+    The cumulative sum is inverted at one uniform in two levels, blocks and then entries, so that the work is
+    O(m) in a few vectorised passes and needs no m Gumbel draws.
+
+    Parameters
+    ----------
+    log_weights : [m]
+        Logarithms of the weights; ``-inf`` is a weight of zero.
+    uniform : []
+        A draw from the uniform law on [0, 1).
+
+    Returns
+    -------
+    index : [] int
+        Never an entry of zero weight where another weight is positive.
+    log_total : []
+        ``logsumexp(log_weights)``.
+    """
+    weights, shift = scale_weights(log_weights)
+    index, total = select_weight(weights, uniform)
+    return index, jnp.log(total) + shift
+
+
+def scale_weights(log_weights: Array) -> tuple[Array, Array]:
+    """exp(log_weights − shift) [m], of which the largest is 1, and the shift [], finite where all weights are zero."""
+    shift = jnp.max(log_weights, initial=jnp.finfo(log_weights.dtype).min)
+    return jnp.exp(log_weights - shift), shift
+
+
+def select_weight(weights: Array, uniform: Array) -> tuple[Array, Array]:
+    """An index drawn with probability proportional to weights [m], and their sum []; see `select_index`."""
+    size = weights.shape[0]
+    width = isqrt(size - 1) + 1
+    blocks = jnp.pad(weights, (0, -size % width)).reshape(-1, width)
+    block_ends = _cumulative_sum(jnp.sum(blocks.T, axis=0))  # sums over a first axis are vectorised
+    total = block_ends[-1]
+    target = below(uniform * total, total)
+    block = _count(block_ends <= target)
+    entry_ends = _cumulative_sum(blocks[block])
+    before = jnp.where(block > 0, block_ends[block - 1], 0.0)
+    # Rounding between the two levels can leave the target just past the block.
+    inside = below(target - before, entry_ends[-1])
+    # Without any weight the last place of the last block is found, which may be padding.
+    return jnp.minimum(block * width + _count(entry_ends <= inside), size - 1), total
+
+
+def below(value: Array, bound: Array) -> Array:
+    """The value, or the largest number below a positive bound if it is not below it."""
+    return jnp.minimum(value, bound * (1 - jnp.finfo(bound.dtype).epsneg))
+
+
+def _cumulative_sum(values: Array) -> Array:
+    """The running sum of a short vector as one masked reduction, which compiles to a single loop."""
+    steps = jnp.arange(values.shape[0])
+    return jnp.sum(jnp.where(steps[:, None] <= steps[None, :], values[:, None], 0.0), axis=0)
+
+
+def _count(passed: Array) -> Array:
+    """How many are true [], but not all: the index of the first that is not."""
+    return jnp.minimum(jnp.sum(passed), passed.shape[0] - 1)
+
+
+def select_indices(log_weights: Array, uniforms: Array) -> tuple[Array, Array]:
+    """For each of n columns an index drawn with probability proportional to exp(log_weights), and if there is any.
+
+    Parameters
+    ----------
+    log_weights : [m, n]
+        Logarithms of the weights; ``-inf`` is a weight of zero.
+    uniforms : [n]
+        Draws from the uniform law on [0, 1).
+
+    Returns
+    -------
+    indices : [n] int
+        Never an entry of zero weight where another weight of its column is positive; 0 where none is.
+    possible : [n] bool
+        Where the largest log-weight is finite.
+    """
+    peaks = jnp.max(log_weights, axis=0)
+    possible = jnp.isfinite(peaks)
+    ends = running_sums(jnp.exp(log_weights - jnp.where(possible, peaks, 0)[None]))
+    return jnp.where(possible, first_above(ends, uniforms), 0), possible
+
+
+def running_sums(weights: Array) -> list[Array] | Array:
+    """The running sums over the first axis of weights [m, n]: m arrays [n], or one array [m, n] where m is large."""
+    if weights.shape[0] > UNROLLED:
+        return jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(weights[0]), weights)[1]
+    sums = [weights[0]]
+    for row in weights[1:]:
+        sums.append(sums[-1] + row)
+    return sums
+
+
+def first_above(ends: list[Array] | Array, uniforms: Array) -> Array:
+    """The first index [n] whose running sum lies above the share `uniforms` of the total; never one of weight zero."""
+    total = ends[-1]
+    target = uniforms * total
+    # Where rounding lifts the target to the total: the first index to reach it is the last of positive weight.
+    if isinstance(ends, list):
+        return sum(((end <= target) & (end < total)).astype(jnp.int32) for end in ends)  # type: ignore[return-value]
+    return jnp.sum((ends <= target[None]) & (ends < total[None]), axis=0, dtype=jnp.int32)
