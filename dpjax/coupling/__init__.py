@@ -1,6 +1,7 @@
 """Coupled chains: pairs that meet, and what their meetings say about convergence."""
 
 from dpjax.coupling.distances import Distance, mean_wasserstein, median_width, squared_mmd, wasserstein
+from dpjax.coupling.exchangeable import coupled_exchangeable
 from dpjax.coupling.gibbs import CoupledKernel, GibbsPair, coupled_gibbs
 from dpjax.coupling.indices import categorical
 from dpjax.coupling.meetings import (
@@ -26,6 +27,7 @@ __all__ = [
     "categorical",
     "common_uniform",
     "convergence_rate",
+    "coupled_exchangeable",
     "coupled_gibbs",
     "maximal",
     "mean_wasserstein",
