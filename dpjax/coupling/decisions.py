@@ -27,7 +27,7 @@ class OfferedColumns(NamedTuple):
 def decide_soma(
     target: ExchangeableTarget, states: CoupledSweepState, offer: OfferedColumns, innovation: Innovations
 ) -> tuple[Decision, Decision, Array]:
-    """Coupled SOMA: places by a maximal coupling of w / W and w̃ / W̃, acceptance by one uniform; and if w is NaN [].
+    """Coupled SOMA: places by a maximal coupling of w / W and w̃ / W̃, acceptance by one uniform; and if any w is NaN [].
 
     Xiong and Ju (2025), Appendix A.6. Each chain alone makes an attempt of their Algorithm 1. The residuals begin with
     the places at which the chains differ, so that these are paired with each other rather than with places that agree;
@@ -46,12 +46,11 @@ def decide_soma(
         log_acceptance(weights[index], log_total, first.log_weight),
         log_acceptance(other_weights[other], other_total, second.log_weight),
     )
-    if innovation.places is not None:
-        one, two = Decision(innovation.places[index], accepted, weights[index]), innovation.places[other]
-    else:
-        one, two = Decision(index, accepted, weights[index]), other
+    places = (index, other) if innovation.places is None else (innovation.places[index], innovation.places[other])
+    one = Decision(places[0], accepted, weights[index])
+    two = Decision(places[1], other_accepted, other_weights[other])
     broken = ~jnp.all(raw[0] < jnp.inf) | ~jnp.all(raw[1] < jnp.inf)
-    return one, follow(states, offer, one, Decision(two, other_accepted, other_weights[other])), broken
+    return one, follow(states, offer, one, two), broken
 
 
 def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> Array:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Key
 from dpjax.coupling.gibbs import CoupledKernel
-from dpjax.coupling.pairs import CoupledOffers, RecordPair
+from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.exchangeable.densities import Function, make_target
@@ -59,7 +59,7 @@ def coupled_exchangeable(
     def step(rng_key: Key, pair: RecordPair) -> tuple[RecordPair, SweepInfo]:
         offer_key, sweep_key = jax.random.split(rng_key)
         made = jax.vmap(propose)(jax.random.split(offer_key, placement.offers))
-        common = CoupledOffers(made, made, jnp.ones(placement.offers, bool))
+        common = RecordPair(made, made, jnp.ones(placement.offers, bool))
         return sweep_records(sweep_key, target, pair, common, placement, relabelling)
 
     return CoupledKernel(

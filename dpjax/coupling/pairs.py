@@ -9,23 +9,15 @@ from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_p
 from dpjax.exchangeable.targets import ExchangeableTarget
 from dpjax.numerics import take_if
 
-__all__ = ["CoupledOffers", "CoupledSweepState", "RecordPair", "agree", "finish", "start", "update_flags"]
+__all__ = ["CoupledSweepState", "RecordPair", "agree", "finish", "start", "update_flags"]
 
 
 class RecordPair(NamedTuple):
-    """Records of two chains, leading axes [n], and the flags [n] of the places where they are one and the same.
+    """Records of two chains or offers to them, leading axes [n], and the flags [n] of those that are one and the same.
 
     A flagged record of the second chain is a copy of the first chain's: equality is never read off the values, because
     a compiler may compute one value twice with different last bits.
     """
-
-    first: Records
-    second: Records
-    same: Array
-
-
-class CoupledOffers(NamedTuple):
-    """m offers to each chain, leading axes [m], and which of them are one and the same [m]."""
 
     first: Records
     second: Records
@@ -64,7 +56,7 @@ def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same
     return jnp.where(wrote_one & wrote_other, same_offer, states.same & ~(wrote_one | wrote_other))
 
 
-def finish(states: CoupledSweepState, pair: RecordPair, offers: CoupledOffers) -> RecordPair:
+def finish(states: CoupledSweepState, pair: RecordPair, offers: RecordPair) -> RecordPair:
     """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
     first = gather_records(states.first, pair.first, offers.first)
     second = gather_records(states.second, pair.second, offers.second)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.coupling.pairs import CoupledOffers, RecordPair
+from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.rejection import maximal, maximal_records
 from dpjax.numerics import take_if
 from dpjax.tracing import reads
@@ -103,13 +103,11 @@ def reads_parameters(model: Model) -> bool:
     return reads(lambda values, key, records: update(key, values, records), parameters, key, records)
 
 
-def couple_offers(
-    key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int
-) -> CoupledOffers:
+def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int) -> RecordPair:
     """Offers from f(·|θ) and f(·|θ̃), coupled maximally record by record; common where the parameters are the same."""
     if not first:  # a model without parameters has one law of the records
         common = model.sample_records(key, first, num)
-        return CoupledOffers(common, common, jnp.ones(num, bool))
+        return RecordPair(common, common, jnp.ones(num, bool))
     drawn, other, same_offers = maximal_records(
         key,
         lambda key, num: model.sample_records(key, first, num),
@@ -121,4 +119,4 @@ def couple_offers(
         equal=same,
         exchangeable=model.exchangeable,
     )
-    return CoupledOffers(drawn, other, same_offers)
+    return RecordPair(drawn, other, same_offers)

@@ -1,6 +1,6 @@
-"""Orders of the second chain's records that bring a pair closer; a law of exchangeable records knows no order.
+"""Relabelling: another order of the second chain's records, which brings the pair closer.
 
-Why this is allowed. Let the kernel of a chain commute with permutations, as do full SOMA and random-scan IMwG. Then
+Why this is valid. Let the kernel of a chain commute with permutations, as do full SOMA and random-scan IMwG. Then
 the multiset of its records is a Markov chain by itself, whatever the order in which they are written, and the second
 chain may be reordered after each attempt, by any rule that looks at both chains. A systematic scan or a contiguous
 window does not commute. Then a sweep must begin from a uniform order: the second chain is reordered after a sweep and

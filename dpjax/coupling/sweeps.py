@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.coupling.decisions import OfferedColumns, decide_imwg, decide_soma
-from dpjax.coupling.pairs import CoupledOffers, CoupledSweepState, RecordPair, agree, finish, start, update_flags
+from dpjax.coupling.pairs import CoupledSweepState, RecordPair, agree, finish, start, update_flags
 from dpjax.coupling.relabel import Relabelling, between_sweeps, within_sweep
 from dpjax.exchangeable.placement import Placement
 from dpjax.exchangeable.sweeps import Innovations, draw_innovations, replace_record
@@ -33,7 +33,7 @@ def sweep_records(
     key: Key,
     target: ExchangeableTarget,
     pair: RecordPair,
-    offers: CoupledOffers,
+    offers: RecordPair,
     placement: Placement,
     relabelling: Relabelling | None,
 ) -> tuple[RecordPair, SweepInfo]:
@@ -46,7 +46,7 @@ def sweep_records(
 def sweep(
     target: ExchangeableTarget,
     pair: RecordPair,
-    offers: CoupledOffers,
+    offers: RecordPair,
     placement: Placement,
     relabelling: Relabelling | None,
     innovations: Innovations,

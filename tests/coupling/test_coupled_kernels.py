@@ -9,7 +9,7 @@ from scipy import stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.coupling import coupled_gibbs
-from dpjax.coupling.pairs import CoupledOffers, RecordPair
+from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.relabel import Relabelling
 from dpjax.coupling.sweeps import sweep
 from dpjax.exchangeable.placement import make_placement
@@ -155,7 +155,7 @@ def test_each_chain_makes_the_sweep_of_the_single_kernel(scan: str) -> None:
     places = jnp.array([3, 0, 3, 1, 4]) if scan == "random" else jnp.arange(N)
     flags = jnp.zeros(N, bool)
     placement, target = make_placement(dpjax.imwg(scan=scan), N), SummedTarget(release, N)
-    start, made = RecordPair(*records, flags), CoupledOffers(*offers, flags)
+    start, made = RecordPair(*records, flags), RecordPair(*offers, flags)
     couple = jax.jit(lambda u: sweep(target, start, made, placement, None, Innovations(places, u, u), keys[0]))
     pair, info = couple(uniforms)
     for side, (begun, offered) in enumerate(zip(records, offers, strict=True)):
@@ -172,7 +172,7 @@ def test_relabelling_keeps_the_multiset_and_aligns_common_offers(relabel: str) -
     keys = jax.random.split(jax.random.key(9), 4)
     records = [UNIFORM.sample_records(key, {}, N) for key in keys[:2]]
     common = UNIFORM.sample_records(keys[2], {}, N)
-    offers = CoupledOffers(common, common, jnp.ones(N, bool))
+    offers = RecordPair(common, common, jnp.ones(N, bool))
     uniforms = jnp.linspace(0.1, 0.9, N)
     start = RecordPair(*records, jnp.zeros(N, bool))
     target = SummedTarget(BINS, N)
