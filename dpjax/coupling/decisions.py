@@ -10,7 +10,7 @@ from dpjax.coupling.pairs import CoupledSweepState
 from dpjax.coupling.simple import common_uniform
 from dpjax.exchangeable.sweeps import Decision, Innovations
 from dpjax.exchangeable.targets import ExchangeableTarget
-from dpjax.imputation.acceptance import reverse_total
+from dpjax.imputation.soma import reverse_total
 from dpjax.numerics import proper_density, take_if
 
 __all__ = ["OfferedColumns", "decide_imwg", "decide_soma"]
@@ -56,8 +56,8 @@ def decide_soma(
 def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> Array:
     """log W / (W + w_0 − w_I) [], the acceptance of equation (8) before the minimum with 1."""
     scale = jnp.maximum(log_total, log_current)
-    total, weight, current = (jnp.exp(log - scale) for log in (log_total, log_weight, log_current))
-    return log_total - scale - jnp.log(reverse_total(total, weight, current))
+    weight, total, current = (jnp.exp(log - scale) for log in (log_weight, log_total, log_current))
+    return log_total - scale - jnp.log(reverse_total(weight, total, current))
 
 
 def decide_imwg(

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, Key, Records
 from dpjax.exchangeable.placement import Placement
 from dpjax.exchangeable.targets import ExchangeableTarget
-from dpjax.imputation.acceptance import choose
-from dpjax.imputation.soma import window_starts
+from dpjax.imputation.soma import choose, window_starts
 from dpjax.numerics import decision_uniforms, proper_density
 
 __all__ = [

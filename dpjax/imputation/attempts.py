@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Latent, Model, Parameters
-from dpjax.imputation.acceptance import reverse_total
 from dpjax.numerics import proper_density
 from dpjax.release import Release
 
@@ -65,7 +64,6 @@ def expected_acceptance(log_weights: Array, log_current: Array, sizes: tuple[int
     def first(size: int) -> Array:
         tried = weights[:size]
         total = jnp.sum(tried)
-        most = jnp.maximum(total, reverse_total(total, tried, current))
-        return jnp.sum(tried / jnp.maximum(most, jnp.finfo(tried.dtype).tiny))
+        return jnp.sum(tried / jnp.maximum(jnp.maximum(total, total - tried + current), jnp.finfo(tried.dtype).tiny))
 
     return jnp.stack([first(size) for size in sizes])

@@ -13,10 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.imputation.acceptance import choose
 from dpjax.imputation.attempts import choose_attempts
 from dpjax.imputation.offers import check_exchangeable, finish, take_sources
-from dpjax.numerics import decision_uniforms, proper_density
+from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, fail
 
@@ -93,6 +92,38 @@ def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKer
         return sweep(release, latent.records, offers, select_uniforms, accept_uniforms, attempts)
 
     return step
+
+
+def choose(
+    log_weights: Array, log_current: Array, select_uniform: Array, accept_uniform: Array
+) -> tuple[Array, Array, Array]:
+    """The place I ∝ w [] and whether the offer takes it [], with the acceptance ratio before the minimum with 1 [].
+
+    Everything is relative to the largest weight, and no logarithm is taken: in a sweep each costs as much as a loop.
+
+    Parameters
+    ----------
+    log_weights : [m]
+        log w_i of the records tried.
+    log_current : []
+        log w_0.
+    """
+    weights, shift = scale_weights(log_weights)
+    index, total = select_weight(weights, select_uniform)
+    reverse = reverse_total(weights[index], total, jnp.exp(log_current - shift))
+    return index, accept_uniform * reverse < total, total / reverse
+
+
+def reverse_total(weight: Array, total: Array, current: Array) -> Array:
+    """W + w_0 − w_I, the total weight [] of the attempt back: an offer is taken with probability min(1, W / it).
+
+    Parameters
+    ----------
+    weight, total, current : []
+        w_I, W and w_0 in one unit.
+    """
+    # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
+    return jnp.maximum(total - weight, 0.0) + current
 
 
 def window_starts(n: int, attempts: int) -> np.ndarray:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpjax.imputation.acceptance import choose
-from dpjax.imputation.soma import window_starts
+from dpjax.imputation.soma import choose, window_starts
 from dpjax.numerics import select_index
 
 SIZES = st.sampled_from([1, 2, 7, 40])  # few sizes, each compiled once
