@@ -1,6 +1,6 @@
 """Composes a parameter update and an imputation kernel into one sampler of the posterior."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeGuard
 
@@ -30,7 +30,7 @@ from dpjax.parameters import (
 )
 from dpjax.parameters.interweaving import InterweavingInfo
 from dpjax.release import LocalRelease, Release
-from dpjax.validation import check_key, fail
+from dpjax.validation import check_hashable_function, check_key, fail
 
 MIN_BLOCKED = 50
 """From this many records on ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best, and lose more elsewhere."""
@@ -140,10 +140,7 @@ def choose_imputation(release: Release | LocalRelease, imputation: Imputation | 
 
 def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> None:
     """Raise unless the imputation is a function, can be compiled for, and fits the release."""
-    if not (callable(plan.imputation) and isinstance(plan.imputation, Hashable)):
-        remedy = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
-        given = repr(plan.imputation)
-        fail("imputation", given, "a hashable function, such as dpjax.imwg()", remedy, error=TypeError)
+    check_hashable_function("imputation", plan.imputation, "a hashable function, such as dpjax.imwg()")
     trial = plan.imputation.closed() if is_open(plan.imputation) else plan.imputation
     trial(model, release)
 

@@ -1,7 +1,7 @@
 """Checks of user input: every message names the argument, what was given, what was expected and the remedy."""
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -10,6 +10,8 @@ import numpy as np
 
 SHOWN = 6
 """Entries of an array that a message shows."""
+
+DEFINE_ONCE = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
 
 
 def fail(argument: str, given: object, expected: str, remedy: str, *, error: type[Exception] = ValueError) -> NoReturn:
@@ -94,6 +96,12 @@ def check_function(argument: str, value: Any, what: str) -> None:
     if isinstance(value, type) or not callable(value):
         given = getattr(value, "__name__", type(value).__name__)
         fail(argument, given, f"a function {what}", "Pass the function itself.", error=TypeError)
+
+
+def check_hashable_function(argument: str, value: Any, expected: str, remedy: str = DEFINE_ONCE) -> None:
+    """Raise unless `value` can be called and hashed, so that a program compiled for it is found again."""
+    if not (callable(value) and isinstance(value, Hashable)):
+        fail(argument, repr(value), expected, remedy, error=TypeError)
 
 
 def check_instance(argument: str, value: Any, kind: type, remedy: str) -> None:

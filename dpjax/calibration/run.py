@@ -7,7 +7,6 @@ depend on the data, as the log-density of the release does, notice what paramete
 """
 
 import warnings
-from collections.abc import Hashable
 from functools import partial
 from math import ceil
 from typing import Any
@@ -25,7 +24,7 @@ from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
 from dpjax.threads import one_blas_thread
-from dpjax.validation import check_count, check_key, fail, summarize_error
+from dpjax.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 
 WINDOWS = (1, 1, 2, 4)
 """Lengths of the warm-up windows, in eighths of the warm-up; each gives as many draws as are kept."""
@@ -127,9 +126,8 @@ def check_same_parameters(model: Model, fit: Model) -> None:
 def check_quantities(model: Model, release_design: Release | LocalRelease, quantities: Quantities | None) -> None:
     """Raise unless the quantities are a function of (parameters, records, release) that names its arrays apart."""
     remedy = "Pass a function defined once: (parameters, records, release) -> dict of arrays."
-    choice: Any = quantities
-    if choice is not None and not (callable(choice) and isinstance(choice, Hashable)):
-        fail("quantities", repr(quantities), "a hashable function or None", remedy, error=TypeError)
+    if quantities is not None:
+        check_hashable_function("quantities", quantities, "a hashable function or None", remedy)
 
     function: Any = quantities
 

@@ -1,6 +1,13 @@
-"""Coupled chains: pairs that meet, and what their meetings say about convergence."""
+"""Coupled chains: pairs that meet, and what their meeting times say about convergence.
+
+A *coupling* of two laws is a joint law with these as its marginals, and *maximal* if its two values are equal as often
+as the total variation distance allows. A *pair* is two chains that each move by one Markov kernel, on common random
+numbers that make them meet. The first is a *lag* of L steps ahead of the second, X_t against Y_{t−L}; their *meeting
+time* τ is the first t ≥ L at which the two are equal, as they then are for good.
+"""
 
 from dpjax.coupling.distances import Distance, mean_wasserstein, median_width, squared_mmd, wasserstein
+from dpjax.coupling.exchangeable import coupled_exchangeable
 from dpjax.coupling.gibbs import CoupledKernel, GibbsPair, coupled_gibbs
 from dpjax.coupling.indices import categorical
 from dpjax.coupling.meetings import (
@@ -26,6 +33,7 @@ __all__ = [
     "categorical",
     "common_uniform",
     "convergence_rate",
+    "coupled_exchangeable",
     "coupled_gibbs",
     "maximal",
     "mean_wasserstein",

@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_offers
-from dpjax.coupling.scheme import Relabel, make_scheme
-from dpjax.coupling.sides import Pair
+from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
-from dpjax.coupling.target import SummedTarget
+from dpjax.exchangeable.placement import make_placement
+from dpjax.exchangeable.targets import SummedTarget
 from dpjax.gibbs import Position, make_plan
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_function, fail
@@ -48,7 +49,7 @@ class GibbsPair(NamedTuple):
     first: Parameters
     second: Parameters
     same_parameters: Array
-    records: Pair
+    records: RecordPair
 
 
 def coupled_gibbs(
@@ -56,7 +57,7 @@ def coupled_gibbs(
     release: Release | LocalRelease,
     imputation: Imputation | None = None,
     *,
-    relabel: bool | Relabel = True,
+    relabel: bool | Relabelling = True,
     parameters: ParameterCoupling | None = None,
     offers: int | None = None,
     sample_start: Callable[[Key], Position] | None = None,
@@ -96,8 +97,8 @@ def coupled_gibbs(
     Raises
     ------
     TypeError, ValueError
-        If the parts do not fit, the release is local, relabelling is asked where it would give the wrong law (see
-        `dpjax.coupling.scheme.make_scheme`) or of records with laws of their own, or parameters can never meet.
+        If the parts do not fit, the release is local, relabelling is asked where it would give the wrong law or of
+        records with laws of their own, or parameters can never meet.
     """
     plan = make_plan(model, release, imputation, interweave=False)
     if isinstance(release, LocalRelease):
@@ -107,15 +108,16 @@ def coupled_gibbs(
         fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
     if sample_start is not None:
         check_function("sample_start", sample_start, "key -> Position")
-    scheme = make_scheme(plan.imputation, release.n, relabel, offers)
+    placement = make_placement(plan.imputation, release.n, offers)
+    relabelling = check_relabelling(relabel, placement)
     update = build_coupled_update(model, parameters)
     target = SummedTarget(release, release.n)
 
     def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:
         parameter_key, offer_key, sweep_key = jax.random.split(rng_key, 3)
         first, second, same = update(parameter_key, pair.first, pair.second, pair.same_parameters, pair.records)
-        made = couple_offers(offer_key, model, first, second, same, scheme.offers)
-        records, info = sweep_records(sweep_key, target, pair.records, made, scheme)
+        made = couple_offers(offer_key, model, first, second, same, placement.offers)
+        records, info = sweep_records(sweep_key, target, pair.records, made, placement, relabelling)
         return GibbsPair(first, second, same, records), info
 
     def draw(key: Key) -> Position:
@@ -126,7 +128,7 @@ def coupled_gibbs(
     def join(first: Position, second: Position, met: Array) -> GibbsPair:
         flags = jnp.broadcast_to(met, (release.n,))
         same = jnp.logical_or(met, not first.parameters)
-        return GibbsPair(first.parameters, second.parameters, same, Pair(first.records, second.records, flags))
+        return GibbsPair(first.parameters, second.parameters, same, RecordPair(first.records, second.records, flags))
 
     return CoupledKernel(
         sample_start=draw if sample_start is None else sample_start,

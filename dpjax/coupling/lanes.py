@@ -1,4 +1,8 @@
-"""One lagged pair as a program: its start, its steps, and the sums of an unbiased estimate along the way."""
+"""One pair of chains with a lag as a program: its start, its steps, and the sums of an unbiased estimate on the way.
+
+Many pairs run at once, under `jax.vmap`, and each of them fills one entry of the batch axis: its *lane*. How long a
+pair runs, and what is averaged on the way, is the same for all pairs: their *course*.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key
 from dpjax.coupling.gibbs import CoupledKernel
-from dpjax.coupling.sides import first_where
+from dpjax.numerics import take_if
 
 __all__ = ["Course", "Lane", "is_done", "one_step", "start_lane"]
 
@@ -17,7 +21,17 @@ Function = Callable[[Any], Any]
 
 
 class Course(NamedTuple):
-    """How far a pair runs: the lag L, the averaging window k..m, the cap on its steps, and what is averaged."""
+    """What all pairs of a run have in common; hashable, as programs are compiled for it.
+
+    kernel
+        How pairs start and move.
+    function
+        h, ``position -> pytree of numbers``, whose average over the steps k..m of the first chain is taken; or None.
+    lag, k, m
+        The lag L and the averaging window.
+    max_steps
+        Steps of the first chain after which a pair ends, met or not.
+    """
 
     kernel: CoupledKernel
     function: Function | None
@@ -28,10 +42,10 @@ class Course(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A pair on its way.
+    """A pair after t steps of its first chain, with what has been summed up so far.
 
     number
-        Which of all pairs it is [].
+        Which of all pairs it is [], from which its keys are made.
     time
         t, the number of steps of the first chain [].
     meeting
@@ -70,11 +84,11 @@ def one_step(course: Course, key: Key, lane: Lane) -> Lane:
     pair, _ = kernel.step(jax.random.fold_in(run_key, lane.time), lane.pair)
     time = lane.time + 1
     joined = kernel.join(kernel.first(pair), lane.second, jnp.asarray(False))
-    return record(course, lane._replace(pair=first_where(time == course.lag, joined, pair), time=time))
+    return record(course, lane._replace(pair=take_if(time == course.lag, joined, pair), time=time))
 
 
 def record(course: Course, lane: Lane) -> Lane:
-    """The lane with its meeting noted and what belongs to time t added to its sums."""
+    """The lane with its meeting time noted, if this is it, and the terms of time t added to its sums."""
     kernel, time = course.kernel, lane.time
     met = kernel.met(lane.pair)
     meeting = jnp.where(met & (lane.meeting < 0) & (time >= course.lag), time, lane.meeting)

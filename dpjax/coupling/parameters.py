@@ -7,15 +7,16 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.rejection import maximal, maximal_records
-from dpjax.coupling.sides import Offers, Pair, first_where
+from dpjax.numerics import take_if
 from dpjax.tracing import reads
 from dpjax.validation import fail
 
 __all__ = ["ParameterCoupling", "build_coupled_update", "couple_offers"]
 
 ParameterCoupling = Literal["maximal", "common"]
-CoupledUpdate = Callable[[Key, Parameters, Parameters, Array, Pair], tuple[Parameters, Parameters, Array]]
+CoupledUpdate = Callable[[Key, Parameters, Parameters, Array, RecordPair], tuple[Parameters, Parameters, Array]]
 
 MAX_PARAMETER_TRIALS = 20.0
 """The price is at most 1/20 of the chance to meet; pairs in one program wait for the slowest."""
@@ -61,12 +62,12 @@ def build_common_update(model: Model, forgets: bool) -> CoupledUpdate:
     """The update by common random numbers; `forgets` says that it reads the records alone."""
     update: Any = model.update
 
-    def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: Pair) -> Any:
+    def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: RecordPair) -> Any:
         met = jnp.all(pair.same) & jnp.logical_or(same, forgets)
         drawn = update(key, first, pair.first)
         # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
         other = update(jax.random.clone(key), second, pair.second)
-        return drawn, first_where(met, drawn, other), met
+        return drawn, take_if(met, drawn, other), met
 
     return step
 
@@ -76,7 +77,7 @@ def build_maximal_update(model: Model) -> CoupledUpdate:
     update: Any = model.update
     log_density: Any = model.update_log_density
 
-    def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: Pair) -> Any:
+    def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: RecordPair) -> Any:
         drawn, other, common = maximal(
             key,
             lambda key: update(key, first, pair.first),
@@ -86,7 +87,7 @@ def build_maximal_update(model: Model) -> CoupledUpdate:
             MAX_PARAMETER_TRIALS,
         )
         met = common | (same & jnp.all(pair.same))
-        return drawn, first_where(met, drawn, other), met
+        return drawn, take_if(met, drawn, other), met
 
     return step
 
@@ -102,11 +103,11 @@ def reads_parameters(model: Model) -> bool:
     return reads(lambda values, key, records: update(key, values, records), parameters, key, records)
 
 
-def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int) -> Offers:
+def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int) -> RecordPair:
     """Offers from f(·|θ) and f(·|θ̃), coupled maximally record by record; common where the parameters are the same."""
     if not first:  # a model without parameters has one law of the records
         common = model.sample_records(key, first, num)
-        return Offers(common, common, jnp.ones(num, bool))
+        return RecordPair(common, common, jnp.ones(num, bool))
     drawn, other, same_offers = maximal_records(
         key,
         lambda key, num: model.sample_records(key, first, num),
@@ -118,4 +119,4 @@ def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters,
         equal=same,
         exchangeable=model.exchangeable,
     )
-    return Offers(drawn, other, same_offers)
+    return RecordPair(drawn, other, same_offers)

@@ -1,4 +1,8 @@
-"""Thousands of pairs through a fixed number of lanes: a pair that is done makes place for the next."""
+"""A pool of lanes through which any number of pairs passes: where a pair has ended, the next one starts.
+
+Pairs meet after very different numbers of steps. If each program ran a batch of pairs until the last of them had met,
+most of its lanes would idle; here programs run a few steps at a time, and between them ended pairs are taken out.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,26 +14,28 @@ import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.coupling.lanes import Course, Lane, is_done, one_step, start_lane
-from dpjax.coupling.rejection import where_first_axis
+from dpjax.numerics import take_if
 from dpjax.threads import one_blas_thread
 
 __all__ = ["run_pairs"]
 
 SHRINK = 8
-"""The last pairs are moved to this part of the lanes once they fit, if there are many: each size is compiled."""
+"""The last pairs are moved to this fraction of the lanes once they fit: not sooner, as each size is compiled."""
 
 MANY = 128
+"""With fewer lanes than this they are moved in long runs only."""
 
 LONGEST = 1 << 16
-"""Steps between two looks; runs that come to this are so long that half of the lanes are worth another size."""
+"""The most steps of one program; runs that come to this are so long that half of the lanes are worth another size."""
 
 
 def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int) -> Lane:
-    """The lanes of all pairs [num_pairs] at their ends, without the pairs themselves.
+    """The lanes of all pairs [num_pairs] at their ends, without the chains themselves.
 
-    A program runs `batch_size` lanes for a number of steps that lets some of them end; those are harvested and
-    refilled, and once no pair waits, the remaining ones are moved to fewer lanes. Memory does not grow
-    with the number of pairs, and their draws do not depend on the batch.
+    A program runs `batch_size` lanes for a number of steps that lets some pairs end. Their results are read off and
+    their lanes given to pairs that wait; once none waits, the remaining ones are moved to fewer lanes. Memory does not
+    grow with the number of pairs, and their draws do not depend on the batch. `owners` says which pair is in a lane,
+    and -1 where none is.
     """
     size = min(batch_size, num_pairs)
     owners = np.arange(size)
@@ -46,7 +52,7 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int) -> Lane
             steps = next_steps(steps, ended.sum() / max(1, ended.sum() + np.sum(owners >= 0)))
             if waiting < num_pairs:
                 owners, fresh, waiting = hire(owners, waiting, num_pairs)
-                lanes = where_first_axis(jnp.asarray(fresh), fill(course, key, jnp.asarray(owners)), lanes)
+                lanes = take_if(jnp.asarray(fresh), fill(course, key, jnp.asarray(owners)), lanes)
             elif (fewer := enough_lanes(len(owners), int(np.sum(owners >= 0)), steps)) < len(owners):
                 kept = np.argsort(owners < 0, kind="stable")[:fewer]
                 owners, lanes = owners[kept], jax.tree.map(lambda leaf, kept=kept: leaf[kept], lanes)
@@ -61,7 +67,7 @@ def harvest(lanes: Lane, ended: np.ndarray, owners: np.ndarray) -> Iterator[tupl
 
 
 def next_steps(steps: int, share: float) -> int:
-    """The number of steps until the next look, such that between an eighth and a half of the pairs end."""
+    """The number of steps of the next program, such that between an eighth and a half of the pairs end in it."""
     if share < 1 / 8:
         return min(2 * steps, LONGEST)
     return max(1, steps // 2) if share > 1 / 2 else steps

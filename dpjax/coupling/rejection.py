@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
+from dpjax.numerics import take_if
 from dpjax.validation import check_function, check_number, fail, is_traced
 
 __all__ = ["maximal", "maximal_records"]
@@ -111,7 +112,7 @@ def maximal_records(
         passed = log_uniforms(uniform_key, num) >= jnp.minimum(log_eta, log_p(tried) - log_q(tried))
         source, filled = assign(passed, ~done) if exchangeable else (jnp.arange(num), passed & ~done)
         taken = jax.tree.map(lambda leaf: leaf[source], tried)
-        return trial + 1, where_first_axis(filled, taken, y), done | filled
+        return trial + 1, take_if(filled, taken, y), done | filled
 
     _, y, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[2]), one_round, (0, x, same))
     return x, y, same
@@ -127,12 +128,3 @@ def assign(passed: Array, waiting: Array) -> tuple[Array, Array]:
     order = jnp.argsort(~passed, stable=True)
     rank = jnp.cumsum(waiting) - 1
     return order[jnp.maximum(rank, 0)], waiting & (rank < jnp.sum(passed))
-
-
-def where_first_axis(flags: Array, yes: Any, no: Any) -> Any:
-    """Entries of one tree where flags [m] are set, else of the other."""
-
-    def choose(one: Array, other: Array) -> Array:
-        return jnp.where(flags.reshape((-1,) + (1,) * (one.ndim - 1)), one, other)
-
-    return jax.tree.map(choose, yes, no)

@@ -1,49 +1,78 @@
-"""Orders of the second chain's records that bring a pair closer; a law of exchangeable records knows no order.
+"""Relabelling: another order of the second chain's records, which brings the pair closer.
 
-Why this is allowed. Let the kernel of a chain commute with permutations, as do full SOMA and random-scan IMwG. Then
+Why this is valid. Let the kernel of a chain commute with permutations, as do full SOMA and random-scan IMwG. Then
 the multiset of its records is a Markov chain by itself, whatever the order in which they are written, and the second
 chain may be reordered after each attempt, by any rule that looks at both chains. A systematic scan or a contiguous
 window does not commute. Then a sweep must begin from a uniform order: the second chain is reordered after a sweep and
 one common uniform permutation is applied to both, after which either order is uniform given the past.
 """
 
+from typing import Any, Literal
+
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.coupling.sides import Choice, Side, Sides, is_place
+from dpjax.coupling.pairs import CoupledSweepState
+from dpjax.exchangeable.placement import Placement
+from dpjax.exchangeable.sweeps import Decision, SweepState, is_place
 from dpjax.numerics import sum_rows
+from dpjax.validation import fail
 
-__all__ = ["between_sweeps", "within_sweep"]
+__all__ = ["Relabelling", "between_sweeps", "check_relabelling", "within_sweep"]
+
+Relabelling = Literal["within", "between"]
+"""When the second chain's records are put in another order: after each offer, or after each sweep."""
 
 
-def within_sweep(sides: Sides, one: Choice, other: Choice, same_offer: Array) -> Sides:
+def check_relabelling(relabel: Any, placement: Placement) -> Relabelling | None:
+    """When to relabel, None for never; True takes ``"within"`` where that is valid, else ``"between"``.
+
+    Raises
+    ------
+    ValueError
+        If ``"within"`` is asked of a systematic scan or of windows, whose kernel does not commute with permutations.
+    """
+    if relabel is False:
+        return None
+    if relabel is True:
+        return "within" if placement.is_equivariant else "between"
+    if relabel not in ("within", "between"):
+        fail("relabel", repr(relabel), "True, False, 'within' or 'between'", "True takes what is valid.")
+    if relabel == "within" and not placement.is_equivariant:
+        given = "'within' with " + ("windows of records" if placement.kind == "soma" else "a systematic scan")
+        expected = "a kernel that commutes with permutations: full SOMA or a random scan"
+        fail("relabel", given, expected, "Use relabel='between': the second chain would have the wrong law.")
+    return relabel
+
+
+def within_sweep(states: CoupledSweepState, one: Decision, other: Decision, same_offer: Array) -> CoupledSweepState:
     """The pair after an attempt, relabelled: an offer that both took at two places is moved to one.
 
     Then, if the place touched differs between the chains, the second's record there is exchanged with that of
     another unmatched place, where this brings the statistics of the two chains closer.
     """
     aligned = one.accepted & other.accepted & same_offer & (one.place != other.place)
-    second = exchange(sides.second, one.place, jnp.where(aligned, other.place, one.place))
-    same = sides.same | (is_place(sides.same, one.place) & aligned)
+    second = exchange(states.second, one.place, jnp.where(aligned, other.place, one.place))
+    same = states.same | (is_place(states.same, one.place) & aligned)
     touched = jnp.where(other.accepted, other.place, one.place)
-    return exchange_closer(Sides(sides.first, second, same), touched)
+    return exchange_closer(CoupledSweepState(states.first, second, same), touched)
 
 
-def exchange(side: Side, place: Array, other: Array) -> Side:
+def exchange(state: SweepState, place: Array, other: Array) -> SweepState:
     """The side with the records at two places [] exchanged."""
-    here, there = is_place(side.source, place), is_place(side.source, other)
+    here, there = is_place(state.source, place), is_place(state.source, other)
 
     def swap(values: Array) -> Array:
         at_place, at_other = values[..., place], values[..., other]
         return jnp.where(here, at_other[..., None], jnp.where(there, at_place[..., None], values))
 
-    return side._replace(columns=swap(side.columns), source=swap(side.source))
+    return state._replace(columns=swap(state.columns), source=swap(state.source))
 
 
-def exchange_closer(sides: Sides, place: Array) -> Sides:
+def exchange_closer(states: CoupledSweepState, place: Array) -> CoupledSweepState:
     """The second chain with the exchange of an unmatched place [] that shortens the summed L1 distance most, if any."""
-    first, second, same = sides
+    first, second, same = states
     one, other = first.columns[:, place], second.columns[:, place]
 
     def row(index: int) -> Array:
@@ -53,10 +82,10 @@ def exchange_closer(sides: Sides, place: Array) -> Sides:
 
     gain = jnp.where(same | same[place], 0.0, sum_rows(row, len(one)))
     best = jnp.argmax(gain)
-    return Sides(first, exchange(second, place, jnp.where(gain[best] > 0, best, place)), same)
+    return CoupledSweepState(first, exchange(second, place, jnp.where(gain[best] > 0, best, place)), same)
 
 
-def between_sweeps(key: Key, sides: Sides, same_offers: Array) -> Sides:
+def between_sweeps(key: Key, states: CoupledSweepState, same_offers: Array) -> CoupledSweepState:
     """The pair after a sweep: same records at the same places, the rest by closeness, in a common uniform order.
 
     Parameters
@@ -64,20 +93,20 @@ def between_sweeps(key: Key, sides: Sides, same_offers: Array) -> Sides:
     same_offers : [m] bool
         Which offers of the sweep were the same for both chains.
     """
-    n = sides.same.shape[0]
-    sides = align(sides, same_offers)
-    sides, _ = jax.lax.scan(lambda sides, place: (exchange_closer(sides, place), None), sides, jnp.arange(n))
+    n = states.same.shape[0]
+    states = align(states, same_offers)
+    states, _ = jax.lax.scan(lambda states, place: (exchange_closer(states, place), None), states, jnp.arange(n))
     order = jax.random.permutation(key, n)
 
-    def reorder(side: Side) -> Side:
-        return side._replace(columns=side.columns[:, order], source=side.source[order])
+    def reorder(state: SweepState) -> SweepState:
+        return state._replace(columns=state.columns[:, order], source=state.source[order])
 
-    return Sides(reorder(sides.first), reorder(sides.second), sides.same[order])
+    return CoupledSweepState(reorder(states.first), reorder(states.second), states.same[order])
 
 
-def align(sides: Sides, same_offers: Array) -> Sides:
+def align(states: CoupledSweepState, same_offers: Array) -> CoupledSweepState:
     """The second chain with every offer that both chains hold moved to the first chain's place of it."""
-    first, second, same = sides
+    first, second, same = states
     n = same.shape[0]
     shared = (first.source >= n) & same_offers[jnp.maximum(first.source - n, 0)]
     held = shared[:, None] & (first.source[:, None] == second.source[None, :])  # [place, place of the second chain]
@@ -87,4 +116,4 @@ def align(sides: Sides, same_offers: Array) -> Sides:
     spare = jnp.argsort(there, stable=True)[jnp.maximum(jnp.cumsum(~here) - 1, 0)]
     order = jnp.where(here, jnp.argmax(held, axis=1), spare)
     moved = second._replace(columns=second.columns[:, order], source=second.source[order])
-    return Sides(first, moved, here)
+    return CoupledSweepState(first, moved, here)

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.models.linear_algebra import product, solve_lower
 from dpjax.numerics import decision_uniforms
+from dpjax.numerics.linear_algebra import product, solve_lower
 
 __all__ = ["common_uniform", "reflect", "reflection_maximal"]
 

@@ -6,15 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.coupling.attempts import Innovation, imwg_choices, soma_choices
-from dpjax.coupling.relabel import between_sweeps, within_sweep
-from dpjax.coupling.scheme import Scheme
-from dpjax.coupling.sides import Offers, Pair, Sides, agree, finish, start, take, update_flags
-from dpjax.coupling.target import Target
-from dpjax.imputation.soma import window_starts
-from dpjax.numerics import decision_uniforms
+from dpjax.coupling.decisions import OfferedColumns, decide_imwg, decide_soma
+from dpjax.coupling.pairs import CoupledSweepState, RecordPair, agree, finish, start, update_flags
+from dpjax.coupling.relabel import Relabelling, between_sweeps, within_sweep
+from dpjax.exchangeable.placement import Placement
+from dpjax.exchangeable.sweeps import Innovations, draw_innovations, replace_record
+from dpjax.exchangeable.targets import ExchangeableTarget
 
-__all__ = ["SweepInfo", "draw_innovations", "sweep", "sweep_records"]
+__all__ = ["SweepInfo", "sweep", "sweep_records"]
 
 
 class SweepInfo(NamedTuple):
@@ -30,71 +29,48 @@ class SweepInfo(NamedTuple):
     num_nonfinite: Array
 
 
-def sweep_records(key: Key, target: Target, pair: Pair, offers: Offers, scheme: Scheme) -> tuple[Pair, SweepInfo]:
-    """A coupled sweep of these offers: each chain alone makes the scheme's sweep with the offers to it."""
+def sweep_records(
+    key: Key,
+    target: ExchangeableTarget,
+    pair: RecordPair,
+    offers: RecordPair,
+    placement: Placement,
+    relabelling: Relabelling | None,
+) -> tuple[RecordPair, SweepInfo]:
+    """A coupled sweep of these offers: each chain alone makes the sweep with the offers to it."""
     innovation_key, order_key = jax.random.split(key)
-    places, select, accept = draw_innovations(innovation_key, scheme)
-    return sweep(target, pair, offers, scheme, places, select, accept, order_key)
-
-
-def draw_innovations(key: Key, scheme: Scheme) -> tuple[Array | None, Array, Array]:
-    """The places of a sweep's offers, and the uniforms [offers] that choose among them and decide."""
-    accept_key, select_key = jax.random.split(key)
-    accept = decision_uniforms(accept_key, (scheme.offers,))
-    if scheme.kind == "random":
-        return jax.random.randint(select_key, (scheme.offers,), 0, scheme.n), accept, accept
-    return fixed_places(scheme), jax.random.uniform(select_key, (scheme.offers,), float), accept
-
-
-def fixed_places(scheme: Scheme) -> Array | None:
-    """The places at which each offer is tried: [offers, m] of windows, [offers] of a systematic scan, None for all."""
-    if scheme.kind == "systematic":
-        return jnp.arange(scheme.n)
-    if scheme.attempts == scheme.n:
-        return None
-    return jnp.asarray(window_starts(scheme.n, scheme.attempts)[:, None] + jnp.arange(scheme.attempts)[None])
+    innovations = draw_innovations(innovation_key, placement)
+    return sweep(target, pair, offers, placement, relabelling, innovations, order_key)
 
 
 def sweep(
-    target: Target,
-    pair: Pair,
-    offers: Offers,
-    scheme: Scheme,
-    places: Array | None,
-    select: Array,
-    accept: Array,
+    target: ExchangeableTarget,
+    pair: RecordPair,
+    offers: RecordPair,
+    placement: Placement,
+    relabelling: Relabelling | None,
+    innovations: Innovations,
     order_key: Key,
-) -> tuple[Pair, SweepInfo]:
-    """A coupled sweep as a function of its innovations; the last is used where the scheme relabels between sweeps.
-
-    Parameters
-    ----------
-    places
-        The places tried: None for all, [m, attempts], or of IMwG [m].
-    select, accept : [m]
-        Uniforms that choose places and decide on offers.
-    """
+) -> tuple[RecordPair, SweepInfo]:
+    """A coupled sweep as a function of its innovations; the key is used for relabelling between sweeps alone."""
     columns = target.columns(offers.first)
     second_columns = jnp.where(offers.same, columns, target.columns(offers.second))
+    decide = decide_soma if placement.kind == "soma" else decide_imwg
 
-    def attempt(sides: Sides, step: Any) -> Any:
-        index, innovation = step
-        if scheme.kind == "soma":
-            one, other, broken = soma_choices(target, sides, innovation)
-        else:
-            one, other, broken = imwg_choices(target, sides, innovation)
-        moved = Sides(
-            take(sides.first, one, index, innovation.first),
-            take(sides.second, other, index, innovation.second),
-            update_flags(sides, one, other, innovation.same),
+    def attempt(states: CoupledSweepState, step: Any) -> Any:
+        index, offer, innovation = step
+        one, other, broken = decide(target, states, offer, innovation)
+        moved = CoupledSweepState(
+            replace_record(states.first, one, index, offer.first),
+            replace_record(states.second, other, index, offer.second),
+            update_flags(states, one, other, offer.same),
         )
-        if scheme.relabel == "within":
-            moved = within_sweep(moved, one, other, innovation.same)
+        if relabelling == "within":
+            moved = within_sweep(moved, one, other, offer.same)
         return agree(moved), (jnp.stack([one.accepted, other.accepted]), broken)
 
-    innovations = Innovation(columns.T, second_columns.T, offers.same, places, select, accept)
-    steps = (jnp.arange(scheme.offers), innovations)
-    sides, (accepted, broken) = jax.lax.scan(attempt, start(target, pair), steps)
-    if scheme.relabel == "between":
-        sides = between_sweeps(order_key, sides, offers.same)
-    return finish(sides, pair, offers), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(broken))
+    steps = (jnp.arange(placement.offers), OfferedColumns(columns.T, second_columns.T, offers.same), innovations)
+    states, (accepted, broken) = jax.lax.scan(attempt, start(target, pair), steps)
+    if relabelling == "between":
+        states = between_sweeps(order_key, states, offers.same)
+    return finish(states, pair, offers), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(broken))

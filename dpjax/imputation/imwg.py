@@ -13,8 +13,8 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation import local
-from dpjax.imputation.offers import check_exchangeable, finish, keep_or_take, take_sources
-from dpjax.numerics import decision_uniforms
+from dpjax.imputation.offers import check_exchangeable, finish, take_sources
+from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
 
@@ -109,7 +109,7 @@ def systematic_sweep(
     start = (residual, release.log_density_at(residual))
     (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, jnp.log(uniforms)))
     accepted = accepted if block == 1 else jnp.repeat(accepted, block)[: release.n]
-    moved = keep_or_take(accepted, offers, records)
+    moved = take_if(accepted, offers, records)
     return finish(release, moved, residual, log_density, accepted.astype(int), jnp.sum(broken))
 
 

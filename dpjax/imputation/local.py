@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.imputation.offers import init_latent, keep_or_take
+from dpjax.imputation.offers import init_latent
 from dpjax.imputation.windows import build_window_kernel, has_windows
-from dpjax.numerics import decision_uniforms
+from dpjax.numerics import decision_uniforms, select_indices, take_if
 from dpjax.release import LocalRelease
 
 MAX_SUPPORT = 1024
@@ -40,9 +40,7 @@ def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         log_probability = log_density_of_support(model, parameters, latent.records, support) + log_channel
-        ends = jnp.cumsum(jax.nn.softmax(log_probability, axis=1), axis=1)
-        targets = jax.random.uniform(rng_key, (release.n, 1)) * ends[:, -1:]
-        cells = jnp.minimum(jnp.sum(ends <= targets, axis=1), ends.shape[1] - 1)
+        cells, _ = select_indices(log_probability.T, jax.random.uniform(rng_key, (release.n,)))
         return exact(release, latent.records | jax.tree.map(lambda field: field[cells], support))
 
     return step
@@ -85,7 +83,7 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
         log_ratio = offered - release.log_density(latent.records)
         log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
         accepted = (log_uniforms < log_ratio) & (offered < jnp.inf)
-        moved = init_latent(release, keep_or_take(accepted, offers, latent.records))
+        moved = init_latent(release, take_if(accepted, offers, latent.records))
         return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))
 
     return step

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.imputation.offers import keep_or_take
+from dpjax.numerics import take_if
 
 Offer = Callable[[Key, Parameters, Records, Array | float], Records]
 
@@ -28,7 +28,7 @@ def build_offer(model: Model, n: int, correlated: bool) -> Offer:
         scores = scores_of(model, noise_key, parameters, records)
         offers = mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
         # A record so far out that no noise gives it stays as it is.
-        return keep_or_take(have_noise(scores), offers, records)
+        return take_if(have_noise(scores), offers, records)
 
     return offer
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, Latent, Model, Records
+from dpjax.numerics import take_if
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
 
@@ -27,19 +28,10 @@ def init_latent(release: Release | LocalRelease, records: Records) -> Latent:
     return Latent(records, statistic, release.log_density(statistic))
 
 
-def keep_or_take(accepted: Array, offers: Records, records: Records) -> Records:
-    """Each record's offer where it was accepted [n], else the record."""
-
-    def choose(offer: Array, record: Array) -> Array:
-        return jnp.where(accepted.reshape((-1,) + (1,) * (record.ndim - 1)), offer, record)
-
-    return jax.tree.map(choose, offers, records)
-
-
 def take_sources(source: Array, offers: Records, records: Records) -> Records:
     """The offer ``source[i]`` at place i [n] where it is not negative, else the record."""
     chosen = jax.tree.map(lambda offer: offer[jnp.maximum(source, 0)], offers)
-    return keep_or_take(source >= 0, chosen, records)
+    return take_if(source >= 0, chosen, records)
 
 
 def finish(

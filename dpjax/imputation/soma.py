@@ -110,9 +110,20 @@ def choose(
     """
     weights, shift = scale_weights(log_weights)
     index, total = select_weight(weights, select_uniform)
+    reverse = reverse_total(weights[index], total, jnp.exp(log_current - shift))
+    return index, accept_uniform * reverse < total, total / reverse
+
+
+def reverse_total(weight: Array, total: Array, current: Array) -> Array:
+    """W + w_0 − w_I, the total weight [] of the attempt back: an offer is taken with probability min(1, W / it).
+
+    Parameters
+    ----------
+    weight, total, current : []
+        w_I, W and w_0 in one unit.
+    """
     # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
-    proposed = jnp.maximum(total - weights[index], 0.0) + jnp.exp(log_current - shift)
-    return index, accept_uniform * proposed < total, total / proposed
+    return jnp.maximum(total - weight, 0.0) + current
 
 
 def window_starts(n: int, attempts: int) -> np.ndarray:

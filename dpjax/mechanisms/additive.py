@@ -10,8 +10,8 @@ from jax.scipy.special import log_ndtr
 
 from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, as_floating, checked_scale
-from dpjax.mechanisms.normal_tail import erfcx, log_mills, normal_excess
 from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.numerics.normal_tails import erfcx, log_mills, normal_excess
 from dpjax.pytree import frozen_pytree
 
 

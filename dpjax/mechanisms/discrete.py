@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mechanisms.noise import Additive, checked_scale
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.theta import log_theta, log_upper_theta
+from dpjax.numerics.theta import log_theta, log_upper_theta
 from dpjax.pytree import frozen_pytree
 
 

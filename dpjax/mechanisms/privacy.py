@@ -45,8 +45,7 @@ class Privacy:
     def __post_init__(self) -> None:
         if self.notion not in NEEDED:
             fail("notion", repr(self.notion), f"one of {sorted(NEEDED)}", "Name the notion of privacy.")
-        if self.neighbours not in ("replace-one", "add-or-remove"):
-            fail("neighbours", repr(self.neighbours), "'replace-one' or 'add-or-remove'", "State the relation.")
+        check_neighbours(self.neighbours)
         if self.norm not in (None, 1, 2):
             fail("norm", repr(self.norm), "1 or 2", "Name the norm of the sensitivity.")
         for name in ("epsilon", "delta", "rho", "sensitivity"):
@@ -64,6 +63,12 @@ class Privacy:
         check_positive(name, value)
         if name == "delta" and not value < 1:
             fail(name, value, "a number in (0, 1)", "Pass the δ of (ε, δ)-DP.")
+
+
+def check_neighbours(neighbours: Any) -> None:
+    """Raise unless the neighbouring relation is named."""
+    if neighbours not in ("replace-one", "add-or-remove"):
+        fail("neighbours", repr(neighbours), "'replace-one' or 'add-or-remove'", "State the relation.")
 
 
 def check_privacy(privacy: Any) -> None:

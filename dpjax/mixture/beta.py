@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
-from dpjax.models.beta_law import beta_features, beta_log_density, beta_log_likelihood, draw_beta
-from dpjax.models.gamma_law import draw_gamma
 from dpjax.models.underflow import warn_of_underflow
+from dpjax.numerics.beta import beta_features, beta_log_density, beta_log_likelihood, draw_beta
+from dpjax.numerics.gamma import draw_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_number, check_positive
 

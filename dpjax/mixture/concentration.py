@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.weights import draw_sticks
 from dpjax.models import GammaPrior
-from dpjax.models.gamma import draw_log_gamma
+from dpjax.numerics.gamma import draw_log_gamma
 
 __all__ = ["start_concentration", "update_concentration", "update_concentration_of_sticks"]
 

@@ -9,9 +9,9 @@ from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
-from dpjax.models.ends import positive_at
-from dpjax.models.gamma import draw_log_gamma
 from dpjax.models.underflow import warn_of_underflow
+from dpjax.numerics.ends import positive_at
+from dpjax.numerics.gamma import draw_log_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_number, check_positive
 

@@ -12,10 +12,9 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.conditional import Problem, at_labels
-from dpjax.mixture.labels import first_above
 from dpjax.mixture.records import exact_records
 from dpjax.mixture.relabelled import MarginalScheme, Relabelled
-from dpjax.numerics import proper_density
+from dpjax.numerics import proper_density, select_index, take_if
 
 __all__ = ["Seat", "choose", "gibbs_labels"]
 
@@ -105,8 +104,7 @@ def take_turn(
     which = jnp.maximum(chosen - slots.size, 0)
 
     def seated(leaf: Array, offered: Array) -> Array:
-        written = (new & opened).reshape(-1, *(1,) * (leaf.ndim - 1))
-        return jnp.where(written, offered[which][None], leaf)
+        return take_if(new & opened, offered[which][None], leaf)
 
     theta = {name: seated(leaf, seat.fresh.theta[name]) for name, leaf in table.theta.items()}
     overflow = table.overflow | (opened & jnp.all(others > 0))
@@ -116,11 +114,8 @@ def take_turn(
 
 def choose(uniform: Array, log_weights: Array) -> tuple[Array, Array]:
     """A place [] drawn with log-weights [H], and whether none was possible."""
-    log_weights = proper_density(log_weights)
-    peak = jnp.max(log_weights)
-    broken = ~jnp.isfinite(peak)
-    ends = jnp.cumsum(jnp.exp(log_weights - jnp.where(broken, 0, peak)))
-    return first_above(ends, uniform), broken
+    chosen, log_total = select_index(proper_density(log_weights), uniform)
+    return chosen.astype(jnp.int32), ~jnp.isfinite(log_total)
 
 
 def prior_offers(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Fresh:

@@ -2,16 +2,13 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array
 from dpjax.mixture.weights import Weights
+from dpjax.numerics import select_indices
 
-__all__ = ["Slices", "choose_slots", "draw_slices", "first_above", "open_slices", "running_sums"]
-
-UNROLLED = 64
-"""Up to so many slots the running sum is one long expression, which compiles to a single loop over the records."""
+__all__ = ["Slices", "choose_slots", "draw_slices", "open_slices"]
 
 
 class Slices(NamedTuple):
@@ -84,28 +81,5 @@ def choose_slots(uniforms: Array, slices: Slices, log_densities: Array, labels: 
     """
     possible = slices.heights[:, None] >= slices.levels[None, :]
     log_weights = jnp.where(possible, log_densities + slices.log_shares[:, None], -jnp.inf)
-    peaks = jnp.max(log_weights, axis=0)
-    broken = ~jnp.isfinite(peaks)
-    ends = running_sums(jnp.exp(log_weights - jnp.where(broken, 0, peaks)[None, :]))
-    chosen = first_above(ends, uniforms)
-    return jnp.where(broken, labels, chosen), jnp.sum(broken)
-
-
-def running_sums(weights: Array) -> list[Array] | Array:
-    """The running sums over the slots of weights [H, n]: H arrays [n], or one array [H, n] where H is large."""
-    if weights.shape[0] > UNROLLED:
-        return jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(weights[0]), weights)[1]
-    sums = [weights[0]]
-    for row in weights[1:]:
-        sums.append(sums[-1] + row)
-    return sums
-
-
-def first_above(ends: list[Array] | Array, uniforms: Array) -> Array:
-    """The first slot [n] whose running sum lies above the share `uniforms` of the total; never one of weight zero."""
-    total = ends[-1]
-    target = uniforms * total
-    # Where rounding lifts the target to the total: the first slot to reach it is the last of positive weight.
-    if isinstance(ends, list):
-        return sum(((end <= target) & (end < total)).astype(jnp.int32) for end in ends)  # type: ignore[return-value]
-    return jnp.sum((ends <= target[None]) & (ends < total[None]), axis=0, dtype=jnp.int32)
+    chosen, possible = select_indices(log_weights, uniforms)
+    return jnp.where(possible, chosen, labels), jnp.sum(~possible)

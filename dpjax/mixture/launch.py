@@ -14,7 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta, Tractable
 from dpjax.mixture.conditional import Problem, at_labels, at_slots
 from dpjax.mixture.starts import start_records
-from dpjax.models.gamma import draw_log_gamma
+from dpjax.numerics.gamma import draw_log_gamma
 
 __all__ = [
     "TOGETHER",

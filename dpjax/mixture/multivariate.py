@@ -12,8 +12,8 @@ from jax.scipy.special import multigammaln
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
-from dpjax.models.gamma import draw_log_gamma
-from dpjax.models.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
+from dpjax.numerics.wishart import draw_bartlett
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive, fail
 
@@ -136,16 +136,12 @@ class NormalInverseWishart:
     def _draw(self, key: Key, mean: Array, precision: Array, degrees: Array, scale_cholesky: Array) -> Theta:
         """Draws [H, ...] from Normal-inverse-Wishart laws.
 
-        Bartlett's decomposition from the last coordinate on: TᵀT is a Wishart matrix for a lower triangle T of normals
-        whose squared diagonal is chi-squared with ν - d + 1, ..., ν degrees. Then L T⁻¹, with Ψ = L Lᵀ, is the lower
-        Cholesky factor of an inverse Wishart matrix, which need not be formed.
+        Bartlett's decomposition from the last coordinate on: for TᵀT Wishart and Ψ = L Lᵀ, L T⁻¹ is the lower Cholesky
+        factor of an inverse Wishart matrix, which need not be formed.
         """
         key_gamma, key_below, key_mean = jax.random.split(key, 3)
         dim, dtype = mean.shape[1], mean.dtype
-        halves = (degrees[:, None] + jnp.arange(1 - dim, 1, dtype=dtype)[None]) / 2
-        diagonal = jnp.exp((log(2) + draw_log_gamma(key_gamma, halves)) / 2)
-        below = jnp.tril(jax.random.normal(key_below, (*mean.shape, dim), dtype), -1)
-        triangle = below + diagonal[:, :, None] * jnp.eye(dim, dtype=dtype)[None]
+        triangle = draw_bartlett(key_gamma, key_below, degrees[:, None] + jnp.arange(1 - dim, 1, dtype=dtype)[None])
         cholesky = jax.lax.linalg.triangular_solve(triangle, scale_cholesky, left_side=False, lower=True)
         normal = jax.random.normal(key_mean, mean.shape, dtype)
         return {"mean": mean + times(cholesky, normal) / jnp.sqrt(precision)[:, None], "cholesky": cholesky}

@@ -17,10 +17,9 @@ from jax.scipy.special import logsumexp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.conditional import Problem, at_labels
-from dpjax.mixture.labels import first_above, running_sums
-from dpjax.mixture.records import channel_densities, decide, take
+from dpjax.mixture.records import channel_densities, decide
 from dpjax.mixture.relabelled import MarginalScheme, Relabelled
-from dpjax.numerics import proper_density
+from dpjax.numerics import proper_density, select_indices, take_if
 
 __all__ = ["Urn", "draw_urn", "offered_labels", "settle"]
 
@@ -80,7 +79,7 @@ def offered_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: Mi
     log_uniforms = jnp.log1p(-jax.random.uniform(key_accept, (n,), dtype))
     offers = settle(urn, state.labels, offer, accept)
     accepted = accept(offers)
-    records = jax.vmap(take, in_axes=(None, 0, 0))(accepted, offers.records, held.records)
+    records = jax.vmap(take_if, in_axes=(None, 0, 0))(accepted, offers.records, held.records)
     log_channel = jnp.where(accepted[None], offers.log_channel, held.log_channel)
     labels = jnp.where(accepted, offers.labels, state.labels)
     packed = pack(scheme, key_select, Offers(labels, records, log_channel))
@@ -92,7 +91,7 @@ def offered_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: Mi
 def fill_empty(fresh: Theta, state: MixtureState) -> Theta:
     """The parameters [H, ...] of the clusters, with fresh ones in the empty slots."""
     occupied, present = state.counts > 0, state.mixing.theta
-    return {name: take(occupied, present[name], leaf) for name, leaf in fresh.items()}
+    return {name: take_if(occupied, present[name], leaf) for name, leaf in fresh.items()}
 
 
 def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
@@ -191,10 +190,8 @@ def pack(scheme: MarginalScheme, key: Key, held: Offers) -> Offers:
         return Offers(held.labels, jnp.swapaxes(held.records, 0, 1), held.log_channel.T)
     if scheme.auxiliaries == 1:
         return Offers(held.labels, held.records[0], held.log_channel[0])
-    log_weights = proper_density(held.log_channel)
-    peaks = jnp.max(log_weights, axis=0)
-    weights = jnp.exp(log_weights - jnp.where(jnp.isfinite(peaks), peaks, 0)[None])
-    uniform = jax.random.uniform(key, peaks.shape, peaks.dtype)
-    chosen = jnp.where(jnp.isfinite(peaks), first_above(running_sums(weights), uniform), 0)
-    place = jnp.arange(peaks.shape[0])
+    num_records = held.log_channel.shape[1]
+    uniforms = jax.random.uniform(key, (num_records,), held.log_channel.dtype)
+    chosen, _ = select_indices(proper_density(held.log_channel), uniforms)
+    place = jnp.arange(num_records)
     return Offers(held.labels, held.records[chosen, place], held.log_channel[chosen, place])

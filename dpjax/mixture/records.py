@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.labels import first_above, running_sums
-from dpjax.numerics import decision_uniforms, proper_density
+from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
 
 __all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]
 
@@ -86,7 +85,7 @@ def one_offer(channel: Mechanism | Binned, component: Component) -> RecordKernel
         uniform = decision_uniforms(key_accept, log_channel.shape, log_channel.dtype)
         accepted = decide(channel, records, offers, proper_density(log_offers) - log_channel, jnp.log(uniform))
         kept = jnp.where(accepted, log_offers, log_channel)
-        return Imputed(take(accepted, offers, records), kept, accepted, jnp.sum(~(log_offers < jnp.inf)))
+        return Imputed(take_if(accepted, offers, records), kept, accepted, jnp.sum(~(log_offers < jnp.inf)))
 
     return update
 
@@ -101,17 +100,10 @@ def several_offers(channel: Mechanism | Binned, component: Component, num_offers
         fresh = jax.vmap(lambda offer: channel_densities(channel, values, offer))(offers)
         candidates = jnp.concatenate([records[None], offers])
         log_weights = proper_density(jnp.concatenate([log_channel[None], fresh]))
-        peaks = jnp.max(log_weights, axis=0)
-        weights = jnp.exp(log_weights - jnp.where(jnp.isfinite(peaks), peaks, 0)[None])
-        uniform = jax.random.uniform(key_choice, log_channel.shape, log_channel.dtype)
+        uniforms = jax.random.uniform(key_choice, log_channel.shape, log_channel.dtype)
         # Where no candidate is possible the first one is chosen, the present record.
-        chosen = jnp.where(jnp.isfinite(peaks), first_above(running_sums(weights), uniform), 0)
+        chosen, _ = select_indices(log_weights, uniforms)
         place = jnp.arange(len(values))
         return Imputed(candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(~(fresh < jnp.inf)))
 
     return update
-
-
-def take(accepted: Array, offers: Array, records: Array) -> Array:
-    """The offers [n, ...] where they are accepted [n], else the records."""
-    return jnp.where(accepted.reshape(-1, *(1,) * (records.ndim - 1)), offers, records)

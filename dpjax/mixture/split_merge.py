@@ -21,9 +21,8 @@ from dpjax.mixture.launch import (
     summarize_places,
 )
 from dpjax.mixture.marginal import sweep_marginal
-from dpjax.mixture.records import take
 from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.numerics import proper_density
+from dpjax.numerics import proper_density, take_if
 
 __all__ = ["Reseated", "split_merge", "sweep_split_merge"]
 
@@ -133,6 +132,6 @@ def reseat(
     second_side = jnp.where(splitting, opened, labels[pair.first])
     moved = jnp.where(accepted & (division.sides == 1), second_side, labels)
     records = jnp.where(splitting, division.apart, division.together)
-    records = take(accepted & pair.concerned, records, present.records)
+    records = take_if(accepted & pair.concerned, records, present.records)
     overflow = present.overflow | (accepted & splitting & jnp.all(occupied))
     return Reseated(moved, records, present.num_accepted + accepted.astype(present.num_accepted.dtype), overflow)

@@ -9,6 +9,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.conditional import Problem
+from dpjax.numerics import take_if
 
 __all__ = ["NUM_GROUPS", "possible_records", "record_shape", "record_type", "start_labels", "start_records"]
 
@@ -55,7 +56,7 @@ def start_records(problem: Problem, key: Key) -> Array:
     if problem.channel is None:
         return values
     possible = have_density(problem.component, values, theta)
-    return jnp.where(possible.reshape(n, *(1,) * len(shape)), values, drawn)
+    return take_if(possible, values, drawn)
 
 
 def have_density(component: Component, records: Array, theta: Theta) -> Array:

@@ -11,7 +11,7 @@ from dpjax.mechanisms import Gaussian, Laplace
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.gaussian import NormalInverseGamma
 from dpjax.mixture.multivariate import NormalInverseWishart, centred_log_density
-from dpjax.models.linear_algebra import factorize, product, solve_lower, solve_upper
+from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
 
 __all__ = ["find_tractable", "register_tractable"]
 

@@ -14,7 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms import Gaussian
 from dpjax.mixture.base import Theta
 from dpjax.mixture.gaussian import NormalInverseGamma
-from dpjax.mixture.incomplete_gamma import draw_log_cut_gamma, log_lower_gamma
+from dpjax.numerics.incomplete_gamma import draw_log_cut_gamma, log_lower_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_number, fail
 

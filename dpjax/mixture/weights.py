@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.models.gamma import draw_log_gamma
+from dpjax.numerics.gamma import draw_log_gamma
 
 __all__ = ["Weights", "blocked_weights", "draw_sticks", "posterior_weights", "stick_weights"]
 

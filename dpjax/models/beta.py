@@ -5,10 +5,10 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.models.beta_law import beta_features, beta_log_density, beta_log_likelihood, draw_beta
 from dpjax.models.bijections import scales
 from dpjax.models.positive import positive
 from dpjax.models.priors import GammaPrior
+from dpjax.numerics.beta import beta_features, beta_log_density, beta_log_likelihood, draw_beta
 
 __all__ = ["beta"]
 

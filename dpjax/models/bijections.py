@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Parameters
-from dpjax.models.linear_algebra import factorize, product
+from dpjax.numerics.linear_algebra import factorize, product
 
 __all__ = ["COVARIANCE", "POSITIVE", "SIMPLEX", "Bijection", "scales"]
 

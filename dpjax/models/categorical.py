@@ -11,10 +11,10 @@ from jax.typing import ArrayLike
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
-from dpjax.models.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
-from dpjax.models.scores import UNIFORM_SCORES
-from dpjax.models.simplex import dirichlet_log_density, draw_dirichlet
 from dpjax.models.underflow import may_vanish
+from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
+from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet
+from dpjax.numerics.scores import UNIFORM_SCORES
 from dpjax.validation import check_count, check_positive, fail
 
 __all__ = ["categorical"]

@@ -10,9 +10,9 @@ from dpjax.base import Array, Key, Parameters
 from dpjax.models.arguments import as_array, as_scalar, as_shape
 from dpjax.models.bijections import POSITIVE, Bijection
 from dpjax.models.joint_priors import NormalInverseGammaPrior
-from dpjax.models.linear_algebra import draw_normal, normal_log_density, product
 from dpjax.models.positive import Positive
 from dpjax.models.priors import NormalPrior
+from dpjax.numerics.linear_algebra import draw_normal, normal_log_density, product
 from dpjax.validation import fail
 
 __all__ = ["Coefficients", "conjugate_coefficients", "independent_coefficients"]

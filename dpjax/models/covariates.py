@@ -9,7 +9,7 @@ from dpjax.base import Array, Key, Parameters
 from dpjax.models.arguments import as_covariance, as_scalar, as_vector
 from dpjax.models.bijections import COVARIANCE, Bijection
 from dpjax.models.joint_priors import NormalInverseWishartPrior
-from dpjax.models.linear_algebra import factorize
+from dpjax.numerics.linear_algebra import factorize
 from dpjax.validation import fail
 
 __all__ = ["Covariates", "given_covariates", "learned_covariates"]

@@ -6,7 +6,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.arguments import as_array
 from dpjax.models.bijections import POSITIVE, scales
 from dpjax.models.priors import GammaPrior
-from dpjax.models.simplex import (
+from dpjax.numerics.dirichlet import (
     dirichlet_log_density,
     dirichlet_log_normaliser,
     dirichlet_log_powers,

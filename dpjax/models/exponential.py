@@ -8,7 +8,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.bijections import scales
 from dpjax.models.positive import positive
 from dpjax.models.priors import GammaPrior
-from dpjax.models.scores import EXPONENTIAL_SCORES
+from dpjax.numerics.scores import EXPONENTIAL_SCORES
 
 __all__ = ["exponential"]
 

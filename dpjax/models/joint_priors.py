@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
 from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
-from dpjax.models.gamma import draw_log_gamma
-from dpjax.models.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower, solve_upper
 from dpjax.models.priors import InverseGammaPrior, as_float
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower, solve_upper
+from dpjax.numerics.wishart import draw_bartlett
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive
 
@@ -145,10 +145,8 @@ class NormalInverseWishartPrior:
         """A mean [p] and a covariance [p, p], by the Bartlett decomposition."""
         key_gamma, key_below, key_mean = jax.random.split(key, 3)
         scale, mean = as_float(self.scale), as_float(self.mean)
-        halves = (as_float(self.degrees) - jnp.arange(mean.size, dtype=float)) / 2
-        diagonal = jnp.exp((log(2) + draw_log_gamma(key_gamma, halves)) / 2)
-        below = jnp.tril(jax.random.normal(key_below, scale.shape, float), -1)
-        root = solve_lower(below + jnp.diag(diagonal), factorize(scale).T)  # covariance = rootᵀ root
+        triangle = draw_bartlett(key_gamma, key_below, as_float(self.degrees) - jnp.arange(mean.size, dtype=float))
+        root = solve_lower(triangle, factorize(scale).T)  # covariance = rootᵀ root
         normal = jax.random.normal(key_mean, mean.shape, float)
         return mean + product(normal, root) / jnp.sqrt(as_float(self.precision)), product(root.T, root)
 

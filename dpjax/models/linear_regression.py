@@ -11,10 +11,10 @@ from dpjax.models.bijections import scales
 from dpjax.models.coefficients import Coefficients, conjugate_coefficients, independent_coefficients
 from dpjax.models.covariates import Covariates, given_covariates, learned_covariates
 from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
-from dpjax.models.linear_algebra import LOG_TWO_PI, product, solve_lower
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
-from dpjax.models.scores import NORMAL_SCORES
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, product, solve_lower
+from dpjax.numerics.scores import NORMAL_SCORES
 from dpjax.validation import fail
 
 __all__ = ["linear_regression"]

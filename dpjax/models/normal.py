@@ -8,10 +8,10 @@ from jax.typing import ArrayLike
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import scales
-from dpjax.models.linear_algebra import LOG_TWO_PI
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
-from dpjax.models.scores import NORMAL_SCORES
+from dpjax.numerics.linear_algebra import LOG_TWO_PI
+from dpjax.numerics.scores import NORMAL_SCORES
 from dpjax.validation import fail
 
 __all__ = ["normal"]

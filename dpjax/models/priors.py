@@ -11,10 +11,9 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key
 from dpjax.models.arguments import check_finite, check_lengths, hold_arrays
-from dpjax.models.ends import positive_at
-from dpjax.models.gamma import draw_log_gamma
-from dpjax.models.gamma_law import draw_gamma
 from dpjax.models.underflow import warn_of_underflow
+from dpjax.numerics.ends import positive_at
+from dpjax.numerics.gamma import draw_gamma, draw_log_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_positive
 

@@ -3,7 +3,7 @@
 Kernels with a step size take it from the `Tuning`, to which warm-up fits it; see `dpjax.parameters.step_size`.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,7 +15,7 @@ from blackjax.mcmc.slice import sample_direction, stepping_out
 
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.parameters.ellipse import elliptical_slice, within_support
-from dpjax.validation import check_array, check_count, check_positive, fail
+from dpjax.validation import check_array, check_count, check_hashable_function, check_positive, fail
 
 LogDensity = Callable[[Array], Array]
 KernelBuilder = Callable[[LogDensity], SamplingAlgorithm]
@@ -223,15 +223,7 @@ def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options:
             fail("parameter_kernel", repr(kernel), f"one of {sorted(KERNELS)}", "Or pass a function; see the guide.")
         check_names(kernel, options, {field.name for field in fields(family)})
         return family(num_steps=num_steps, **options)
-    if not callable(kernel) or not isinstance(kernel, Hashable):
-        remedy = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
-        fail(
-            "parameter_kernel",
-            repr(kernel),
-            f"a hashable function or one of {sorted(KERNELS)}",
-            remedy,
-            error=TypeError,
-        )
+    check_hashable_function("parameter_kernel", kernel, f"a hashable function or one of {sorted(KERNELS)}")
     check_names("a function", options, set())
     return OwnKernel(num_steps=num_steps, builder=kernel)
 

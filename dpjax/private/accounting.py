@@ -13,12 +13,11 @@ from typing import NamedTuple
 from scipy.optimize import brentq
 
 from dpjax.mechanisms.calibration import log_gaussian_delta
-from dpjax.mechanisms.privacy import Neighbours
+from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.arguments import check_not_negative, check_real
 from dpjax.private.search import largest_count
 from dpjax.validation import check_count, check_positive, fail
 
-NEIGHBOURS: tuple[Neighbours, ...] = ("replace-one", "add-or-remove")
 LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
 LOG_TOLERANCE = 1e-14
 FAR_BELOW = 1e3  # stands for -inf in root finding
@@ -185,12 +184,6 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
     tau_l = sqrt(iterations / (2 * affordable * (1 - gradient_share)))
     tau_g = sqrt(gradients / (2 * affordable)) / sqrt(gradient_share) if gradient_share > 0 else None
     return Taus(tau_l, tau_g)
-
-
-def check_neighbours(neighbours: object) -> None:
-    """Raise unless the neighbouring relation is named."""
-    if neighbours not in NEIGHBOURS:
-        fail("neighbours", repr(neighbours), "'replace-one' or 'add-or-remove'", "State the relation.")
 
 
 def check_delta(delta: float) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from math import inf, log
 from typing import Any
 
-from dpjax.mechanisms.privacy import Neighbours
-from dpjax.private.accounting import check_neighbours
+from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.query import Query
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.gibbs import GibbsState, Position, init_state
-from dpjax.imputation.offers import keep_or_take
-from dpjax.numerics import all_finite
+from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
 
@@ -173,7 +172,7 @@ def climb(model: Model, key: Key, release: Release | LocalRelease, best: Candida
         parameters, records = candidate.state.parameters, candidate.state.latent.records
         offers = model.sample_records(key, parameters, release.n)
         moved = exchange(release, scale, candidate.state, offers) & ~candidate.found
-        state = init_state(release, Position(parameters, keep_or_take(moved, offers, records)))
+        state = init_state(release, Position(parameters, take_if(moved, offers, records)))
         return Candidate(state, is_possible(model, state), candidate.score)
 
     def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:

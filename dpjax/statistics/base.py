@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Records
-from dpjax.mechanisms.privacy import Neighbours
+from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.validation import check_array, check_count, check_number, fail
 
 Norm = Literal[1, 2]
@@ -51,8 +51,7 @@ class RecordStatistic(ABC):
         """
         if norm not in (1, 2):
             fail("norm", repr(norm), "1 or 2", "Pass 1 for Laplace and 2 for Gaussian noise.")
-        if neighbours not in ("replace-one", "add-or-remove"):
-            fail("neighbours", repr(neighbours), "'replace-one' or 'add-or-remove'", "State the relation.")
+        check_neighbours(neighbours)
         return self.diameter(norm) if neighbours == "replace-one" else self.radius(norm)
 
 

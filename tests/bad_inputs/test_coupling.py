@@ -54,7 +54,7 @@ def made(**changes):
 def paired(**changes):
     arguments = {"log_density": density, "propose": jax.random.normal, "log_proposal": lambda record: -(record**2) / 2}
     arguments |= {"sample_start": lambda key: jax.random.normal(key, (3,)), "imputation": dpjax.soma()}
-    return lambda: exchangeable.coupled(**(arguments | changes))
+    return lambda: coupling.coupled_exchangeable(**(arguments | changes))
 
 
 CASES = {

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from dpjax import exchangeable
+from dpjax import coupling
 
 N = 3
 LEVELS = np.array([0.0, 2.0, -1.0, 1.5])
@@ -38,7 +38,7 @@ def ones(records: jax.Array) -> dict:
 
 @cache
 def kernel() -> dpjax.coupling.CoupledKernel:
-    return exchangeable.coupled(
+    return coupling.coupled_exchangeable(
         log_density,
         propose,
         log_proposal,

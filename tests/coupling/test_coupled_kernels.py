@@ -9,10 +9,12 @@ from scipy import stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.coupling import coupled_gibbs
-from dpjax.coupling.scheme import make_scheme
-from dpjax.coupling.sides import Offers, Pair
+from dpjax.coupling.pairs import RecordPair
+from dpjax.coupling.relabel import Relabelling
 from dpjax.coupling.sweeps import sweep
-from dpjax.coupling.target import SummedTarget
+from dpjax.exchangeable.placement import make_placement
+from dpjax.exchangeable.sweeps import Innovations
+from dpjax.exchangeable.targets import SummedTarget
 from dpjax.imputation.imwg import random_sweep, systematic_sweep
 from tests.coupling.pairs import run_pairs
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value
@@ -77,7 +79,7 @@ def test_the_order_of_the_first_chain_does_not_matter() -> None:
 
 @pytest.mark.slow
 def test_relabelling_within_a_systematic_sweep_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpjax.coupling.scheme.check_relabel", lambda relabel, scheme: "within")
+    monkeypatch.setattr("dpjax.coupling.gibbs.check_relabelling", lambda relabel, placement: "within")
     assert sorted_p_value() < REJECT
 
 
@@ -152,9 +154,9 @@ def test_each_chain_makes_the_sweep_of_the_single_kernel(scan: str) -> None:
     uniforms = jnp.linspace(0.05, 0.9, N)
     places = jnp.array([3, 0, 3, 1, 4]) if scan == "random" else jnp.arange(N)
     flags = jnp.zeros(N, bool)
-    scheme = make_scheme(dpjax.imwg(scan=scan), N, False, None)
-    start, made = Pair(*records, flags), Offers(*offers, flags)
-    couple = jax.jit(lambda u: sweep(SummedTarget(release, N), start, made, scheme, places, u, u, keys[0]))
+    placement, target = make_placement(dpjax.imwg(scan=scan), N), SummedTarget(release, N)
+    start, made = RecordPair(*records, flags), RecordPair(*offers, flags)
+    couple = jax.jit(lambda u: sweep(target, start, made, placement, None, Innovations(places, u, u), keys[0]))
     pair, info = couple(uniforms)
     for side, (begun, offered) in enumerate(zip(records, offers, strict=True)):
         extra = (places,) if scan == "random" else ()
@@ -170,17 +172,20 @@ def test_relabelling_keeps_the_multiset_and_aligns_common_offers(relabel: str) -
     keys = jax.random.split(jax.random.key(9), 4)
     records = [UNIFORM.sample_records(key, {}, N) for key in keys[:2]]
     common = UNIFORM.sample_records(keys[2], {}, N)
-    offers = Offers(common, common, jnp.ones(N, bool))
+    offers = RecordPair(common, common, jnp.ones(N, bool))
     uniforms = jnp.linspace(0.1, 0.9, N)
-    start = Pair(*records, jnp.zeros(N, bool))
+    start = RecordPair(*records, jnp.zeros(N, bool))
     target = SummedTarget(BINS, N)
 
-    def end(relabel: str | bool) -> Pair:
-        scheme = make_scheme(dpjax.soma(), N, relabel, None)
-        couple = jax.jit(lambda u, key: sweep(target, start, offers, scheme, None, u, u, key)[0])
-        return couple(uniforms, keys[3])
+    def end(relabelling: Relabelling | None) -> RecordPair:
+        placement = make_placement(dpjax.soma(), N)
 
-    plain, pair = end(False), end(relabel)
+        def couple(u: jax.Array, key: jax.Array) -> RecordPair:
+            return sweep(target, start, offers, placement, relabelling, Innovations(None, u, u), key)[0]
+
+        return jax.jit(couple)(uniforms, keys[3])
+
+    plain, pair = end(None), end(relabel)
     for one in (plain, pair):
         np.testing.assert_array_equal(one.first["y"][one.same], one.second["y"][one.same])
     assert pair.same.sum() == len(np.intersect1d(pair.first["y"], pair.second["y"]))

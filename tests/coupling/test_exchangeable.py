@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import exchangeable
+from dpjax import coupling, exchangeable
 from tests.coupling.enumerated import STATES, N, exact_law, log_density, log_proposal, propose, soma_matrix
 
 NUM = 20_000
@@ -110,7 +110,7 @@ def test_both_paths_compute_the_same_weights() -> None:
 def test_both_coupled_chains_keep_the_target(imputation: object, relabel: str) -> None:
     rng = np.random.default_rng(1)
     firsts, seconds = (jnp.asarray(STATES[rng.choice(len(STATES), NUM, p=exact_law())], float) for _ in range(2))
-    kernel = exchangeable.coupled(
+    kernel = coupling.coupled_exchangeable(
         general, propose, log_proposal, lambda key: jnp.zeros(N), imputation=imputation, relabel=relabel
     )
 
@@ -122,3 +122,10 @@ def test_both_coupled_chains_keep_the_target(imputation: object, relabel: str) -
     counts = np.bincount(np.asarray(second).sum(axis=1).astype(int), minlength=N + 1)
     law = np.bincount(STATES.sum(axis=1), exact_law())
     assert stats.chisquare(counts, NUM * law).pvalue > 1e-4
+
+
+def test_the_former_name_of_coupled_chains_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="coupled_exchangeable"):
+        assert exchangeable.coupled is coupling.coupled_exchangeable
+    with pytest.raises(AttributeError, match="no attribute"):
+        exchangeable.paired  # noqa: B018

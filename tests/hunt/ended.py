@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.models.ends import highest, lower_end, upper_gap
+from dpjax.numerics.ends import highest, lower_end, upper_gap
 
 
 class Cells(NamedTuple):

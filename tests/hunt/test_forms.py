@@ -8,7 +8,7 @@ import pytest
 from numpyro import distributions as dist
 
 from dpjax.adapters.numpyro.form import Form
-from dpjax.models.scores import UNIFORM_SCORES
+from dpjax.numerics.scores import UNIFORM_SCORES
 from tests.hunt import runs
 from tests.hunt.cases import cases
 from tests.hunt.ended import ENDS

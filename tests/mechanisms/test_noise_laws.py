@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from dpjax.mechanisms.theta import log_theta, log_upper_theta
+from dpjax.numerics.theta import log_theta, log_upper_theta
 
 CONTINUOUS = (Laplace, Gaussian)
 DISCRETE = (DiscreteLaplace, DiscreteGaussian)

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpjax.models import InverseGammaPrior
-from dpjax.models.cells import bounded, cell_edges
-from dpjax.models.linear_algebra import draw_normal
-from dpjax.models.simplex import draw_dirichlet
+from dpjax.numerics.cells import bounded, cell_edges
+from dpjax.numerics.dirichlet import draw_dirichlet
+from dpjax.numerics.linear_algebra import draw_normal
 from tests.models.cases import CASES, INVERSE_GAMMA_COEF, INVERSE_WISHART, unconstrained
 
 NUM_REPLICATES = 20_000

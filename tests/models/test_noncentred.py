@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpjax.models.cells import bounded, cell_edges, cells_at, uniforms_within
+from dpjax.numerics.cells import bounded, cell_edges, cells_at, uniforms_within
 from tests.models.cases import LEARNED, NONCENTRED
 from tests.models.replicates import NUM_REPLICATES, WRONG_NOISES, replicates
 

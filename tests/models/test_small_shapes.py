@@ -12,9 +12,9 @@ from scipy import special, stats
 import dpjax
 from dpjax import models
 from dpjax.base import Model
-from dpjax.models.beta_law import beta_log_density
-from dpjax.models.ends import lower_end, upper_gap
-from dpjax.models.simplex import dirichlet_log_normaliser
+from dpjax.numerics.beta import beta_log_density
+from dpjax.numerics.dirichlet import dirichlet_log_normaliser
+from dpjax.numerics.ends import lower_end, upper_gap
 from tests.perfect_start import REJECT
 
 PRIOR = models.GammaPrior(1.0, 1.0)

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from dpjax.adapters.numpyro.form import Form, along
 from dpjax.base import Array, Key
-from dpjax.models.cells import bounded, cell_edges, uniforms_within
-from dpjax.models.scores import UNIFORM_SCORES
+from dpjax.numerics.cells import bounded, cell_edges, uniforms_within
+from dpjax.numerics.scores import UNIFORM_SCORES
 
 WORDS = "a uniform within its cell"
 

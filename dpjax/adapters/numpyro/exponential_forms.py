@@ -10,7 +10,7 @@ from dpjax.adapters.numpyro.form import Form, along
 from dpjax.adapters.numpyro.located_forms import standardised
 from dpjax.adapters.numpyro.shapes import BY_DISTRIBUTION
 from dpjax.base import Array
-from dpjax.models.scores import EXPONENTIAL_SCORES
+from dpjax.numerics.scores import EXPONENTIAL_SCORES
 
 
 def by_exponential(noise: Callable[[Array], Array], value: Callable[[Array], Array]) -> Form:

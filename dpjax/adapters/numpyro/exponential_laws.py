@@ -1,6 +1,6 @@
 """Laws that are a function of standard Exponential noise, on floating-point numbers.
 
-Each is a pair of increasing maps, noise to value and back, between two end cells (`dpjax.models.ends`). Values in a
+Each is a pair of increasing maps, noise to value and back, between two end cells (`dpjax.numerics.ends`). Values in a
 cell stand there as one number, and the density there is the mass of the cell over a width of its own.
 """
 
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from dpjax.adapters.numpyro.form import along
 from dpjax.base import Array, Key
-from dpjax.models.ends import highest, lower_end, upper_gap
+from dpjax.numerics.ends import highest, lower_end, upper_gap
 
 
 class Edges(NamedTuple):

@@ -1,7 +1,7 @@
 """The laws of records on floating-point numbers, in place of NumPyro's formulas for real numbers.
 
 NumPyro clips draws that lie beyond the floats or rounds them to the ends of the support, and takes its density there as
-it is. With a small shape a great part of all draws is such. These laws give each end cell (`dpjax.models.ends`) its
+it is. With a small shape a great part of all draws is such. These laws give each end cell (`dpjax.numerics.ends`) its
 probability.
 """
 
@@ -23,10 +23,10 @@ from dpjax.adapters.numpyro.exponential_laws import (
 )
 from dpjax.adapters.numpyro.form import along
 from dpjax.base import Array
-from dpjax.models.beta_law import beta_log_density, draw_beta
-from dpjax.models.ends import highest
-from dpjax.models.gamma_law import draw_gamma, gamma_log_density
-from dpjax.models.simplex import dirichlet_log_density, draw_shares
+from dpjax.numerics.beta import beta_log_density, draw_beta
+from dpjax.numerics.dirichlet import dirichlet_log_density, draw_shares
+from dpjax.numerics.ends import highest
+from dpjax.numerics.gamma import draw_gamma, gamma_log_density
 
 
 def on_floats(law: Any) -> Any:

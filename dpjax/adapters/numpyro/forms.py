@@ -33,9 +33,9 @@ from dpjax.adapters.numpyro.shapes import beta_form, gamma_form, kumaraswamy_for
 from dpjax.adapters.numpyro.truncation import is_cut, truncated_form
 from dpjax.adapters.numpyro.visit import unwrap
 from dpjax.base import Array, Key
-from dpjax.models.linear_algebra import product, solve_lower
-from dpjax.models.scores import NORMAL_SCORES, UNIFORM_SCORES
-from dpjax.models.tails import CAUCHY, HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, LAPLACE, LOGISTIC, SOFT_LAPLACE
+from dpjax.numerics.linear_algebra import product, solve_lower
+from dpjax.numerics.scores import HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
+from dpjax.numerics.symmetric import CAUCHY, LAPLACE, LOGISTIC, SOFT_LAPLACE
 
 
 def form_of(law: Any) -> Form:

@@ -8,8 +8,8 @@ from numpyro import distributions as dist
 
 from dpjax.adapters.numpyro.form import Form, along, per_record
 from dpjax.base import Array, Key, NormalScores
-from dpjax.models.scores import EXPONENTIAL_SCORES, NORMAL_SCORES
-from dpjax.models.tails import HALF_NORMAL_SCORES, both_tails, log_complement, score_of_log
+from dpjax.numerics.normal_tails import both_tails, log_complement, score_of_log
+from dpjax.numerics.scores import EXPONENTIAL_SCORES, HALF_NORMAL_SCORES, NORMAL_SCORES
 
 STANDARDISED = "standardised"
 

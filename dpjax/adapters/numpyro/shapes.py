@@ -2,7 +2,7 @@
 
 Gamma and Beta laws are standardised on the log and logit scale: the density of that noise still depends a little on
 their shape, and is part of the form, so that moves which hold the noise stay exact. Values in an end cell
-(`dpjax.models.ends`) have the noise of any number in it, drawn from its law.
+(`dpjax.numerics.ends`) have the noise of any number in it, drawn from its law.
 """
 
 from typing import Any
@@ -20,10 +20,10 @@ from dpjax.adapters.numpyro.exponential_laws import (
 )
 from dpjax.adapters.numpyro.form import Form, along, per_record
 from dpjax.base import Array, Key
-from dpjax.models.beta_law import logit_log_density, logit_within, value_at
-from dpjax.models.ends import positive_at
-from dpjax.models.gamma_law import log_within
-from dpjax.models.scores import EXPONENTIAL_SCORES
+from dpjax.numerics.beta import logit_log_density, logit_within, value_at
+from dpjax.numerics.ends import positive_at
+from dpjax.numerics.gamma import log_within
+from dpjax.numerics.scores import EXPONENTIAL_SCORES
 
 BY_DISTRIBUTION = "standard Exponential, by the distribution function"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax.adapters.numpyro.visit import Layout, unwrap
 from dpjax.base import Array, Records
-from dpjax.models.cells import count_cells
+from dpjax.numerics.cells import count_cells
 
 LARGEST_SUPPORT = 4096
 """Beyond this many possible records, listing them is no help."""

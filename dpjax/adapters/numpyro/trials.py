@@ -92,19 +92,16 @@ def try_records(laws: Laws, any_size: bool, key: Key, parameters: Parameters) ->
     two = jax.lax.map(lambda key: laws.sample_records(key, parameters, n), jax.random.split(key))
     is_even = jnp.arange(n) % 2 == 0
 
-    def mix(first: Array, second: Array) -> Array:
-        return jnp.where(is_even.reshape((-1,) + (1,) * (first.ndim - 1)), first, second)
-
     def variants(field: Array) -> Array:
         tainted = jnp.full_like(field[0], jnp.nan) if jnp.issubdtype(field.dtype, jnp.floating) else field[0]
-        mixed, rolled = mix(field[0], field[1]), jnp.roll(field[0], 1, axis=0)
-        return jnp.concatenate([field, jnp.stack([mixed, mix(field[0], tainted), rolled])])
+        mixed, rolled = take_if(is_even, field[0], field[1]), jnp.roll(field[0], 1, axis=0)
+        return jnp.concatenate([field, jnp.stack([mixed, take_if(is_even, field[0], tainted), rolled])])
 
     densities = jax.lax.map(lambda records: laws.log_density(parameters, records), jax.tree.map(variants, two))
     one, other, density_of_mixed, density_of_tainted, density_of_rolled = densities
     alone = jax.tree.map(lambda field: field[0, :1], two)
     return Trial(
-        mixed=mix(one, other),
+        mixed=take_if(is_even, one, other),
         density_of_mixed=density_of_mixed,
         even=one[::2],
         density_of_even=density_of_tainted[::2],

@@ -17,8 +17,9 @@ from numpyro.distributions.truncated import (
 
 from dpjax.adapters.numpyro.form import Form, along
 from dpjax.base import Array, Key
-from dpjax.models.scores import NORMAL_SCORES
-from dpjax.models.tails import CAUCHY, LAPLACE, LOGISTIC, NORMAL, SOFT_LAPLACE, Symmetric, both_tails, score_of_log
+from dpjax.numerics.normal_tails import both_tails, score_of_log
+from dpjax.numerics.scores import NORMAL_SCORES
+from dpjax.numerics.symmetric import CAUCHY, LAPLACE, LOGISTIC, NORMAL, SOFT_LAPLACE, Symmetric
 
 __all__ = ["TRUNCATED", "is_cut", "truncated_form", "truncated_log_density"]
 

@@ -1,44 +1,28 @@
-"""Sums, choices and log-space arithmetic shared by the kernels."""
+"""Decisions by uniform numbers: whether an offer is taken, and which of several places."""
 
-from collections.abc import Callable
-from functools import reduce
 from math import isqrt
-from operator import add
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 from dpjax.base import Array, Key
 
-MAX_ROWS = 64
-"""Up to this many rows are added one by one; beyond, the program would grow long."""
+__all__ = [
+    "decision_uniforms",
+    "first_above",
+    "running_sums",
+    "scale_weights",
+    "select_index",
+    "select_indices",
+    "select_weight",
+]
+
+UNROLLED = 64
+"""Up to so many weights the running sum is one long expression, which compiles to a single loop over the choices."""
 
 
-def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
-    """The sum of row(0), row(1), ...; one expression, which XLA's CPU compiler vectorises better than a reduction."""
-    if num_rows > MAX_ROWS:
-        return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
-    return reduce(add, map(row, range(num_rows)))
-
-
-def proper_density(log_density: Array) -> Array:
-    """The log-density with NaN and +∞ read as zero density, so that what is no density is never accepted."""
-    return jnp.where(log_density < jnp.inf, log_density, -jnp.inf)
-
-
-def all_finite(tree: Any) -> Array:
-    """Whether every number in a tree of arrays is finite []; whole numbers are."""
-    leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)]
-    return reduce(jnp.logical_and, [jnp.all(jnp.isfinite(leaf)) for leaf in leaves], jnp.array(True))
-
-
-def take_if(condition: Array, new: Any, old: Any) -> Any:
-    """One tree of arrays where the condition [] holds, else the other."""
-    return jax.tree.map(lambda one, other: jnp.where(condition, one, other), new, old)
-
-
-def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: Any = float) -> Array:
+def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: DTypeLike = float) -> Array:
     """Uniform draws to decide by: never 0, below which every offer would be taken, however impossible.
 
     In float32 one draw in 2^23 is 0. It stands for all numbers rounded down to it, and is read as their middle.
@@ -109,3 +93,46 @@ def _cumulative_sum(values: Array) -> Array:
 def _count(passed: Array) -> Array:
     """How many are true [], but not all: the index of the first that is not."""
     return jnp.minimum(jnp.sum(passed), passed.shape[0] - 1)
+
+
+def select_indices(log_weights: Array, uniforms: Array) -> tuple[Array, Array]:
+    """For each of n columns an index drawn with probability proportional to exp(log_weights), and if there is any.
+
+    Parameters
+    ----------
+    log_weights : [m, n]
+        Logarithms of the weights; ``-inf`` is a weight of zero.
+    uniforms : [n]
+        Draws from the uniform law on [0, 1).
+
+    Returns
+    -------
+    indices : [n] int
+        Never an entry of zero weight where another weight of its column is positive; 0 where none is.
+    possible : [n] bool
+        Where the largest log-weight is finite.
+    """
+    peaks = jnp.max(log_weights, axis=0)
+    possible = jnp.isfinite(peaks)
+    ends = running_sums(jnp.exp(log_weights - jnp.where(possible, peaks, 0)[None]))
+    return jnp.where(possible, first_above(ends, uniforms), 0), possible
+
+
+def running_sums(weights: Array) -> list[Array] | Array:
+    """The running sums over the first axis of weights [m, n]: m arrays [n], or one array [m, n] where m is large."""
+    if weights.shape[0] > UNROLLED:
+        return jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(weights[0]), weights)[1]
+    sums = [weights[0]]
+    for row in weights[1:]:
+        sums.append(sums[-1] + row)
+    return sums
+
+
+def first_above(ends: list[Array] | Array, uniforms: Array) -> Array:
+    """The first index [n] whose running sum lies above the share `uniforms` of the total; never one of weight zero."""
+    total = ends[-1]
+    target = uniforms * total
+    # Where rounding lifts the target to the total: the first index to reach it is the last of positive weight.
+    if isinstance(ends, list):
+        return sum(((end <= target) & (end < total)).astype(jnp.int32) for end in ends)  # type: ignore[return-value]
+    return jnp.sum((ends <= target[None]) & (ends < total[None]), axis=0, dtype=jnp.int32)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
-from dpjax.models.gamma import propose
+from dpjax.numerics.gamma import propose
 
 __all__ = ["draw_log_cut_gamma", "log_lower_gamma"]
 

@@ -1,6 +1,6 @@
 """Dirichlet laws on the last axis of an array, exact for shapes so small that shares pile up at 0.
 
-Shares in the end cell next to 0 (`dpjax.models.ends`) stand there as one number, and the density there is its average
+Shares in the end cell next to 0 (`dpjax.numerics.ends`) stand there as one number, and the density there is its average
 over the cell: a share^(a - 1) has the average ε^(a - 1) / a over (0, ε), and what is left for the other shares is not
 changed by so little.
 """
@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
-from dpjax.models.ends import lower_end, within_lower_end
-from dpjax.models.gamma import draw_log_gamma
+from dpjax.numerics.ends import lower_end, within_lower_end
+from dpjax.numerics.gamma import draw_log_gamma
 
 __all__ = [
     "dirichlet_log_density",

@@ -1,6 +1,6 @@
 """The Beta law of floating-point numbers: exact for shapes so small that draws pile up at 0 and 1.
 
-Draws in the end cells of `dpjax.models.ends` stand there as one number, and the density there is its average over the
+Draws in the end cells of `dpjax.numerics.ends` stand there as one number, and the density there is its average over the
 cell. By the series of the incomplete Beta function (DLMF 8.17.8), with the width δ of the upper cell,
 
     P(1 - Y < δ) = δ^b (1 - δ)^(a - 1) / (b B(a, b)) (1 + (a - 1) Σ_k (a + b)_k / (b + 1)_(k + 1) δ^(k + 1)),
@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax.scipy.special import betaln
 
 from dpjax.base import Array, Key
-from dpjax.models.ends import beyond_upper_end, lower_end, upper_gap, within_lower_end
-from dpjax.models.gamma import draw_log_gamma
+from dpjax.numerics.ends import beyond_upper_end, lower_end, upper_gap, within_lower_end
+from dpjax.numerics.gamma import draw_log_gamma
 
 __all__ = [
     "beta_features",

@@ -1,0 +1,72 @@
+"""Coupled chains of any density of exchangeable records."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Key
+from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.pairs import RecordPair
+from dpjax.coupling.relabel import Relabelling, check_relabelling
+from dpjax.coupling.sweeps import SweepInfo, sweep_records
+from dpjax.exchangeable.densities import Function, make_target
+from dpjax.exchangeable.placement import make_placement
+from dpjax.exchangeable.samplers import Propose, check_functions
+from dpjax.validation import check_function
+
+__all__ = ["coupled_exchangeable"]
+
+
+def coupled_exchangeable(
+    log_density: Function,
+    propose: Propose,
+    log_proposal: Function,
+    sample_start: Callable[[Key], Any],
+    *,
+    imputation: Any,
+    statistic: Function | None = None,
+    relabel: bool | Relabelling = True,
+    offers: int | None = None,
+) -> CoupledKernel:
+    """Two chains of `dpjax.exchangeable.soma` or `imwg`, coupled so that they meet; offers are common to both.
+
+    Parameters
+    ----------
+    log_density, propose, log_proposal, statistic
+        As in `dpjax.exchangeable.soma`.
+    sample_start
+        ``key -> records`` with leading axis [n].
+    imputation
+        ``dpjax.soma(...)`` or ``dpjax.imwg(...)``.
+    relabel, offers
+        As in `dpjax.coupling.coupled_gibbs`; with relabelling a meeting is one of the laws of functions that do not
+        depend on the order of the records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parts are no functions, or the placement of offers and the relabelling do not fit each other.
+    """
+    check_functions(log_density, propose, log_proposal, statistic)
+    check_function("sample_start", sample_start, "key -> records")
+    start = jax.eval_shape(sample_start, jax.eval_shape(jax.random.key, 0))
+    target = make_target(log_density, log_proposal, statistic, start)
+    placement = make_placement(imputation, target.n, offers)
+    relabelling = check_relabelling(relabel, placement)
+
+    def step(rng_key: Key, pair: RecordPair) -> tuple[RecordPair, SweepInfo]:
+        offer_key, sweep_key = jax.random.split(rng_key)
+        made = jax.vmap(propose)(jax.random.split(offer_key, placement.offers))
+        common = RecordPair(made, made, jnp.ones(placement.offers, bool))
+        return sweep_records(sweep_key, target, pair, common, placement, relabelling)
+
+    return CoupledKernel(
+        sample_start=sample_start,
+        join=lambda first, second, met: RecordPair(first, second, jnp.broadcast_to(met, (target.n,))),
+        step=step,
+        met=lambda pair: jnp.all(pair.same),
+        first=lambda pair: pair.first,
+        second=lambda pair: pair.second,
+    )

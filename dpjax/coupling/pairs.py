@@ -1,0 +1,63 @@
+"""The records of two chains before, within and after a sweep, and which of them are one and the same."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from dpjax.base import Array, Records
+from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_place, start_sweep
+from dpjax.exchangeable.targets import ExchangeableTarget
+from dpjax.numerics import take_if
+
+__all__ = ["CoupledSweepState", "RecordPair", "agree", "finish", "start", "update_flags"]
+
+
+class RecordPair(NamedTuple):
+    """Records of two chains or offers to them, leading axes [n], and the flags [n] of those that are one and the same.
+
+    A flagged record of the second chain is a copy of the first chain's: equality is never read off the values, because
+    a compiler may compute one value twice with different last bits.
+    """
+
+    first: Records
+    second: Records
+    same: Array
+
+
+class CoupledSweepState(NamedTuple):
+    """Both chains within a sweep and the flags [n] of the places where they agree."""
+
+    first: SweepState
+    second: SweepState
+    same: Array
+
+
+def start(target: ExchangeableTarget, pair: RecordPair) -> CoupledSweepState:
+    """Both chains at the start of a sweep, their sums taken afresh."""
+    columns = target.columns(pair.first)
+    first = start_sweep(target, columns)
+    second = start_sweep(target, jnp.where(pair.same, columns, target.columns(pair.second)))
+    return agree(CoupledSweepState(first, second, pair.same))
+
+
+def agree(states: CoupledSweepState) -> CoupledSweepState:
+    """Both chains, with the second's sums copied from the first where all records are the same."""
+    first, second, same = states
+    met = jnp.all(same)
+    summary = jnp.where(met, first.summary, second.summary)
+    log_weight = jnp.where(met, first.log_weight, second.log_weight)
+    return CoupledSweepState(first, second._replace(summary=summary, log_weight=log_weight), same)
+
+
+def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same_offer: Array) -> Array:
+    """The flags [n] after both decisions on an offer: set where both put the same offer, cleared where one wrote."""
+    wrote_one = is_place(states.same, one.place) & one.accepted
+    wrote_other = is_place(states.same, other.place) & other.accepted
+    return jnp.where(wrote_one & wrote_other, same_offer, states.same & ~(wrote_one | wrote_other))
+
+
+def finish(states: CoupledSweepState, pair: RecordPair, offers: RecordPair) -> RecordPair:
+    """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
+    first = gather_records(states.first, pair.first, offers.first)
+    second = gather_records(states.second, pair.second, offers.second)
+    return RecordPair(first, take_if(states.same, first, second), states.same)

@@ -1,0 +1,145 @@
+"""One chain's sweep of offers over exchangeable records, as a function of its random numbers."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, ImputationInfo, Key, Records
+from dpjax.exchangeable.placement import Placement
+from dpjax.exchangeable.targets import ExchangeableTarget
+from dpjax.imputation.soma import choose, window_starts
+from dpjax.numerics import decision_uniforms, proper_density
+
+__all__ = [
+    "Decision",
+    "Innovations",
+    "SweepState",
+    "decide",
+    "draw_innovations",
+    "gather_records",
+    "is_place",
+    "replace_record",
+    "start_sweep",
+    "sweep",
+]
+
+
+class Innovations(NamedTuple):
+    """The random numbers of a sweep besides its offers, leading axis [offers]; within the sweep those of one offer.
+
+    places
+        The records that an offer is tried at: [offers, attempts] of windows, [offers] of IMwG, None for all.
+    select, accept
+        Uniforms [offers] that choose the record and decide on the offer.
+    """
+
+    places: Array | None
+    select: Array
+    accept: Array
+
+
+class SweepState(NamedTuple):
+    """One chain within a sweep.
+
+    summary, log_weight, columns
+        See `dpjax.exchangeable.targets.ExchangeableTarget`.
+    source
+        Where the record at each place comes from [n]: i < n is record i at the start of the sweep, n + k offer k.
+    """
+
+    summary: Array
+    log_weight: Array
+    columns: Array
+    source: Array
+
+
+class Decision(NamedTuple):
+    """What one chain does with an offer: its place [], whether it is taken [], and the log-weight it leads to []."""
+
+    place: Array
+    accepted: Array
+    log_weight: Array
+
+
+def draw_innovations(key: Key, placement: Placement) -> Innovations:
+    """The random numbers of a sweep besides its offers."""
+    accept_key, select_key = jax.random.split(key)
+    accept = decision_uniforms(accept_key, (placement.offers,))
+    if placement.kind == "random":
+        return Innovations(jax.random.randint(select_key, (placement.offers,), 0, placement.n), accept, accept)
+    return Innovations(fixed_places(placement), jax.random.uniform(select_key, (placement.offers,), float), accept)
+
+
+def fixed_places(placement: Placement) -> Array | None:
+    """The places at which each offer is tried, where they are not random; see `Innovations`."""
+    n, attempts = placement.n, placement.attempts
+    if placement.kind == "systematic":
+        return jnp.arange(n)
+    return None if attempts == n else jnp.asarray(window_starts(n, attempts)[:, None] + jnp.arange(attempts)[None])
+
+
+def start_sweep(target: ExchangeableTarget, columns: Array) -> SweepState:
+    """One chain at the start of a sweep, its summary taken afresh."""
+    summary = target.summarize(columns)
+    return SweepState(summary, target.log_weight(summary, columns), columns, jnp.arange(target.n))
+
+
+def sweep(
+    target: ExchangeableTarget, records: Records, offers: Records, placement: Placement, innovations: Innovations
+) -> tuple[Records, Array, ImputationInfo]:
+    """One sweep as a function of its innovations: the records after it, their log-weight [] and the report."""
+
+    def attempt(state: SweepState, step: Any) -> Any:
+        index, column, innovation = step
+        decision, broken = decide(target, state, column, placement, innovation)
+        moved = replace_record(state, decision, index, column)
+        return moved, (jnp.where(decision.accepted, decision.place, target.n), broken)
+
+    steps = (jnp.arange(placement.offers), target.columns(offers).T, innovations)
+    state, (taken, broken) = jax.lax.scan(attempt, start_sweep(target, target.columns(records)), steps)
+    counts = jnp.zeros(target.n + 1, int).at[taken].add(1)[:-1]  # a rejected offer counts at the spare last place
+    info = ImputationInfo(jnp.sum(counts) / placement.offers, counts, jnp.sum(broken))
+    return gather_records(state, records, offers), state.log_weight, info
+
+
+def decide(
+    target: ExchangeableTarget, state: SweepState, column: Array, placement: Placement, innovation: Innovations
+) -> tuple[Decision, Array]:
+    """What a chain does with an offer of this column [d], and whether it met a weight that is not a number []."""
+    if placement.kind != "soma":
+        place = jnp.asarray(innovation.places)
+        raw = target.log_weight_with(state.summary, state.columns, place, column)
+        weight = proper_density(raw)
+        accepted = jnp.log(innovation.accept) < weight - state.log_weight
+        return Decision(place, accepted, weight), ~(raw < jnp.inf)
+    raw = target.log_weights_with(state.summary, state.columns, innovation.places, column)
+    weights = proper_density(raw)
+    index, accepted, _ = choose(weights, state.log_weight, innovation.select, innovation.accept)
+    place = index if innovation.places is None else innovation.places[index]
+    return Decision(place, accepted, weights[index]), ~jnp.all(raw < jnp.inf)
+
+
+def replace_record(state: SweepState, decision: Decision, index: Array, column: Array) -> SweepState:
+    """The chain after its decision on offer number `index` [] of this column [d].
+
+    Written with masks, which under `vmap` run several times faster than scattered writes.
+    """
+    written = is_place(state.source, decision.place) & decision.accepted
+    replaced = state.columns[:, decision.place]
+    return SweepState(
+        jnp.where(decision.accepted, state.summary + column - replaced, state.summary),
+        jnp.where(decision.accepted, decision.log_weight, state.log_weight),
+        jnp.where(written[None], column[:, None], state.columns),
+        jnp.where(written, state.source.shape[0] + index, state.source),
+    )
+
+
+def is_place(places: Array, place: Array) -> Array:
+    """The mask of one place [] among as many as an array [n] has entries."""
+    return jnp.arange(places.shape[0]) == place
+
+
+def gather_records(state: SweepState, records: Records, offers: Records) -> Records:
+    """The records of a chain after a sweep, from those at its start and the offers."""
+    return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[state.source], records, offers)

@@ -1,0 +1,44 @@
+"""Arrays and trees of arrays: sums, choices between two, and numbers that are not finite."""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array
+
+__all__ = ["MAX_ROWS", "all_finite", "proper_density", "sum_rows", "take_if"]
+
+MAX_ROWS = 64
+"""Up to this many rows are added one by one; beyond, the program would grow long."""
+
+
+def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
+    """The sum of row(0), row(1), ...; one expression, which XLA's CPU compiler vectorises better than a reduction."""
+    if num_rows > MAX_ROWS:
+        return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
+    return reduce(add, map(row, range(num_rows)))
+
+
+def proper_density(log_density: Array) -> Array:
+    """The log-density with NaN and +∞ read as zero density, so that what is no density is never accepted."""
+    return jnp.where(log_density < jnp.inf, log_density, -jnp.inf)
+
+
+def all_finite(tree: Any) -> Array:
+    """Whether every number in a tree of arrays is finite []; whole numbers are."""
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)]
+    return reduce(jnp.logical_and, [jnp.all(jnp.isfinite(leaf)) for leaf in leaves], jnp.array(True))
+
+
+def take_if(condition: Array, new: Any, old: Any) -> Any:
+    """One tree of arrays where the condition holds, else the other: as a whole [], or row by row [n]."""
+
+    def choose(one: Array, other: Array) -> Array:
+        missing = (1,) * (jnp.ndim(other) - condition.ndim)
+        return jnp.where(condition.reshape(condition.shape + missing), one, other)
+
+    return jax.tree.map(choose, new, old)
