@@ -9,6 +9,7 @@ from dpjax.coupling.indices import couple_indices
 from dpjax.coupling.sides import Choice, Sides
 from dpjax.coupling.simple import common_uniform
 from dpjax.coupling.target import Target
+from dpjax.imputation.soma import reverse_total
 from dpjax.numerics import proper_density
 
 __all__ = ["Innovation", "imwg_choices", "soma_choices"]
@@ -66,9 +67,8 @@ def soma_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choic
 def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> Array:
     """log W / (W + w_0 − w_I) [], the acceptance of equation (8) before the minimum with 1."""
     scale = jnp.maximum(log_total, log_current)
-    # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
-    others = jnp.maximum(jnp.exp(log_total - scale) - jnp.exp(log_weight - scale), 0.0)
-    return log_total - scale - jnp.log(others + jnp.exp(log_current - scale))
+    weight, total, current = (jnp.exp(log - scale) for log in (log_weight, log_total, log_current))
+    return log_total - scale - jnp.log(reverse_total(weight, total, current))
 
 
 def imwg_choices(target: Target, sides: Sides, offer: Innovation) -> tuple[Choice, Choice, Array]:

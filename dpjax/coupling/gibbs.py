@@ -13,7 +13,8 @@ from dpjax.coupling.sides import Pair
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.coupling.target import SummedTarget
 from dpjax.gibbs import Position, make_plan
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
+from dpjax.release.summed import as_sum
 from dpjax.validation import check_function, fail
 
 __all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
@@ -53,7 +54,7 @@ class GibbsPair(NamedTuple):
 
 def coupled_gibbs(
     model: Model,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     imputation: Imputation | None = None,
     *,
     relabel: bool | Relabel = True,
@@ -100,9 +101,7 @@ def coupled_gibbs(
         `dpjax.coupling.scheme.make_scheme`) or of records with laws of their own, or parameters can never meet.
     """
     plan = make_plan(model, release, imputation, interweave=False)
-    if isinstance(release, LocalRelease):
-        remedy = "Given the parameters its records are drawn at once; couple a Release."
-        fail("release", "a LocalRelease", "a release of one sum", remedy, error=TypeError)
+    release = as_sum(release, "Given the parameters its records are drawn at once; couple a Release.")
     if relabel is not False and not model.exchangeable:
         fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
     if sample_start is not None:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, Latent, Model, Records
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease, Release
 from dpjax.validation import fail
 
 
@@ -19,12 +19,9 @@ def check_exchangeable(model: Model, imputation: str) -> None:
         )
 
 
-def init_latent(release: Release | LocalRelease, records: Records) -> Latent:
+def init_latent(release: PrivateRelease, records: Records) -> Latent:
     """The latent state at given records [n, ...]: their summed statistic and the log-density of the release."""
-    if isinstance(release, LocalRelease):
-        return Latent(records, jnp.zeros(0), release.log_likelihood(records))
-    statistic = release.total(records)
-    return Latent(records, statistic, release.log_density(statistic))
+    return Latent(records, *release.total_and_density(records))
 
 
 def keep_or_take(accepted: Array, offers: Records, records: Records) -> Records:
