@@ -58,7 +58,7 @@ class AdditiveNoise(Protocol):
 
 @runtime_checkable
 class ScaledNoise(AdditiveNoise, Protocol):
-    """Additive noise of a known scale, in the units of the value; too small a scale for single precision is warned of."""
+    """Additive noise of a known scale: where that is too small for single precision, the user is warned."""
 
     @property
     def scale(self) -> Array | float:
