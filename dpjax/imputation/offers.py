@@ -42,6 +42,14 @@ def take_sources(source: Array, offers: Records, records: Records) -> Records:
 def finish(
     release: Release, records: Records, residual: Array, log_density: Array, accepted: Array, num_nonfinite: Array
 ) -> tuple[Latent, ImputationInfo]:
-    """The latent state and the report after a sweep of n offers; ``accepted`` counts offers taken by each record."""
+    """The latent state and the report after a sweep of n offers.
+
+    Parameters
+    ----------
+    residual : [d]
+        ``release.origin`` less the summed statistic of the records.
+    accepted : [n]
+        How many offers each record took.
+    """
     info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite)
     return Latent(records, release.origin - residual, log_density), info

@@ -10,7 +10,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Censorable
 from dpjax.mechanisms.noise import as_floating
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, fail, is_traced, summarize
+from dpjax.validation import check_array, fail, is_traced, name_of, summarize
 
 
 @frozen_pytree
@@ -47,16 +47,14 @@ class Censored:
 
     def __post_init__(self) -> None:
         if isinstance(self.mechanism, type) or not isinstance(self.mechanism, Censorable):
-            given = getattr(self.mechanism, "__name__", type(self.mechanism).__name__)
             remedy = (
                 "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
                 "and sample."
             )
-            fail("mechanism", given, "an additive mechanism", remedy, error=TypeError)
+            fail("mechanism", name_of(self.mechanism), "an additive mechanism", remedy, error=TypeError)
         if self.lower is None and self.upper is None:
             fail("lower, upper", "neither", "at least one bound", "Pass lower=0 for counts clamped at zero.")
-        for name in ("lower", "upper"):
-            bound = getattr(self, name)
+        for name, bound in {"lower": self.lower, "upper": self.upper}.items():
             if bound is None:
                 continue
             check_array(name, bound, np.isfinite, "finite numbers", "Leave out a bound that does not bind.")

@@ -27,7 +27,15 @@ NUM_PARAMETERS, MAX_RECORDS = 16, 1024
 
 
 class Kind(IntEnum):
-    """What is known of numbers: that they are whole, that they come from whole ones alone, or neither."""
+    """What the program of a statistic tells of a number that it computes.
+
+    REAL
+        It depends on a real number, and nothing has rounded it since.
+    FROM_WHOLE
+        It is computed from whole numbers alone, but may be a fraction, as half of one is.
+    WHOLE
+        It is whole, whatever the record.
+    """
 
     REAL = 0
     FROM_WHOLE = 1
@@ -100,14 +108,14 @@ def all_whole(values: Any) -> bool:
 
 
 def kind_of(function: Callable[[Records], Any], record: Records, whole: dict[str, bool]) -> Kind:
-    """The least that is known of what a function returns; whole numbers are those of integer type and those named."""
+    """What is known of all numbers that a function returns, given that integer fields and those named are whole."""
     program = jax.make_jaxpr(function)(record)
     kinds = [Kind.WHOLE if whole.get(name) else kind_of_type(leaf) for name, leaf in sorted(record.items())]
     return min(follow(program.jaxpr, [kind_of_constant(const) for const in program.consts], kinds))
 
 
 def follow(program: core.Jaxpr, constants: Sequence[Kind], inputs: Sequence[Kind]) -> list[Kind]:
-    """What is known of the results of a program, operation by operation."""
+    """What is known of each result of a program, found operation by operation from its constants and inputs."""
     known = dict(zip((*program.constvars, *program.invars), (*constants, *inputs), strict=True))
 
     def look_up(atom: Any) -> Kind:
@@ -147,7 +155,7 @@ def kind_of_type(array: Any) -> Kind:
 
 
 def kind_of_constant(value: Any) -> Kind:
-    """Whole if it is; else it may still become so, as a factor of 1 / 2 does."""
+    """Whole if it is; else at least no record's real number: twice a factor of 1 / 2 is whole again."""
     return Kind.WHOLE if not is_traced(value) and all_whole(value) else Kind.FROM_WHOLE
 
 

@@ -21,7 +21,7 @@ from dpjax.mechanisms.base import (
 )
 from dpjax.pytree import is_opaque
 from dpjax.statistics.base import dimension_of
-from dpjax.validation import check_array, fail, is_traced, summarize, summarize_error
+from dpjax.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
 
 LARGEST_COUNT = 2**24
 """Single precision holds every whole number up to here."""
@@ -59,10 +59,10 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> No
     """Raise unless the mechanism has a log-density and a sampler, and parameters that fit values of this shape."""
     remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density and sample."
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
-        fail(argument, _name(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
+        fail(argument, name_of(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
     if is_opaque(mechanism) and not isinstance(mechanism, Hashable):
         remedy = "Register it with dpjax.frozen_pytree, or make it hashable (frozen=True)."
-        fail(argument, _name(mechanism), "a pytree or a hashable object", remedy, error=TypeError)
+        fail(argument, name_of(mechanism), "a pytree or a hashable object", remedy, error=TypeError)
     if adds_noise(mechanism) and not is_opaque(mechanism):
         _check_parameter_shapes(argument, mechanism, shape)
 
@@ -71,7 +71,7 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
     """Raise unless the mechanism releases such a value given such a summed statistic."""
     if isinstance(mechanism, CategoricalChannel):
         remedy = "It releases one category per record: use LocalRelease(values, channel)."
-        fail("mechanism", _name(mechanism), "a mechanism for one summed value", remedy, error=TypeError)
+        fail("mechanism", name_of(mechanism), "a mechanism for one summed value", remedy, error=TypeError)
     shapes = _evaluated_shapes(mechanism, value, total)
     if shapes != ((), value.shape):
         found = ["no array" if shape is None else f"shape {list(shape)}" for shape in shapes]
@@ -94,10 +94,10 @@ def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDt
     """The shape of the summed statistic, or an error unless it is a hashable function of a dimension that fits."""
     remedy = "Pass one of dpjax.statistics or a function record -> [d]."
     if isinstance(statistic, type) or not callable(statistic):
-        fail("statistic", _name(statistic), "a function of one record", remedy, error=TypeError)
+        fail("statistic", name_of(statistic), "a function of one record", remedy, error=TypeError)
     if not isinstance(statistic, Hashable):
         remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
-        fail("statistic", _name(statistic), "a hashable function of one record", remedy, error=TypeError)
+        fail("statistic", name_of(statistic), "a hashable function of one record", remedy, error=TypeError)
     dimension = dimension_of(statistic)
     if isinstance(mechanism, DrawnValue):
         return _check_drawn(statistic, dimension, mechanism.value_size, value)
@@ -114,7 +114,7 @@ def _check_drawn(statistic: Any, dimension: int | None, size: int, value: Array)
         fail("value", f"shape {list(value.shape)}", f"shape [{size}]", remedy)
     if dimension is None:
         remedy = "Pass one of dpjax.statistics, such as dpjax.statistics.histogram(field, edges)."
-        fail("statistic", _name(statistic), "a statistic that has a dimension", remedy)
+        fail("statistic", name_of(statistic), "a statistic that has a dimension", remedy)
     return jax.ShapeDtypeStruct((dimension,), value.dtype)
 
 
@@ -139,7 +139,7 @@ def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> 
     described = ", ".join(f"{name}: {field.dtype}{list(field.shape)}" for name, field in sorted(fields.items()))
     problem = f"no field {error}" if isinstance(error, KeyError) else summarize_error(error)
     remedy = f"One record has {described}."
-    fail("statistic", f"{_name(statistic)}, which found {problem}", "a function of one record of the model", remedy)
+    fail("statistic", f"{name_of(statistic)}, which found {problem}", "a function of one record of the model", remedy)
 
 
 def one_record(records: Any) -> dict[str, jax.ShapeDtypeStruct]:
@@ -149,7 +149,7 @@ def one_record(records: Any) -> dict[str, jax.ShapeDtypeStruct]:
         fail("records", type(records).__name__, "a dict of fields", remedy, error=TypeError)
     for name, leaf in records.items():
         if not getattr(leaf, "shape", ()):
-            fail(f"records[{name!r}]", _name(leaf), "an array with one row for each record", remedy, error=TypeError)
+            fail(f"records[{name!r}]", name_of(leaf), "an array with one row for each record", remedy, error=TypeError)
     return {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in records.items()}
 
 
@@ -197,7 +197,9 @@ def _evaluated_shapes(
         density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
         sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
     except Exception as error:  # whatever a mechanism of the user's own may raise
-        given = f"{_name(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
+        given = (
+            f"{name_of(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
+        )
         fail("mechanism", given, "a mechanism for such values", "Check the shapes of its parameters.")
     return getattr(density, "shape", None), getattr(sample, "shape", None)
 
@@ -207,7 +209,3 @@ def _holds(wide: Any, narrow: Any) -> bool:
     if jnp.issubdtype(narrow, jnp.floating):
         return bool(narrow.itemsize <= wide.itemsize)
     return bool(jnp.issubdtype(narrow, jnp.integer) or jnp.issubdtype(narrow, jnp.bool_))
-
-
-def _name(value: Any) -> str:
-    return getattr(value, "__name__", type(value).__name__)
