@@ -23,6 +23,7 @@ __all__ = [
     "ScaledNoise",
     "Wrapper",
     "adds_noise",
+    "drawn_size",
     "has_integer_noise",
     "layers",
     "noise_scale",
@@ -160,3 +161,9 @@ def noise_scale(mechanism: Any) -> Array | float | None:
     """The scale of the noise that the mechanism, inside its wrappers, adds; None where that is not known."""
     inner = innermost(mechanism)
     return inner.scale if isinstance(inner, ScaledNoise) else None
+
+
+def drawn_size(mechanism: Any) -> int | None:
+    """How many numbers the mechanism, inside its wrappers, draws given the statistic; None of one that alters it."""
+    inner = innermost(mechanism)
+    return inner.value_size if isinstance(inner, DrawnValue) else None

@@ -12,9 +12,9 @@ from dpjax.base import Array
 from dpjax.mechanisms.base import (
     CategoricalChannel,
     ChecksValues,
-    DrawnValue,
     Mechanism,
     adds_noise,
+    drawn_size,
     has_integer_noise,
     layers,
     noise_scale,
@@ -99,8 +99,9 @@ def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDt
         remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
         fail("statistic", name_of(statistic), "a hashable function of one record", remedy, error=TypeError)
     dimension = dimension_of(statistic)
-    if isinstance(mechanism, DrawnValue):
-        return _check_drawn(statistic, dimension, mechanism.value_size, value)
+    size = drawn_size(mechanism)
+    if size is not None:
+        return _check_drawn(statistic, dimension, size, value)
     if dimension is not None and (dimension,) != value.shape:
         remedy = f"The statistic has {dimension} coordinates: pass all of them, in its order."
         fail("value", f"shape {list(value.shape)}", f"shape [{dimension}]", remedy)

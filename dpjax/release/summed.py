@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import AdditiveNoise, DrawnValue, ElementwiseDensity, Mechanism
+from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism, drawn_size
 from dpjax.numerics import sum_rows
 from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import schema
@@ -86,7 +86,7 @@ class Release:
     @property
     def is_noisy_sum(self) -> bool:
         """Whether the value is the summed statistic plus noise, rather than draws that the mechanism made given it."""
-        return not isinstance(self.mechanism, DrawnValue)
+        return drawn_size(self.mechanism) is None
 
     @property
     def origin(self) -> Array:

@@ -124,3 +124,11 @@ def test_impossible_values_stay_impossible() -> None:
     power = jax.vmap(lambda power: temper(release, power).log_density(jnp.array([0.5])))(jnp.array([0.1, 1.0]))
     assert np.all(np.isneginf(power)) == np.isneginf(release.log_density(jnp.array([0.5])))
     assert temper_mechanism(dpjax.Laplace(1.0), jnp.array(0.5)).sample(jax.random.key(0), jnp.zeros(2)).shape == (2,)
+
+
+def test_draws_given_a_histogram() -> None:
+    """More values than bins: the power leaves the value's size as the mechanism's."""
+    histogram = statistics.histogram("y", [0.0, 0.5, 1.0])
+    release = dpjax.Release([0.2, 0.7, 0.9], dpjax.SmoothedHistogram(0.5, 3), histogram, N)
+    tempered, counts = temper(release, jnp.array(POWER)), jnp.array([5.0, 3.0])
+    np.testing.assert_allclose(tempered.log_density_at(-counts), POWER * release.log_density(counts), rtol=1e-6)

@@ -65,7 +65,7 @@ def test_sample_is_a_release_through_the_same_channel(values, channel, records):
     again = jax.jit(LocalRelease.sample)(release, jax.random.key(2), {"cell": records})
     assert again.values.shape == release.values.shape
     assert again.values.dtype == release.values.dtype
-    assert np.all(np.isfinite(again.log_density({"cell": records})))
+    assert np.all(np.isfinite(again.log_densities({"cell": records})))
 
 
 def test_samples_keep_the_channel_s_frequencies():
