@@ -1,11 +1,11 @@
-"""The contracts that every part of dpjax meets: kernels, models, mechanisms and imputations.
+"""The contracts that every part of dpjax meets: kernels, models and imputations.
 
 A *kernel* is a pure function ``step(rng_key, state) -> (state, info)`` on NamedTuples, in BlackJAX's form.
 *Records* are a dict of named fields with a leading axis ``n``; *parameters* are a dict of named arrays.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import jax
 from blackjax.base import SamplingAlgorithm
@@ -18,7 +18,6 @@ __all__ = [
     "ImputationKernel",
     "Key",
     "Latent",
-    "Mechanism",
     "Model",
     "NonCentred",
     "NormalScores",
@@ -137,8 +136,8 @@ class Model(NamedTuple):
         The only number of records that the model describes, such as that of its known covariates; None for any.
         ``sample_records`` then returns the first n of them for a smaller n.
     exchangeable
-        Whether all records have one law. Without it record i has its own, of its place i in ``sample_records``
-        and ``log_density``.
+        True if records are i.i.d. given the parameters. If False, record i's law depends on its index i in
+        ``sample_records`` and ``log_density``, so samplers keep records in place.
     update_log_density
         ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
         `new`. With it coupled chains can meet in the parameters before they have met in every record.
@@ -180,17 +179,6 @@ class Model(NamedTuple):
             *(f"  {field}: {form}" for field, form in forms.items()),
         ]
         return "\n".join(lines)
-
-
-@runtime_checkable
-class Mechanism(Protocol):
-    """How a statistic was privatized: a conditional law of the released value given the statistic."""
-
-    def log_density(self, value: Array, statistic: Array) -> Array:
-        """The normalised log-density [] of the value [d] given the statistic [d]."""
-
-    def sample(self, key: Key, statistic: Array) -> Array:
-        """A released value [d] given the statistic [d]."""
 
 
 class Latent(NamedTuple):

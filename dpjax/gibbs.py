@@ -29,7 +29,8 @@ from dpjax.parameters import (
     unit_tuning,
 )
 from dpjax.parameters.interweaving import InterweavingInfo
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.base import is_release
 from dpjax.validation import check_hashable_function, check_key, fail
 
 MIN_BLOCKED = 50
@@ -82,7 +83,7 @@ class Plan:
 
 def make_plan(
     model: Model,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
@@ -95,7 +96,7 @@ def make_plan(
         If the model and release are exchanged or do not fit, interweaving is asked of a model without a non-centred
         form, or there is no such parameter kernel.
     """
-    if not isinstance(release, (Release, LocalRelease)):
+    if not is_release(release):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
     check_model(model)
     key = jax.eval_shape(jax.random.key, 0)
@@ -131,14 +132,14 @@ def make_plan(
     return plan
 
 
-def choose_imputation(release: Release | LocalRelease, imputation: Imputation | Literal["auto"] | None) -> Imputation:
+def choose_imputation(release: PrivateRelease, imputation: Imputation | Literal["auto"] | None) -> Imputation:
     """The imputation meant: by default IMwG; for ``"auto"`` pCN tuned in warm-up where its blocks can pay."""
     if imputation == "auto":
         return pcn() if isinstance(release, Release) and release.n >= MIN_BLOCKED else imwg()
     return imwg() if imputation is None else imputation
 
 
-def check_plan(model: Model, release: Release | LocalRelease, plan: Plan) -> None:
+def check_plan(model: Model, release: PrivateRelease, plan: Plan) -> None:
     """Raise unless the imputation is a function, can be compiled for, and fits the release."""
     check_hashable_function("imputation", plan.imputation, "a hashable function, such as dpjax.imwg()")
     trial = plan.imputation.closed() if is_open(plan.imputation) else plan.imputation
@@ -150,15 +151,15 @@ def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     return isinstance(imputation, Tunable) and imputation.is_open
 
 
-def adapt_plan(model: Model, release: Release | LocalRelease, plan: Plan, state: GibbsState, key: Key) -> Plan:
+def adapt_plan(model: Model, release: PrivateRelease, plan: Plan, state: GibbsState, key: Key) -> Plan:
     """The plan with what the imputation leaves open chosen where the chains are, state [chain, ...]."""
-    if not is_open(plan.imputation) or isinstance(release, LocalRelease):
+    if not is_open(plan.imputation):
         return plan
     return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))
 
 
 def build_kernel(
-    model: Model, release: Release | LocalRelease, plan: Plan
+    model: Model, release: PrivateRelease, plan: Plan
 ) -> Callable[[Key, GibbsState, Tuning], tuple[GibbsState, GibbsInfo]]:
     """The sweep ``(rng_key, state, tuning) -> (state, info)``: it leaves p(parameters, records | release) invariant.
 
@@ -188,15 +189,15 @@ def build_kernel(
 
 
 def build_second_step(
-    model: Model, release: Release | LocalRelease
+    model: Model, release: PrivateRelease
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
     """The step that moves parameters and records together: with records summed out if possible, else noise held."""
-    if isinstance(release, LocalRelease) and has_windows(model, release):
+    if has_windows(release, model):
         return build_summed_step(model, release)
     return build_interweaving_step(model, release)
 
 
-def init_state(release: Release | LocalRelease, position: Position) -> GibbsState:
+def init_state(release: PrivateRelease, position: Position) -> GibbsState:
     """The state at a position."""
     return GibbsState(position.parameters, init_latent(release, position.records))
 
@@ -226,7 +227,7 @@ def check_tuning(model: Model, tuning: Tuning) -> Tuning:
     return tuning
 
 
-def prior_tuning(model: Model, release: Release | LocalRelease, plan: Plan, num_chains: int = 4) -> Tuning:
+def prior_tuning(model: Model, release: PrivateRelease, plan: Plan, num_chains: int = 4) -> Tuning:
     """The tuning fitted to draws of parameters and records from the model, under a fixed key."""
     if not plan.uses_tuning:
         return unit_tuning(model)
@@ -240,7 +241,7 @@ def prior_tuning(model: Model, release: Release | LocalRelease, plan: Plan, num_
 
 def gibbs(
     model: Model,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     imputation: Imputation | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import Position, init_state, make_plan
 from dpjax.posterior import batch_size
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
 from dpjax.validation import check_count, check_key, fail
 
@@ -62,7 +62,7 @@ class ImportanceSample:
         return {name: draws[chosen] for name, draws in self.draws.items()}
 
 
-def importance_sample(key: Key, model: Model, release: Release | LocalRelease, num_draws: int) -> ImportanceSample:
+def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws: int) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
     The weights know nothing of how near a draw is until its records are drawn, so this works for few parameters and
@@ -99,9 +99,7 @@ def importance_sample(key: Key, model: Model, release: Release | LocalRelease, n
 
 
 @partial(jax.jit, static_argnames=("model", "num_draws", "batch"))
-def weigh(
-    model: Model, num_draws: int, batch: int, key: Key, release: Release | LocalRelease
-) -> tuple[Parameters, Array]:
+def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRelease) -> tuple[Parameters, Array]:
     """Draws [draw, ...] from the prior, with the log-densities [draw] of the release at records drawn for each."""
 
     def draw(number: Array) -> tuple[Parameters, Array]:

@@ -4,11 +4,11 @@ from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameter
 from dpjax.gibbs import make_plan
 from dpjax.imputation.offers import init_latent
 from dpjax.models.positions import check_parameters, check_start
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 
 
 def impute(
-    model: Model, release: Release | LocalRelease, parameters: Parameters, imputation: Imputation | None = None
+    model: Model, release: PrivateRelease, parameters: Parameters, imputation: Imputation | None = None
 ) -> SamplingAlgorithm:
     """A BlackJAX sampling algorithm that leaves p(records | parameters, release) invariant.
 

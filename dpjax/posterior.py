@@ -13,7 +13,7 @@ from dpjax import diagnostics
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import GibbsState
 from dpjax.parameters import Tuning
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
 from dpjax.validation import check_count, check_key, fail
 
@@ -65,7 +65,7 @@ class Posterior:
     collected: Any
     interrupted: bool
     model: Model
-    release: Release | LocalRelease
+    release: PrivateRelease
     final_states: GibbsState
     tuning: Tuning
 
@@ -122,8 +122,7 @@ class Posterior:
         parameters = {name: merge(self.draws[name])[chosen] for name in self.final_states.parameters}
         batch = min(batch_size(self.model, self.release), len(chosen))
         values = predict_values(self.model, batch, key, self.release, np.arange(len(chosen)), parameters)
-        released = self.release.values if isinstance(self.release, LocalRelease) else self.release.value
-        return Prediction(np.asarray(values), np.asarray(released))
+        return Prediction(np.asarray(values), np.asarray(self.release.observed))
 
     def choose_draws(self, num_draws: int | None) -> np.ndarray:
         """The numbers [draw] of evenly spaced draws among those of all chains."""
@@ -191,13 +190,13 @@ def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def batch_size(model: Model, release: Release | LocalRelease) -> int:
+def batch_size(model: Model, release: PrivateRelease) -> int:
     """How many sets of n records, with their statistics, fit the memory for one batch."""
 
     def one_record(key: Key) -> Any:
         prior_key, record_key = jax.random.split(key)
         records = model.sample_records(record_key, model.sample_prior(prior_key), 1)
-        return records if isinstance(release, LocalRelease) else (records, jax.vmap(release.contribution)(records))
+        return records, release.contributions(records)
 
     leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.random.key(0)))
     record_bytes = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
@@ -206,14 +205,13 @@ def batch_size(model: Model, release: Release | LocalRelease) -> int:
 
 @partial(jax.jit, static_argnames=("model", "batch"))
 def predict_values(
-    model: Model, batch: int, key: Key, release: Release | LocalRelease, numbers: Array, parameters: Parameters
+    model: Model, batch: int, key: Key, release: PrivateRelease, numbers: Array, parameters: Parameters
 ) -> Array:
     """Released values [draw, ...] of new records, for parameters [draw, ...]; draw k uses ``fold_in(key, k)``."""
 
     def predict(draw: tuple[Array, Parameters]) -> Array:
         number, parameters = draw
         record_key, release_key = jax.random.split(jax.random.fold_in(key, number))
-        again = release.sample(release_key, model.sample_records(record_key, parameters, release.n))
-        return again.values if isinstance(again, LocalRelease) else again.value
+        return release.sample(release_key, model.sample_records(record_key, parameters, release.n)).observed
 
     return jax.lax.map(predict, (numbers, parameters), batch_size=batch)

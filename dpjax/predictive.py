@@ -8,11 +8,11 @@ import numpy as np
 from dpjax.base import Key, Model, Parameters
 from dpjax.gibbs import make_plan
 from dpjax.posterior import Prediction, batch_size, predict_values
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.validation import check_count, check_key
 
 
-def prior_predict(key: Key, model: Model, release_design: Release | LocalRelease, num_draws: int = 1_000) -> Prediction:
+def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_draws: int = 1_000) -> Prediction:
     """Releases drawn from the prior predictive: for each draw parameters, records, and a release of them.
 
     Where the values are far from anything believed possible, the prior, the units or the statistic are amiss. The
@@ -37,8 +37,7 @@ def prior_predict(key: Key, model: Model, release_design: Release | LocalRelease
     parameters = draw_parameters(model, num_draws, prior_key)
     batch = min(batch_size(model, release_design), num_draws)
     values = predict_values(model, batch, release_key, release_design, np.arange(num_draws), parameters)
-    released = release_design.values if isinstance(release_design, LocalRelease) else release_design.value
-    return Prediction(np.asarray(values), np.asarray(released))
+    return Prediction(np.asarray(values), np.asarray(release_design.observed))
 
 
 @partial(jax.jit, static_argnames=("model", "num_draws"))

@@ -56,5 +56,5 @@ def check_dataclass(kind: Any) -> None:
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether a value is a mechanism that JAX cannot look into."""
+    """Whether a value is a mechanism that is no pytree, so that JAX sees no arrays in it."""
     return hasattr(value, "log_density") and all_leaves([value])

@@ -94,8 +94,7 @@ def check_count(
 def check_function(argument: str, value: Any, what: str) -> None:
     """Raise unless `value` can be called, as `what` says, and is no class."""
     if isinstance(value, type) or not callable(value):
-        given = getattr(value, "__name__", type(value).__name__)
-        fail(argument, given, f"a function {what}", "Pass the function itself.", error=TypeError)
+        fail(argument, name_of(value), f"a function {what}", "Pass the function itself.", error=TypeError)
 
 
 def check_hashable_function(argument: str, value: Any, expected: str, remedy: str = DEFINE_ONCE) -> None:
@@ -128,6 +127,11 @@ def locate(bad: np.ndarray) -> str:
     """Where the first of the bad entries is, if the text of an array does not show it."""
     places = np.flatnonzero(bad)
     return f", not finite at place {places[0]}" if places.size and places[0] >= SHOWN else ""
+
+
+def name_of(value: Any) -> str:
+    """What an error calls a value: the name of a function or class, else of its type."""
+    return getattr(value, "__name__", type(value).__name__)
 
 
 def summarize_error(error: Exception) -> str:

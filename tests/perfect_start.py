@@ -15,7 +15,7 @@ from scipy import stats
 from dpjax.base import Imputation, Model
 from dpjax.gibbs import Plan, Position, build_kernel, init_state
 from dpjax.parameters import choose_kernel, initial_tuning
-from dpjax.release import LocalRelease, Release
+from dpjax.release import LocalRelease, PrivateRelease
 
 REJECT = 1e-4
 """A correct kernel fails at this level once in 10,000 keys; the keys are fixed."""
@@ -32,7 +32,7 @@ class Replicates(NamedTuple):
 def run(
     key: jax.Array,
     model: Model,
-    template: Release | LocalRelease,
+    template: PrivateRelease,
     imputation: Imputation,
     *,
     interweave: bool = False,
@@ -63,7 +63,7 @@ def run(
     return Replicates({k: np.asarray(v) for k, v in parameters.items()}, np.asarray(noise), np.asarray(acceptance_rate))
 
 
-def implied_noise(release: Release | LocalRelease, records: dict[str, Any]) -> jax.Array:
+def implied_noise(release: PrivateRelease, records: dict[str, Any]) -> jax.Array:
     """What the release must have added to these records [d]; of a local release, to each record [n]."""
     if isinstance(release, LocalRelease):
         return release.values - records[release.field].astype(release.values.dtype)

@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpjax.release import LocalRelease
-
 if TYPE_CHECKING:
     from dpjax.posterior import Posterior
 
@@ -40,12 +38,10 @@ def from_groups(groups: dict[str, dict[str, np.ndarray]]) -> Any:
 
 def make_groups(posterior: "Posterior") -> dict[str, dict[str, np.ndarray]]:
     """The groups as dicts of arrays; reports that are not [chain, draw] stay with the posterior."""
-    release = posterior.release
-    released = release.values if isinstance(release, LocalRelease) else release.value
     chain_and_draw = np.shape(posterior.info["acceptance_rate"])
     reports = {name: leaf for name, leaf in posterior.info.items() if np.shape(leaf) == chain_and_draw}
     return {
         "posterior": posterior.draws,
         "sample_stats": reports,
-        "observed_data": {"released": np.asarray(released)},
+        "observed_data": {"released": np.asarray(posterior.release.observed)},
     }

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.sampling.starts import climb, search
 
 LOG_DENSITY = "log_density"
 """The name of the log-density of the release given the records, which is always ranked."""
 
-Quantities = Callable[[Parameters, Records, Release | LocalRelease], dict[str, Any]]
+Quantities = Callable[[Parameters, Records, PrivateRelease], dict[str, Any]]
 
 
 class Replicate(NamedTuple):
@@ -44,9 +44,7 @@ class Design(NamedTuple):
     num_draws: int
 
 
-def run_replicate(
-    design: Design, template: Release | LocalRelease, tuning: Tuning, thins: Array, key: Key
-) -> Replicate:
+def run_replicate(design: Design, template: PrivateRelease, tuning: Tuning, thins: Array, key: Key) -> Replicate:
     """Draw a truth from `design.model` and rank it among draws from the posterior of `design.fit`.
 
     Parameters
@@ -70,7 +68,7 @@ def run_replicate(
     return Replicate(ranks, jax.tree.map(autocorrelation, draws), start.found[0])
 
 
-def evaluate(quantities: Quantities | None, release: Release | LocalRelease, position: Position) -> dict[str, Array]:
+def evaluate(quantities: Quantities | None, release: PrivateRelease, position: Position) -> dict[str, Array]:
     """All that is ranked: parameters, quantities and the log-density, computed alike for the truth and for draws."""
     parameters, records = position
     more = {} if quantities is None else quantities(parameters, records, release)
@@ -79,7 +77,7 @@ def evaluate(quantities: Quantities | None, release: Release | LocalRelease, pos
 
 
 def run_chain(
-    design: Design, release: Release | LocalRelease, tuning: Tuning, thins: Array, key: Key, state: GibbsState
+    design: Design, release: PrivateRelease, tuning: Tuning, thins: Array, key: Key, state: GibbsState
 ) -> dict[str, Array]:
     """Draws [draw, ...] of the last window; after each window the kernel is fitted to its draws, as in warm-up."""
     kernel = build_kernel(design.fit, release, design.plan)

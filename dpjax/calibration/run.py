@@ -22,7 +22,7 @@ from dpjax.gibbs import Position, make_plan
 from dpjax.parameters import initial_tuning
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import batch_size
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 
@@ -36,7 +36,7 @@ MAX_AUTOCORRELATION = 0.3
 def calibrate(
     key: Key,
     model: Model,
-    release_design: Release | LocalRelease,
+    release_design: PrivateRelease,
     *,
     fit: Model | None = None,
     num_replicates: int = 200,
@@ -123,7 +123,7 @@ def check_same_parameters(model: Model, fit: Model) -> None:
         fail("fit", f"a model with parameters {fitted}", f"{true}", remedy)
 
 
-def check_quantities(model: Model, release_design: Release | LocalRelease, quantities: Quantities | None) -> None:
+def check_quantities(model: Model, release_design: PrivateRelease, quantities: Quantities | None) -> None:
     """Raise unless the quantities are a function of (parameters, records, release) that names its arrays apart."""
     remedy = "Pass a function defined once: (parameters, records, release) -> dict of arrays."
     if quantities is not None:
@@ -153,7 +153,7 @@ def check_quantities(model: Model, release_design: Release | LocalRelease, quant
 
 
 def run_batches(
-    design: Design, num_replicates: int, key: Key, release_design: Release | LocalRelease, thins: Array
+    design: Design, num_replicates: int, key: Key, release_design: PrivateRelease, thins: Array
 ) -> Replicate:
     """The reports [replicate, ...], from batches of one size; replicate k uses ``fold_in(key, k)``."""
     tuning_key, replicate_key = jax.random.split(key)
@@ -172,7 +172,7 @@ def run_batch(
     design: Design,
     tuning_key: Key,
     replicate_key: Key,
-    release_design: Release | LocalRelease,
+    release_design: PrivateRelease,
     thins: Array,
     numbers: Array,
 ) -> Replicate:

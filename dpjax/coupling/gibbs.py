@@ -14,7 +14,8 @@ from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.exchangeable.placement import make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from dpjax.gibbs import Position, make_plan
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
+from dpjax.release.summed import as_sum
 from dpjax.validation import check_function, fail
 
 __all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
@@ -54,7 +55,7 @@ class GibbsPair(NamedTuple):
 
 def coupled_gibbs(
     model: Model,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     imputation: Imputation | None = None,
     *,
     relabel: bool | Relabelling = True,
@@ -101,9 +102,7 @@ def coupled_gibbs(
         records with laws of their own, or parameters can never meet.
     """
     plan = make_plan(model, release, imputation, interweave=False)
-    if isinstance(release, LocalRelease):
-        remedy = "Given the parameters its records are drawn at once; couple a Release."
-        fail("release", "a LocalRelease", "a release of one sum", remedy, error=TypeError)
+    release = as_sum(release, "Given the parameters its records are drawn at once; couple a Release.")
     if relabel is not False and not model.exchangeable:
         fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
     if sample_start is not None:

@@ -15,7 +15,8 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.imputation import local
 from dpjax.imputation.offers import check_exchangeable, finish, take_sources
 from dpjax.numerics import decision_uniforms, take_if
-from dpjax.release import LocalRelease, Release
+from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release.summed import as_sum
 from dpjax.validation import fail
 
 
@@ -25,10 +26,11 @@ class IMwG:
 
     scan: Literal["systematic", "random"]
 
-    def __call__(self, model: Model, release: Release | LocalRelease) -> ImputationKernel:
+    def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
         if isinstance(release, LocalRelease):
             return local.build_kernel(model, release)
+        release = as_sum(release)
         if self.scan == "systematic":
             return build_systematic_kernel(model, release)
         check_exchangeable(model, 'imwg(scan="random")')

@@ -5,14 +5,13 @@ field meets Laplace or Gaussian noise; counts without an upper bound are drawn e
 `dpjax.imputation.windows`); all else by one independent Metropolis step with an offer from f(·|θ).
 """
 
-from typing import Any, cast
-
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent
 from dpjax.imputation.windows import build_window_kernel, has_windows
+from dpjax.mechanisms.base import LatentNormalSampler
 from dpjax.numerics import decision_uniforms, select_indices, take_if
 from dpjax.release import LocalRelease
 
@@ -24,9 +23,9 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """The best kernel at hand for p(records | parameters, release): exact if possible, else independent Metropolis."""
     if model.support is not None and jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0] <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
-    if model.normal_field is not None and hasattr(release.channel, "sample_latent_normal"):
+    if model.normal_field is not None and isinstance(release.channel, LatentNormalSampler):
         return build_normal_kernel(model, release)
-    if has_windows(model, release):
+    if has_windows(release, model):
         return build_window_kernel(model, release)
     return build_metropolis_kernel(model, release)
 
@@ -36,7 +35,7 @@ def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel
     assert model.support is not None
     support = model.support()
     # The channel does not change: its log-densities [n, c] are computed once, when the kernel is built.
-    log_channel = release.log_density_of_support(support)
+    log_channel = release.log_densities_of_support(support)
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         log_probability = log_density_of_support(model, parameters, latent.records, support) + log_channel
@@ -63,7 +62,8 @@ def log_density_of_support(model: Model, parameters: Parameters, records: Record
 def build_normal_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) for a Normal field seen through Laplace or Gaussian noise."""
     assert model.normal_field is not None
-    normal_field, channel = model.normal_field, cast(Any, release.channel)
+    assert isinstance(release.channel, LatentNormalSampler)
+    normal_field, channel = model.normal_field, release.channel
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         mean, scale = normal_field(parameters)
@@ -79,8 +79,8 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key = jax.random.split(rng_key)
         offers = model.sample_records(offer_key, parameters, release.n)
-        offered = release.log_density(offers)
-        log_ratio = offered - release.log_density(latent.records)
+        offered = release.log_densities(offers)
+        log_ratio = offered - release.log_densities(latent.records)
         log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
         accepted = (log_uniforms < log_ratio) & (offered < jnp.inf)
         moved = init_latent(release, take_if(accepted, offers, latent.records))

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, Latent, Model, Records
 from dpjax.numerics import take_if
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease, Release
 from dpjax.validation import fail
 
 
@@ -20,12 +20,9 @@ def check_exchangeable(model: Model, imputation: str) -> None:
         )
 
 
-def init_latent(release: Release | LocalRelease, records: Records) -> Latent:
+def init_latent(release: PrivateRelease, records: Records) -> Latent:
     """The latent state at given records [n, ...]: their summed statistic and the log-density of the release."""
-    if isinstance(release, LocalRelease):
-        return Latent(records, jnp.zeros(0), release.log_likelihood(records))
-    statistic = release.total(records)
-    return Latent(records, statistic, release.log_density(statistic))
+    return Latent(records, *release.total_and_density(records))
 
 
 def take_sources(source: Array, offers: Records, records: Records) -> Records:
@@ -37,6 +34,14 @@ def take_sources(source: Array, offers: Records, records: Records) -> Records:
 def finish(
     release: Release, records: Records, residual: Array, log_density: Array, accepted: Array, num_nonfinite: Array
 ) -> tuple[Latent, ImputationInfo]:
-    """The latent state and the report after a sweep of n offers; ``accepted`` counts offers taken by each record."""
+    """The latent state and the report after a sweep of n offers.
+
+    Parameters
+    ----------
+    residual : [d]
+        ``release.origin`` less the summed statistic of the records.
+    accepted : [n]
+        How many offers each record took.
+    """
     info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite)
     return Latent(records, release.origin - residual, log_density), info

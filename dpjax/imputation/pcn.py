@@ -20,7 +20,8 @@ from dpjax.imputation.blocks import candidate_blocks, candidate_correlations, ch
 from dpjax.imputation.imwg import systematic_sweep
 from dpjax.imputation.noise_offers import build_offer, has_scores
 from dpjax.numerics import decision_uniforms
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import as_sum
 from dpjax.validation import check_count, fail
 
 
@@ -31,16 +32,10 @@ class PCN:
     block: int | Literal["auto"]
     correlation: float | Literal["auto"]
 
-    def __call__(self, model: Model, release: Release | LocalRelease) -> ImputationKernel:
+    def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
-        if isinstance(release, LocalRelease):
-            fail(
-                "imputation",
-                "pcn(...) with a LocalRelease",
-                "a release of one summed value",
-                "Records with their own released values are independent: use dpjax.imwg().",
-                error=TypeError,
-            )
+        remedy = "Records with their own released values are independent: use dpjax.imwg()."
+        release = as_sum(release, remedy, asker="pcn(...)")
         if self.block == "auto" or self.correlation == "auto":
             name, given = ("block", self.block) if self.block == "auto" else ("correlation", self.correlation)
             fail(name, repr(given), "a number once the kernel is built", "dpjax.sample tunes it; else pass a number.")

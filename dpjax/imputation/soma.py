@@ -16,7 +16,8 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.imputation.attempts import choose_attempts
 from dpjax.imputation.offers import check_exchangeable, finish, take_sources
 from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import as_sum
 from dpjax.validation import check_count, fail
 
 
@@ -26,16 +27,10 @@ class SOMA:
 
     attempts: int | Literal["auto"] | None
 
-    def __call__(self, model: Model, release: Release | LocalRelease) -> ImputationKernel:
+    def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
-        if isinstance(release, LocalRelease):
-            fail(
-                "imputation",
-                "soma(...) with a LocalRelease",
-                "a release of one permutation-invariant value",
-                "Records with their own released values are not exchangeable: use dpjax.imwg().",
-                error=TypeError,
-            )
+        remedy = "Records with their own released values are not exchangeable: use dpjax.imwg()."
+        release = as_sum(release, remedy, asker="soma(...)")
         check_exchangeable(model, "soma(...)")
         if self.attempts == "auto":
             fail(

@@ -1,23 +1,36 @@
-"""What `sample` asks of an imputation that leaves a choice to the warm-up."""
+"""Imputations with options, such as SOMA's number of attempts, that `dpjax.sample` chooses during warm-up."""
 
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from dpjax.base import Imputation, Key, Latent, Model, Parameters
-from dpjax.release import Release
 
 __all__ = ["Tunable"]
 
 
 @runtime_checkable
 class Tunable(Imputation, Protocol):
-    """An imputation with choices that may be open; a frozen dataclass of plain values, so that checkpoints hold it."""
+    """An imputation with options that may be left to the warm-up, as by ``dpjax.soma("auto")``.
+
+    It is a frozen dataclass of plain values, so that a checkpoint can store the options chosen.
+    """
 
     @property
     def is_open(self) -> bool:
-        """Whether a choice is left to the warm-up."""
+        """Whether an option is still to be chosen; no kernel can be built until it is."""
 
     def closed(self) -> Self:
-        """Some choice, to check whether the imputation fits a model and a release."""
+        """The imputation with every open option at some valid value.
 
-    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> Self:
-        """The choice where the chains are: latent and parameters [chain, ...]. It depends on its arguments alone."""
+        `dpjax.sample` builds its kernel before the warm-up, to refuse a model or release that does not fit.
+        """
+
+    def adapt(self, key: Key, model: Model, release: Any, latent: Latent, parameters: Parameters) -> Self:
+        """The imputation with every open option chosen for where the chains are.
+
+        Parameters
+        ----------
+        key
+            For draws that the choice may need: equal arguments must give an equal choice.
+        latent, parameters
+            The states of the chains, leaves [chain, ...].
+        """

@@ -6,7 +6,7 @@ windows the records have their density restricted to them, from which a draw is 
 which they can be summed while the parameters move. Nothing is cut off: over sweeps the windows reach every number.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.offers import init_latent
 from dpjax.numerics import proper_density
-from dpjax.release import LocalRelease
+from dpjax.release import LocalRelease, PrivateRelease
 
 WINDOW = 16
 """Candidates of a record. With noise of scale 3 the sweeps of a Poisson regression gained nothing from more."""
@@ -33,7 +33,7 @@ class Windows(NamedTuple):
     log_channel: Array
 
 
-def has_windows(model: Model, release: object) -> bool:
+def has_windows(release: PrivateRelease, model: Model) -> TypeGuard[LocalRelease]:
     """Whether the release shows whole numbers through a channel, one for each record."""
     return isinstance(release, LocalRelease) and model.count_field is not None and model.count_field == release.field
 
@@ -45,7 +45,7 @@ def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: A
     stride = 2 ** jax.random.randint(stride_key, (), 0, doublings + 1, values.dtype)
     offsets = jax.random.randint(offset_key, values.shape, 0, WINDOW, values.dtype)
     candidates = values[None] + stride * (jnp.arange(WINDOW, dtype=values.dtype)[:, None] - offsets[None])
-    log_channel = jax.vmap(lambda row: release.log_density(records | {release.field: row}))(candidates)
+    log_channel = jax.vmap(lambda row: release.log_densities(records | {release.field: row}))(candidates)
     return Windows(candidates, log_channel)
 
 

@@ -1,6 +1,7 @@
 """How a statistic was privatized: laws of a released value given the statistic, and what they promise."""
 
 from dpjax.mechanisms.additive import Gaussian, Laplace
+from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.calibration import (
     gaussian_delta,
     gaussian_scale,
@@ -25,6 +26,7 @@ __all__ = [
     "Gaussian",
     "HaarWavelet",
     "Laplace",
+    "Mechanism",
     "Privacy",
     "RandomizedResponse",
     "SmoothedHistogram",

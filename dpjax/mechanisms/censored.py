@@ -7,11 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key
-from dpjax.mechanisms.noise import Additive, as_floating
+from dpjax.mechanisms.base import Censorable
+from dpjax.mechanisms.noise import as_floating
 from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, fail, is_traced, summarize
-
-NEEDED = ("log_density_terms", "log_cdf", "log_survival", "sample")
+from dpjax.validation import check_array, fail, is_traced, name_of, summarize
 
 
 @frozen_pytree
@@ -42,25 +41,36 @@ class Censored:
     Clamping costs no privacy: what the inner mechanism promises still holds.
     """
 
-    mechanism: Additive
+    mechanism: Censorable
     lower: Array | None = None
     upper: Array | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.mechanism, type) or not _is_additive(self.mechanism):
-            given = getattr(self.mechanism, "__name__", type(self.mechanism).__name__)
-            remedy = "Pass a mechanism such as Laplace(scale), or one that gives " + ", ".join(NEEDED) + "."
-            fail("mechanism", given, "an additive mechanism", remedy, error=TypeError)
+        if isinstance(self.mechanism, type) or not isinstance(self.mechanism, Censorable):
+            remedy = (
+                "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
+                "and sample."
+            )
+            fail("mechanism", name_of(self.mechanism), "an additive mechanism", remedy, error=TypeError)
         if self.lower is None and self.upper is None:
             fail("lower, upper", "neither", "at least one bound", "Pass lower=0 for counts clamped at zero.")
-        for name in ("lower", "upper"):
-            bound = getattr(self, name)
+        for name, bound in {"lower": self.lower, "upper": self.upper}.items():
             if bound is None:
                 continue
             check_array(name, bound, np.isfinite, "finite numbers", "Leave out a bound that does not bind.")
             if isinstance(bound, (list, tuple, np.ndarray, np.generic, jax.Array)):
                 object.__setattr__(self, name, as_floating(bound))
         _check_order(self.lower, self.upper)
+
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the value lies within the bounds between which it was clamped."""
+        if is_traced(self):
+            return
+        low = -np.inf if self.lower is None else self.lower
+        high = np.inf if self.upper is None else self.upper
+        expected = f"values from {low} to {high}, between which they are clamped"
+        remedy = "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
+        check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
@@ -79,10 +89,6 @@ class Censored:
     def sample(self, key: Key, statistic: Array) -> Array:
         """A clamped value [d] given the statistic [d]."""
         return jnp.clip(self.mechanism.sample(key, statistic), self.lower, self.upper)
-
-
-def _is_additive(mechanism: object) -> bool:
-    return all(callable(getattr(mechanism, name, None)) for name in NEEDED)
 
 
 def _check_order(lower: object, upper: object) -> None:

@@ -4,7 +4,7 @@ Values are floats that hold integers, and negative ones are as legal as positive
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,8 @@ class DiscreteLaplace(Additive):
     ValueError
         If a scale is not finite and positive.
     """
+
+    integer_noise: ClassVar[bool] = True
 
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
@@ -81,6 +83,8 @@ class DiscreteGaussian(Additive):
     -----
     The sampler accepts integers of a discrete Laplace law, as in Canonne, Kamath and Steinke (2020, Algorithm 3).
     """
+
+    integer_noise: ClassVar[bool] = True
 
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)

@@ -83,6 +83,11 @@ class SmoothedHistogram:
         """How many numbers are released."""
         return self.num_draws
 
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the released values lie in [0, 1]."""
+        remedy = "It releases draws of a density on [0, 1]: rescale them."
+        check_array(argument, value, lambda array: (array >= 0) & (array <= 1), "values from 0 to 1", remedy)
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the released values [k] given the counts [m]."""
         counts = as_floating(statistic)

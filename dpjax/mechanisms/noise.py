@@ -5,7 +5,7 @@ simulation. They are not hardened against attacks on the low bits: publish confi
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,10 @@ class Additive(ABC):
 
     A subclass is a frozen pytree dataclass with the three elementwise methods `log_noise`, `log_cdf` and
     `sample_noise`; everything else follows from them. Each parameter is a scalar or has one entry a coordinate.
+    Noise of whole numbers says so by ``integer_noise = True``.
     """
+
+    integer_noise: ClassVar[bool] = False
 
     @abstractmethod
     def log_noise(self, noise: Array) -> Array:

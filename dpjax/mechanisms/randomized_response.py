@@ -69,6 +69,14 @@ class RandomizedResponse:
         assert self.num_categories is not None
         return self.num_categories
 
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the released codes are integers in 0, ..., k - 1."""
+        remedy = "Code the released categories 0, ..., k - 1 as integers."
+        if not jnp.issubdtype(value.dtype, jnp.integer):
+            fail(argument, f"an array of {value.dtype}", "integers", remedy, error=TypeError)
+        expected = f"integers from 0 to {self._size - 1}"
+        check_array(argument, value, lambda array: (array >= 0) & (array < self._size), expected, remedy)
+
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each coordinate of the value [...] given that of the statistic [...], both integers.
 

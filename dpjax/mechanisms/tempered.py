@@ -1,31 +1,31 @@
-"""A mechanism whose density is raised to a power, for the steps of `dpjax.tempered`."""
+"""Mechanisms whose density is raised to a power, for the steps of `dpjax.tempered`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Mechanism
+from dpjax.base import Array, Key
+from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism
 from dpjax.pytree import frozen_pytree, is_opaque
+
+
+def temper_mechanism(mechanism: Mechanism, power: Array) -> "Tempered":
+    """The mechanism with its density raised to a power [] above 0: the impossible stays impossible.
+
+    It adds noise, or has a density that is elementwise, where the mechanism is so and JAX can look into it. Exact draws
+    of a Normal record are of the mechanism itself: a tempered local release falls back to enumeration or a Metropolis
+    step.
+    """
+    if is_opaque(mechanism) or not isinstance(mechanism, ElementwiseDensity):
+        return Tempered(mechanism, power)
+    kind = TemperedNoise if isinstance(mechanism, AdditiveNoise) else TemperedTerms
+    return kind(mechanism, power)
 
 
 @frozen_pytree
 @dataclass(frozen=True)
 class Tempered:
-    """The density η(value | statistic)^power: no law of a value, but a likelihood of the records.
-
-    Parameters
-    ----------
-    mechanism
-        The mechanism whose density is η.
-    power : []
-        Above 0: there the impossible stays impossible.
-
-    Notes
-    -----
-    The columnwise forms exist where the mechanism has them. Exact draws of a Normal record do not: they are of the
-    mechanism itself, so that a tempered local release falls back to enumeration or to a Metropolis step.
-    """
+    """The density η(value | statistic)^power: no law of a value, but a likelihood of the records."""
 
     mechanism: Mechanism
     power: Array
@@ -34,22 +34,28 @@ class Tempered:
         """The log-density [] of the value [d] given the statistic [d], times the power."""
         return jnp.asarray(self.power) * self.mechanism.log_density(value, statistic)
 
-    @property
-    def log_density_terms(self) -> Callable[[Array, Array], Array]:
-        """The terms of the log-density, where the mechanism has them and JAX can look into it."""
-        return self._times_power("log_density_terms")
-
-    @property
-    def log_noise(self) -> Callable[[Array], Array]:
-        """The log-density of the noise, where the mechanism has one and JAX can look into it."""
-        return self._times_power("log_noise")
-
     def sample(self, key: Key, statistic: Array) -> Array:
         """A value drawn by the mechanism itself, of the right shape; the power is no part of its law."""
         return self.mechanism.sample(key, statistic)
 
-    def _times_power(self, name: str) -> Callable[..., Array]:
-        if is_opaque(self.mechanism):
-            raise AttributeError(name)
-        terms = getattr(self.mechanism, name)
-        return lambda *arguments: jnp.asarray(self.power) * terms(*arguments)
+
+@frozen_pytree
+@dataclass(frozen=True)
+class TemperedTerms(Tempered):
+    """The same where the log-density is a sum over coordinates."""
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The terms [..., d] of the log-density, times the power."""
+        assert isinstance(self.mechanism, ElementwiseDensity)
+        return jnp.asarray(self.power) * self.mechanism.log_density_terms(value, statistic)
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class TemperedNoise(TemperedTerms):
+    """The same of a mechanism that adds noise."""
+
+    def log_noise(self, noise: Array) -> Array:
+        """The log-density [..., d] of the noise, times the power."""
+        assert isinstance(self.mechanism, AdditiveNoise)
+        return jnp.asarray(self.power) * self.mechanism.log_noise(noise)

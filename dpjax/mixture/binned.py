@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Mechanism
+from dpjax.base import Array
 from dpjax.mechanisms import SmoothedHistogram
+from dpjax.mechanisms.base import ElementwiseDensity, Mechanism
 from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import Release
 from dpjax.statistics import Histogram
@@ -87,7 +88,7 @@ def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
     if isinstance(mechanism, SmoothedHistogram):
         total = jnp.asarray(n, value.dtype)
         return lambda counts: mechanism.log_density_by_bin(value, counts, total)
-    if is_opaque(mechanism) or not hasattr(mechanism, "log_density_terms"):
+    if is_opaque(mechanism) or not isinstance(mechanism, ElementwiseDensity):
         remedy = "Use dpjax.SmoothedHistogram, additive noise such as dpjax.Laplace, or give it log_density_terms."
         fail("mechanism", type(mechanism).__name__, "one whose log-density is a sum over bins", remedy, error=TypeError)
     return lambda counts: mechanism.log_density_terms(value, counts)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
-from dpjax.mechanisms.noise import Additive
+from dpjax.mechanisms.base import AdditiveNoise, has_integer_noise
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.binned import bin_release
@@ -19,7 +19,8 @@ from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
 from dpjax.models.arguments import is_numeric
 from dpjax.release import LocalRelease, Release
-from dpjax.release.checks import has_integer_noise, warn_where_coarse
+from dpjax.release.base import is_release
+from dpjax.release.checks import warn_where_coarse
 from dpjax.validation import check_array, check_count, check_positive, fail
 
 __all__ = ["KERNELS", "WITH_VALUES", "check_collect", "check_problem", "choose_component", "take_apart"]
@@ -44,14 +45,14 @@ def take_apart(values: Any, channel: Any) -> tuple[Any, Any]:
     TypeError
         If a release comes with another channel, or values with none.
     """
-    released = isinstance(values, (Release, LocalRelease))
+    released = is_release(values)
     if released != (isinstance(channel, str) and channel == WITH_VALUES):
         given = f"{type(values).__name__} and {type(channel).__name__}" if released else "none"
         expected = "none beside a release" if released else "the mechanism that was applied to each record, or None"
         fail("channel", given, expected, "A release knows its mechanism; None stands for records.", error=TypeError)
     if isinstance(values, Release):
         return values.value, values
-    return (values.values, values.channel) if isinstance(values, LocalRelease) else (values, channel)
+    return (values.observed, values.mechanism) if released else (values, channel)
 
 
 def choose_component(kernel: Any, base: Any, channel: Any = None) -> Component:
@@ -141,7 +142,7 @@ def check_released(values: Any, channel: Any, component: Component, shape: tuple
         given, expected = f"{type(channel).__name__} on records that are no whole numbers", "noise of a continuous law"
         remedy = "Integer noise would tell them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)
-    if isinstance(channel, Additive) and release.values.shape[1:] != shape:
+    if isinstance(channel, AdditiveNoise) and release.values.shape[1:] != shape:
         remedy = "Pass what was released of one record a row."
         fail("values", f"shape {list(release.values.shape)}", f"shape {['n', *shape]}", remedy)
     release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Mechanism
+from dpjax.base import Array, Key
+from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Key, Mechanism
+from dpjax.base import Array, Key
+from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, MixtureState
 from dpjax.mixture.chunks import for_chains
 from dpjax.mixture.conditional import Problem, Scheme

@@ -6,8 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Mechanism
+from dpjax.base import Array, Key
 from dpjax.mechanisms import Gaussian, Laplace
+from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.gaussian import NormalInverseGamma
 from dpjax.mixture.multivariate import NormalInverseWishart, centred_log_density

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import jax
 
 from dpjax.base import Model, Records
-from dpjax.validation import fail, is_refusal, summarize_error
+from dpjax.validation import fail, is_refusal, name_of, summarize_error
 
 __all__ = ["check_model"]
 
@@ -29,7 +29,7 @@ def check_model(model: Model) -> None:
     """
     if not isinstance(model, Model):
         remedy = "Pass one of dpjax.models, dpjax.from_numpyro(...) or a Model of your own functions."
-        fail("model", getattr(model, "__name__", type(model).__name__), "a Model", remedy, error=TypeError)
+        fail("model", name_of(model), "a Model", remedy, error=TypeError)
     for name, function in model._asdict().items():
         check_function(name, function)
     for one, other in (("unconstrain", "constrain"), ("summarize", "log_likelihood")):

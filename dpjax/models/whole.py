@@ -17,8 +17,9 @@ import numpy as np
 from jax.extend import core
 
 from dpjax.base import Array, Model, Records
-from dpjax.release import LocalRelease, Release
-from dpjax.release.checks import has_integer_noise
+from dpjax.mechanisms.base import has_integer_noise
+from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.release.summed import as_sum
 from dpjax.validation import fail, is_traced
 
 NUM_PARAMETERS, MAX_RECORDS = 16, 1024
@@ -26,7 +27,15 @@ NUM_PARAMETERS, MAX_RECORDS = 16, 1024
 
 
 class Kind(IntEnum):
-    """What is known of numbers: that they are whole, that they come from whole ones alone, or neither."""
+    """What the program of a statistic tells of a number that it computes.
+
+    REAL
+        It depends on a real number, and nothing has rounded it since.
+    FROM_WHOLE
+        It is computed from whole numbers alone, but may be a fraction, as half of one is.
+    WHOLE
+        It is whole, whatever the record.
+    """
 
     REAL = 0
     FROM_WHOLE = 1
@@ -48,19 +57,19 @@ MADE_BY = frozenset({"ceil", "floor", "round", "sign"})
 """The operations that make whole numbers of any."""
 
 
-def check_integer_noise(model: Model, release: Release | LocalRelease) -> None:
+def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     """Raise unless noise that is whole goes with a statistic, or a field, that is whole on the model's records."""
+    if not has_integer_noise(release.mechanism):
+        return
     contribution: Callable[[Records], Array]
     if isinstance(release, LocalRelease):
-        argument, mechanism, contribution = "channel", release.channel, itemgetter(release.field)
+        argument, contribution, what = "channel", itemgetter(release.field), f"the field {release.field!r}"
     else:
-        argument, mechanism, contribution = "mechanism", release.mechanism, release.statistic
-    if not has_integer_noise(mechanism):
-        return
+        argument, contribution, what = "mechanism", as_sum(release).statistic, "a statistic"
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
     if kind_of(contribution, record, {}) is not Kind.WHOLE and not is_whole_on(model, release.n, contribution, record):
-        refuse(argument, mechanism, release)
+        refuse(argument, release.mechanism, what)
 
 
 def is_whole_on(model: Model, n: int, contribution: Callable[[Records], Array], record: Records) -> bool:
@@ -99,14 +108,14 @@ def all_whole(values: Any) -> bool:
 
 
 def kind_of(function: Callable[[Records], Any], record: Records, whole: dict[str, bool]) -> Kind:
-    """The least that is known of what a function returns; whole numbers are those of integer type and those named."""
+    """What is known of all numbers that a function returns, given that integer fields and those named are whole."""
     program = jax.make_jaxpr(function)(record)
     kinds = [Kind.WHOLE if whole.get(name) else kind_of_type(leaf) for name, leaf in sorted(record.items())]
     return min(follow(program.jaxpr, [kind_of_constant(const) for const in program.consts], kinds))
 
 
 def follow(program: core.Jaxpr, constants: Sequence[Kind], inputs: Sequence[Kind]) -> list[Kind]:
-    """What is known of the results of a program, operation by operation."""
+    """What is known of each result of a program, found operation by operation from its constants and inputs."""
     known = dict(zip((*program.constvars, *program.invars), (*constants, *inputs), strict=True))
 
     def look_up(atom: Any) -> Kind:
@@ -146,13 +155,12 @@ def kind_of_type(array: Any) -> Kind:
 
 
 def kind_of_constant(value: Any) -> Kind:
-    """Whole if it is; else it may still become so, as a factor of 1 / 2 does."""
+    """Whole if it is; else at least no record's real number: twice a factor of 1 / 2 is whole again."""
     return Kind.WHOLE if not is_traced(value) and all_whole(value) else Kind.FROM_WHOLE
 
 
-def refuse(argument: str, mechanism: Any, release: Release | LocalRelease) -> NoReturn:
-    """Raise for integer noise on reals."""
-    what = f"the field {release.field!r}" if isinstance(release, LocalRelease) else "a statistic"
+def refuse(argument: str, mechanism: Any, what: str) -> NoReturn:
+    """Raise for integer noise on real numbers, which `what` names."""
     remedy = (
         "Integer noise would tell a real sum's fraction exactly. Use Laplace or Gaussian; or, if the values were "
         "rounded record by record before they were summed, say so in the statistic with jnp.round."

@@ -16,7 +16,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numerics import all_finite, take_if
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, noncentred_coordinates, to_vector
 from dpjax.parameters.ellipse import elliptical_slice
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 
 NUM_MOVES = 2
 """Elliptical moves a sweep: a second one costs little beside the imputation and pays more than it costs."""
@@ -39,7 +39,7 @@ class InterweavingInfo(NamedTuple):
 
 
 def build_interweaving_step(
-    model: Model, release: Release | LocalRelease
+    model: Model, release: PrivateRelease
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
 

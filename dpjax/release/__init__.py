@@ -1,5 +1,6 @@
 """What was released, and the law of it given the records."""
 
+from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from
 from dpjax.release.local import LocalRelease
@@ -11,6 +12,7 @@ __all__ = [
     "Convention",
     "LocalRelease",
     "PrecisionWarning",
+    "PrivateRelease",
     "Release",
     "from_json",
     "mechanism_from",

@@ -8,10 +8,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Mechanism
-from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, RandomizedResponse, SmoothedHistogram
+from dpjax.base import Array
+from dpjax.mechanisms.base import (
+    CategoricalChannel,
+    ChecksValues,
+    Mechanism,
+    adds_noise,
+    drawn_size,
+    has_integer_noise,
+    layers,
+    noise_scale,
+)
 from dpjax.pytree import is_opaque
-from dpjax.validation import check_array, fail, is_traced, summarize, summarize_error
+from dpjax.statistics.base import dimension_of
+from dpjax.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
 
 LARGEST_COUNT = 2**24
 """Single precision holds every whole number up to here."""
@@ -35,15 +45,13 @@ def as_vector(argument: str, value: Any, remedy: str) -> Array:
 
 
 def as_local_values(values: Any, channel: Any) -> Array:
-    """One released value per record, [n] or [n, k]: integers for a categorical channel, else floats."""
+    """One released value per record, [n] or [n, k]: whole numbers stay integers unless the channel adds noise."""
     remedy = "Pass one released value per record."
     _check_numbers("values", values, remedy)
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
         fail("values", f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    if isinstance(channel, RandomizedResponse):
-        _check_codes(array, channel.num_categories)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and not _adds_noise(channel)
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and not adds_noise(channel)
     return array.astype(jnp.result_type(int if whole else float))
 
 
@@ -51,19 +59,19 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> No
     """Raise unless the mechanism has a log-density and a sampler, and parameters that fit values of this shape."""
     remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density and sample."
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
-        fail(argument, _name(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
+        fail(argument, name_of(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
     if is_opaque(mechanism) and not isinstance(mechanism, Hashable):
         remedy = "Register it with dpjax.frozen_pytree, or make it hashable (frozen=True)."
-        fail(argument, _name(mechanism), "a pytree or a hashable object", remedy, error=TypeError)
-    if _adds_noise(mechanism) and not is_opaque(mechanism):
+        fail(argument, name_of(mechanism), "a pytree or a hashable object", remedy, error=TypeError)
+    if adds_noise(mechanism) and not is_opaque(mechanism):
         _check_parameter_shapes(argument, mechanism, shape)
 
 
 def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> None:
     """Raise unless the mechanism releases such a value given such a summed statistic."""
-    if isinstance(mechanism, RandomizedResponse):
-        remedy = "Randomized response releases one value per record: use LocalRelease(values, channel)."
-        fail("mechanism", "RandomizedResponse", "a mechanism for one summed value", remedy, error=TypeError)
+    if isinstance(mechanism, CategoricalChannel):
+        remedy = "It releases one category per record: use LocalRelease(values, channel)."
+        fail("mechanism", name_of(mechanism), "a mechanism for one summed value", remedy, error=TypeError)
     shapes = _evaluated_shapes(mechanism, value, total)
     if shapes != ((), value.shape):
         found = ["no array" if shape is None else f"shape {list(shape)}" for shape in shapes]
@@ -72,53 +80,43 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
 
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:
-    """Raise unless the mechanism can release such values: whole ones under integer noise, and none beyond a clamp."""
+    """Raise unless the mechanism can release such values: whole ones under integer noise, and what else it says."""
     if has_integer_noise(mechanism):
         expected = "whole numbers, which may be negative"
         remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
         check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
-    if isinstance(mechanism, Censored) and not is_traced(mechanism):
-        remedy = "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
-        lower, upper = mechanism.lower, mechanism.upper
-        low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
-        expected = f"values from {low} to {high}, between which they are clamped"
-        check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
-    if isinstance(mechanism, SmoothedHistogram):
-        remedy = "It releases draws of a density on [0, 1]: rescale them."
-        check_array(argument, value, lambda array: (array >= 0) & (array <= 1), "values from 0 to 1", remedy)
-
-
-def has_integer_noise(mechanism: Any) -> bool:
-    """Whether a mechanism adds whole numbers, so that it releases whole values of whole sums only."""
-    return isinstance(_innermost(mechanism), (DiscreteLaplace, DiscreteGaussian))
+    for layer in layers(mechanism):
+        if isinstance(layer, ChecksValues):
+            layer.check_value(argument, value)
 
 
 def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDtypeStruct:
     """The shape of the summed statistic, or an error unless it is a hashable function of a dimension that fits."""
     remedy = "Pass one of dpjax.statistics or a function record -> [d]."
     if isinstance(statistic, type) or not callable(statistic):
-        fail("statistic", _name(statistic), "a function of one record", remedy, error=TypeError)
+        fail("statistic", name_of(statistic), "a function of one record", remedy, error=TypeError)
     if not isinstance(statistic, Hashable):
         remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
-        fail("statistic", _name(statistic), "a hashable function of one record", remedy, error=TypeError)
-    dimension = getattr(statistic, "dimension", None)
-    if hasattr(mechanism, "value_size"):
-        return _check_drawn(statistic, mechanism, value)
+        fail("statistic", name_of(statistic), "a hashable function of one record", remedy, error=TypeError)
+    dimension = dimension_of(statistic)
+    size = drawn_size(mechanism)
+    if size is not None:
+        return _check_drawn(statistic, dimension, size, value)
     if dimension is not None and (dimension,) != value.shape:
         remedy = f"The statistic has {dimension} coordinates: pass all of them, in its order."
         fail("value", f"shape {list(value.shape)}", f"shape [{dimension}]", remedy)
     return jax.ShapeDtypeStruct(value.shape, value.dtype)
 
 
-def _check_drawn(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDtypeStruct:
+def _check_drawn(statistic: Any, dimension: int | None, size: int, value: Array) -> jax.ShapeDtypeStruct:
     """The same for a mechanism that draws a number of values of its own given the statistic."""
-    if value.shape != (mechanism.value_size,):
+    if value.shape != (size,):
         remedy = "Pass all values that the mechanism drew."
-        fail("value", f"shape {list(value.shape)}", f"shape [{mechanism.value_size}]", remedy)
-    if getattr(statistic, "dimension", None) is None:
+        fail("value", f"shape {list(value.shape)}", f"shape [{size}]", remedy)
+    if dimension is None:
         remedy = "Pass one of dpjax.statistics, such as dpjax.statistics.histogram(field, edges)."
-        fail("statistic", _name(statistic), "a statistic that has a dimension", remedy)
-    return jax.ShapeDtypeStruct((statistic.dimension,), value.dtype)
+        fail("statistic", name_of(statistic), "a statistic that has a dimension", remedy)
+    return jax.ShapeDtypeStruct((dimension,), value.dtype)
 
 
 def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
@@ -126,7 +124,7 @@ def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
     if value.dtype != jnp.float32 or is_traced(value):
         return
     largest = float(np.max(np.abs(value)))
-    scale = getattr(_innermost(mechanism), "scale", None) if _adds_noise(mechanism) else None
+    scale = noise_scale(mechanism)
     problem = None
     if max(largest, n) > LARGEST_COUNT:
         problem = f"counts up to {max(largest, n):.3g}, beyond the 2^24 whole numbers of float32"
@@ -142,7 +140,7 @@ def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> 
     described = ", ".join(f"{name}: {field.dtype}{list(field.shape)}" for name, field in sorted(fields.items()))
     problem = f"no field {error}" if isinstance(error, KeyError) else summarize_error(error)
     remedy = f"One record has {described}."
-    fail("statistic", f"{_name(statistic)}, which found {problem}", "a function of one record of the model", remedy)
+    fail("statistic", f"{name_of(statistic)}, which found {problem}", "a function of one record of the model", remedy)
 
 
 def one_record(records: Any) -> dict[str, jax.ShapeDtypeStruct]:
@@ -152,7 +150,7 @@ def one_record(records: Any) -> dict[str, jax.ShapeDtypeStruct]:
         fail("records", type(records).__name__, "a dict of fields", remedy, error=TypeError)
     for name, leaf in records.items():
         if not getattr(leaf, "shape", ()):
-            fail(f"records[{name!r}]", _name(leaf), "an array with one row for each record", remedy, error=TypeError)
+            fail(f"records[{name!r}]", name_of(leaf), "an array with one row for each record", remedy, error=TypeError)
     return {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in records.items()}
 
 
@@ -183,14 +181,6 @@ def _check_exact(argument: str, value: Any, vector: Array) -> None:
         fail(argument, summarize(whole), "whole numbers up to 2^53", "Release counts in larger units.")
 
 
-def _check_codes(values: Array, num_categories: Any) -> None:
-    remedy = "Code the released categories 0, ..., k - 1 as integers."
-    if not jnp.issubdtype(values.dtype, jnp.integer):
-        fail("values", f"an array of {values.dtype}", "integers", remedy, error=TypeError)
-    inside = f"integers from 0 to {num_categories - 1}"
-    check_array("values", values, lambda array: (array >= 0) & (array < num_categories), inside, remedy)
-
-
 def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
     for path, leaf in jax.tree_util.tree_leaves_with_path(mechanism):
         if jnp.shape(leaf) not in ((), shape):
@@ -208,7 +198,9 @@ def _evaluated_shapes(
         density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
         sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
     except Exception as error:  # whatever a mechanism of the user's own may raise
-        given = f"{_name(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
+        given = (
+            f"{name_of(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"
+        )
         fail("mechanism", given, "a mechanism for such values", "Check the shapes of its parameters.")
     return getattr(density, "shape", None), getattr(sample, "shape", None)
 
@@ -218,18 +210,3 @@ def _holds(wide: Any, narrow: Any) -> bool:
     if jnp.issubdtype(narrow, jnp.floating):
         return bool(narrow.itemsize <= wide.itemsize)
     return bool(jnp.issubdtype(narrow, jnp.integer) or jnp.issubdtype(narrow, jnp.bool_))
-
-
-def _adds_noise(mechanism: Any) -> bool:
-    return hasattr(_innermost(mechanism), "log_noise")
-
-
-def _innermost(mechanism: Any) -> Any:
-    """The mechanism inside its wrappers, such as Censored."""
-    while hasattr(mechanism, "mechanism"):
-        mechanism = mechanism.mechanism
-    return mechanism
-
-
-def _name(value: Any) -> str:
-    return getattr(value, "__name__", type(value).__name__)

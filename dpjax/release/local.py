@@ -6,7 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Mechanism, Records
+from dpjax.base import Array, Key, Records
+from dpjax.mechanisms.base import Mechanism
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
 from dpjax.release.checks import as_local_values, check_mechanism, check_value, one_record
@@ -54,15 +55,42 @@ class LocalRelease:
         """The number of records."""
         return self.values.shape[0]
 
-    def log_density(self, records: Records) -> Array:
+    @property
+    def observed(self) -> Array:
+        """The released values [n] or [n, k]."""
+        return self.values
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel."""
+        return self.channel
+
+    @property
+    def is_noisy_sum(self) -> bool:
+        """No sum was released."""
+        return False
+
+    def with_mechanism(self, mechanism: Mechanism) -> "LocalRelease":
+        """The same values as if another channel had released them."""
+        return replace(self, channel=mechanism)
+
+    def contributions(self, records: Records) -> Array:
+        """No sum of m records is released: [0, m]."""
+        return jnp.zeros((0, len(self._truth(records))))
+
+    def total_and_density(self, records: Records) -> tuple[Array, Array]:
+        """The sum [0] of `contributions`, and the log-density [] of all values given the records."""
+        return jnp.zeros(0), self.log_likelihood(records)
+
+    def log_densities(self, records: Records) -> Array:
         """The log-density [n] of each value given its record."""
         return jax.vmap(self.channel.log_density)(self.values, self._truth(records))
 
     def log_likelihood(self, records: Records) -> Array:
         """The log-density [] of all values given the records."""
-        return jnp.sum(self.log_density(records))
+        return jnp.sum(self.log_densities(records))
 
-    def log_density_of_support(self, support: Records) -> Array:
+    def log_densities_of_support(self, support: Records) -> Array:
         """The log-density [n, c] of each value given each of c possible records."""
         over_support = jax.vmap(self.channel.log_density, in_axes=(None, 0))
         return jax.vmap(over_support, in_axes=(0, None))(self.values, self._truth(support))

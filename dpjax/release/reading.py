@@ -2,11 +2,12 @@
 
 from dpjax.base import Statistic
 from dpjax.release import schema
+from dpjax.release.base import PrivateRelease
 from dpjax.release.local import LocalRelease
 from dpjax.release.summed import Release
 
 
-def from_json(text: str, *, statistic: Statistic | None = None) -> Release | LocalRelease:
+def from_json(text: str, *, statistic: Statistic | None = None) -> PrivateRelease:
     """The release written by `Release.to_json` or `LocalRelease.to_json`, whichever the text holds.
 
     Parameters

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dpjax import statistics as shipped
-from dpjax.base import Array, Mechanism, Statistic
+from dpjax.base import Array, Statistic
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -30,6 +30,7 @@ from dpjax.mechanisms import (
     RandomizedResponse,
     SmoothedHistogram,
 )
+from dpjax.mechanisms.base import Mechanism
 from dpjax.validation import fail, is_traced
 
 SCHEMA = "privatized-release"

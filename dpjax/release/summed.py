@@ -6,10 +6,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Mechanism, Records, Statistic
+from dpjax.base import Array, Key, Records, Statistic
+from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism, drawn_size
 from dpjax.numerics import sum_rows
 from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import schema
+from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import (
     as_vector,
     check_contribution,
@@ -21,6 +23,7 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
+from dpjax.statistics.base import dimension_of
 from dpjax.validation import check_count, fail, is_refusal
 
 
@@ -32,11 +35,11 @@ class Release:
     Parameters
     ----------
     value : [d]
-        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of a mechanism with a
-        ``value_size``, such as `dpjax.SmoothedHistogram`, the [value_size] numbers that it drew given the sum.
+        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of a mechanism that
+        releases draws of its own, such as `dpjax.SmoothedHistogram`, the numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and
-        ``sample(key, statistic) -> [d]``. Any ``log_density_terms`` of it must be elementwise, also on columns.
+        ``sample(key, statistic) -> [d]``. What else it may have is in `dpjax.mechanisms.base`.
     statistic
         The function ``record -> [d]`` of one record; one of `dpjax.statistics` or any of your own. Programs are
         compiled for it, so build it once: a lambda written anew is a new statistic.
@@ -76,14 +79,30 @@ class Release:
         object.__setattr__(self, "n", n)
 
     @property
+    def observed(self) -> Array:
+        """The released value [d]."""
+        return self.value
+
+    @property
+    def is_noisy_sum(self) -> bool:
+        """Whether the value is the summed statistic plus noise, rather than draws that the mechanism made given it."""
+        return drawn_size(self.mechanism) is None
+
+    @property
     def origin(self) -> Array:
-        """What residuals [d] are counted from: the value, or zero where that is no noisy sum."""
-        if not hasattr(self.mechanism, "value_size"):
-            return self.value
-        return jnp.zeros(self.statistic.dimension, self.value.dtype)  # type: ignore[attr-defined]
+        """The value [d], or zeros where that is no noisy sum.
+
+        Samplers carry the *residual* [d] = origin − summed statistic: of a noisy sum it is the noise that the present
+        records imply, whose density is the likelihood; of draws given a histogram it is minus the histogram.
+        """
+        return self.value if self.is_noisy_sum else jnp.zeros(dimension_of(self.statistic), self.value.dtype)
+
+    def with_mechanism(self, mechanism: Mechanism) -> "Release":
+        """The same value as if another mechanism had released it."""
+        return replace(self, mechanism=mechanism)
 
     def contributions(self, records: Records) -> Array:
-        """The statistic [d, m] of each of m records; one row per coordinate keeps the arithmetic elementwise."""
+        """The statistic [d, m] of each of m records: with one row per coordinate XLA vectorises over records."""
         return jax.vmap(self.contribution, out_axes=1)(records)
 
     def contribution(self, record: Records) -> Array:
@@ -94,6 +113,11 @@ class Release:
         """The statistic [d] summed over records."""
         return jnp.sum(self.contributions(records), axis=1)
 
+    def total_and_density(self, records: Records) -> tuple[Array, Array]:
+        """The summed statistic [d] of the records, and the log-density [] of the value given it."""
+        total = self.total(records)
+        return total, self.log_density(total)
+
     def log_density(self, statistic: Array) -> Array:
         """The log-density [] of the value given the summed statistic [d]."""
         return self.mechanism.log_density(self.value, statistic)
@@ -103,18 +127,18 @@ class Release:
         return self.log_density(self.total(records))
 
     def log_density_at(self, residual: Array) -> Array:
-        """The log-density [] where origin − statistic is the residual [d]."""
-        if hasattr(self.mechanism, "log_noise"):
+        """The log-density [] of the value where the residual, origin − summed statistic, is the one given [d]."""
+        if isinstance(self.mechanism, AdditiveNoise):
             return jnp.sum(self.mechanism.log_noise(residual))
         return self.log_density(self.origin - residual)
 
     def log_densities_at(self, residuals: Array) -> Array:
         """The log-density [m] at each column of residuals [d, m]."""
-        if is_opaque(self.mechanism) or not hasattr(self.mechanism, "log_density_terms"):
+        if is_opaque(self.mechanism) or not isinstance(self.mechanism, ElementwiseDensity):
             return jax.vmap(self.log_density_at, in_axes=1)(residuals)
         # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
         mechanism = jax.tree.map(_as_column, self.mechanism)
-        if hasattr(mechanism, "log_noise"):
+        if isinstance(mechanism, AdditiveNoise):
             terms = mechanism.log_noise(residuals)
         else:
             terms = mechanism.log_density_terms(self.value[:, None], self.value[:, None] - residuals)
@@ -191,6 +215,25 @@ class Release:
             schema.choose_statistic(content["statistic"], statistic),
             content["n"],
         )
+
+
+def as_sum(
+    release: PrivateRelease,
+    remedy: str = "Pass a dpjax.Release.",
+    asker: str | None = None,
+) -> Release:
+    """The release, or an error unless it is one value of a sum over the records.
+
+    Parameters
+    ----------
+    asker
+        The imputation that needs a sum; by default the release itself is at fault.
+    """
+    if not isinstance(release, Release):
+        given = f"a {type(release).__name__}" if asker is None else f"{asker} with a {type(release).__name__}"
+        argument = "release" if asker is None else "imputation"
+        fail(argument, given, "a release of one summed value", remedy, error=TypeError)
+    return release
 
 
 def _as_column(parameter: Array) -> Array:

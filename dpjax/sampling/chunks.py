@@ -12,7 +12,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import GibbsInfo, GibbsState, Plan, build_kernel
 from dpjax.parameters import Tuning
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
@@ -59,7 +59,7 @@ def run_chunk(
     collect: Collect | None,
     capacity: int,
     *,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     tuning: Tuning,
     chain_keys: Key,
     chains: Chains,

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model
 from dpjax.gibbs import Position, init_state
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.sampling.identity import identify
 from dpjax.sampling.run import Run
 
@@ -63,7 +63,7 @@ def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
 
 
 @partial(jax.jit, static_argnames="model")
-def probe(model: Model, release: Release | LocalRelease) -> dict[str, Any]:
+def probe(model: Model, release: PrivateRelease) -> dict[str, Any]:
     """Values of the model's functions and of the statistic at one fixed draw, in place of the functions themselves."""
     prior_key, record_key = jax.random.split(jax.random.key(0))
     parameters = model.sample_prior(prior_key)

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import GibbsState, Plan, Position, adapt_plan, init_state
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.sampling.schedule import Segment
 
@@ -24,7 +24,7 @@ class Run:
     """
 
     model: Model
-    release: Release | LocalRelease
+    release: PrivateRelease
     plan: Plan
     collect: Collect | None
     schedule: tuple[Segment, ...]

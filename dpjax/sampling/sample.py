@@ -13,7 +13,7 @@ from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.gibbs import make_plan
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, initial_tuning, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.sampling.checkpoint import Checkpoint
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
@@ -46,7 +46,7 @@ def split_key(key: Key, num_chains: int) -> RunKeys:
 def sample(
     key: Key,
     model: Model,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     *,
     num_chains: int = 4,
     num_warmup: int = 1_000,

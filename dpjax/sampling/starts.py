@@ -15,7 +15,8 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.gibbs import GibbsState, Position, init_state
 from dpjax.numerics import all_finite, take_if
-from dpjax.release import LocalRelease, Release
+from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release.summed import as_sum
 from dpjax.validation import fail
 
 MIN_TRIES = 20
@@ -42,7 +43,7 @@ class Candidate(NamedTuple):
 def find_starts(
     keys: tuple[Key, Key],
     model: Model,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     num_chains: int,
     initial: Parameters | None,
 ) -> GibbsState:
@@ -69,7 +70,7 @@ def find_starts(
     return best.state
 
 
-def fail_to_start(release: Release | LocalRelease, found: np.ndarray, initial: Parameters | None) -> None:
+def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameters | None) -> None:
     """Raise the error of a search without success."""
     chains = f"{np.sum(~found)} of {found.size} chains"
     given = f"a {type(release).__name__} of zero density at every start tried for {chains}"
@@ -87,9 +88,7 @@ def fail_to_start(release: Release | LocalRelease, found: np.ndarray, initial: P
 
 
 @partial(jax.jit, static_argnames=("model", "num_chains"))
-def search(
-    model: Model, num_chains: int, key: Key, release: Release | LocalRelease, initial: Parameters | None
-) -> Candidate:
+def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, initial: Parameters | None) -> Candidate:
     """The best of MIN_TRIES prior-predictive candidates of each chain, or of more while a chain has none."""
     noise_key, candidate_key = jax.random.split(key)
     scale = noise_scale(release, noise_key)
@@ -114,7 +113,7 @@ def search(
 
 
 def draw_candidate(
-    model: Model, release: Release | LocalRelease, scale: Array, key: Key, initial: Parameters | None
+    model: Model, release: PrivateRelease, scale: Array, key: Key, initial: Parameters | None
 ) -> Candidate:
     """One candidate: parameters from the prior unless given, and records from the model."""
     parameter_key, record_key, choice_key = jax.random.split(key, 3)
@@ -140,11 +139,11 @@ def is_possible(model: Model, state: GibbsState) -> Array:
     return all_finite((state.parameters, state.latent.records, density))
 
 
-def misfit(release: Release | LocalRelease, scale: Array, state: GibbsState) -> Array:
+def misfit(release: PrivateRelease, scale: Array, state: GibbsState) -> Array:
     """How far the records are from positive density []: impossible records, or the distance in units of noise."""
     if isinstance(release, LocalRelease):
-        return jnp.sum(~jnp.isfinite(release.log_density(state.latent.records))).astype(float)
-    return distance(release, scale, state.latent.statistic)
+        return jnp.sum(~jnp.isfinite(release.log_densities(state.latent.records))).astype(float)
+    return distance(as_sum(release), scale, state.latent.statistic)
 
 
 def distance(release: Release, scale: Array, statistic: Array) -> Array:
@@ -152,18 +151,18 @@ def distance(release: Release, scale: Array, statistic: Array) -> Array:
     return jnp.sum(jnp.abs(release.origin - statistic) / scale)
 
 
-def noise_scale(release: Release | LocalRelease, key: Key) -> Array:
+def noise_scale(release: PrivateRelease, key: Key) -> Array:
     """The mean size [d] of the mechanism's noise around the value, by simulation; 1 where it has none."""
-    if isinstance(release, LocalRelease) or hasattr(release.mechanism, "value_size"):
+    if not release.is_noisy_sum:
         return jnp.ones(())
     keys = jax.random.split(key, NOISE_DRAWS)
-    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.value)
-    size = jnp.mean(jnp.abs(values - release.value[None]), axis=0)
+    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.observed)
+    size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
     return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
 
 
 @partial(jax.jit, static_argnames="model")
-def climb(model: Model, key: Key, release: Release | LocalRelease, best: Candidate) -> Candidate:
+def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> Candidate:
     """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
     noise_key, sweep_key = jax.random.split(key)
     scale = noise_scale(release, noise_key)
@@ -186,14 +185,15 @@ def climb(model: Model, key: Key, release: Release | LocalRelease, best: Candida
     return jax.lax.while_loop(wanted, body, (jnp.array(0), best))[1]
 
 
-def exchange(release: Release | LocalRelease, scale: Array, state: GibbsState, offers: Records) -> Array:
+def exchange(release: PrivateRelease, scale: Array, state: GibbsState, offers: Records) -> Array:
     """Which records [n] to exchange for their offers.
 
     For a local release, those that could not have given their value; else each in turn if that brings the statistic
     nearer to the value, until the density is positive.
     """
     if isinstance(release, LocalRelease):
-        return ~jnp.isfinite(release.log_density(state.latent.records))
+        return ~jnp.isfinite(release.log_densities(state.latent.records))
+    release = as_sum(release)
     contribution = jax.vmap(release.contribution)
     changes = contribution(offers) - contribution(state.latent.records)
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,11 +14,25 @@ from dpjax.validation import check_array, check_count, check_number, fail
 Norm = Literal[1, 2]
 
 
+@runtime_checkable
+class SizedStatistic(Protocol):
+    """A statistic, or a user's function with such an attribute, that knows the length of its value."""
+
+    @property
+    def dimension(self) -> int | None:
+        """The length d of the contribution of one record, None where it depends on the record."""
+
+
+def dimension_of(statistic: Any) -> int | None:
+    """The length d of a statistic's value, None where it is not known before a record is."""
+    return statistic.dimension if isinstance(statistic, SizedStatistic) else None
+
+
 class RecordStatistic(ABC):
     """A statistic ``record -> [d]`` that knows the set of values it can take.
 
-    Statistics are compared and hashed by value, so that equal ones find the same compiled program. Each has
-    `dimension`, the length d of its value, or None where it depends on the record.
+    Statistics are compared and hashed by value, so that equal ones find the same compiled program. Each is a
+    `SizedStatistic`.
     """
 
     @abstractmethod

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import hypot
-from typing import Any
 
 import jax.numpy as jnp
 
 from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.noise import as_floating
-from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_function
+from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_function, dimension_of
 from dpjax.validation import fail
 
 
@@ -23,7 +22,7 @@ class Scaled(RecordStatistic):
     @property
     def dimension(self) -> int | None:
         """The dimension of the statistic, where it is known."""
-        return getattr(self.statistic, "dimension", None)
+        return dimension_of(self.statistic)
 
     def __call__(self, record: Records) -> Array:
         """The rescaled contribution [d] of one record."""
@@ -47,8 +46,8 @@ class Stacked(RecordStatistic):
     @property
     def dimension(self) -> int | None:
         """The sum of the dimensions, where all are known."""
-        dimensions: list[Any] = [getattr(statistic, "dimension", None) for statistic in self.statistics]
-        return None if None in dimensions else sum(dimensions)
+        known = [size for statistic in self.statistics if (size := dimension_of(statistic)) is not None]
+        return sum(known) if len(known) == len(self.statistics) else None
 
     def __call__(self, record: Records) -> Array:
         """The joined contributions [d] of one record."""

@@ -10,7 +10,6 @@ needs the power itself; and they choose each power from particles not yet resamp
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -21,10 +20,10 @@ from jax.scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model
 from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
-from dpjax.mechanisms.tempered import Tempered
+from dpjax.mechanisms.tempered import temper_mechanism
 from dpjax.numerics import proper_density
 from dpjax.parameters import fit_step_size, fit_tuning
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 
 MAX_TEMPERATURES = 200
 
@@ -77,7 +76,7 @@ def run_island(
     num_particles: int,
     num_sweeps: int,
     key: Key,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     target_ess: Array,
 ) -> Island:
     """The particles at temperature 1; at NaN if none is possible, or lower if `MAX_TEMPERATURES` do not suffice."""
@@ -94,7 +93,7 @@ def run_island(
     return jax.lax.while_loop(wanted, step, start(model, num_particles, start_key, release))
 
 
-def start(model: Model, num_particles: int, key: Key, release: Release | LocalRelease) -> Island:
+def start(model: Model, num_particles: int, key: Key, release: PrivateRelease) -> Island:
     """Particles from the prior."""
 
     def draw(key: Key) -> GibbsState:
@@ -137,7 +136,7 @@ def move(
     model: Model,
     plan: Plan,
     num_sweeps: int,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     fit_key: Key,
     keys: Key,
     particles: GibbsState,
@@ -168,11 +167,9 @@ def move(
     return jax.vmap(sweeps)(keys, particles)
 
 
-def temper(release: Release | LocalRelease, power: Array) -> Release | LocalRelease:
+def temper(release: PrivateRelease, power: Array) -> PrivateRelease:
     """The release with its density raised to a power."""
-    if isinstance(release, LocalRelease):
-        return replace(release, channel=Tempered(release.channel, power))
-    return replace(release, mechanism=Tempered(release.mechanism, power))
+    return release.with_mechanism(temper_mechanism(release.mechanism, power))
 
 
 def next_temperature(log_likelihoods: Array, temperature: Array, target_ess: Array) -> Array:

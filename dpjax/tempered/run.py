@@ -13,7 +13,7 @@ from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.gibbs import Plan, make_plan
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import warn_of_nonfinite
-from dpjax.release import LocalRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.tempered.island import MAX_TEMPERATURES, Trace, run_island
 from dpjax.tempered.result import TemperedSample, relative_error
 from dpjax.threads import one_blas_thread
@@ -23,7 +23,7 @@ from dpjax.validation import check_array, check_count, check_key, fail
 def tempered(
     key: Key,
     model: Model,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     *,
     num_particles: int = 500,
     num_islands: int = 8,
@@ -104,7 +104,7 @@ def run(
     num_particles: int,
     num_sweeps: int,
     key: Key,
-    release: Release | LocalRelease,
+    release: PrivateRelease,
     target_ess: Array,
 ) -> tuple[Parameters, Trace]:
     """Draws [island, particle, ...] and the islands' traces [island, step]."""

@@ -178,7 +178,7 @@ def test_a_channel_read_the_wrong_way_is_rejected() -> None:
     matrix = jnp.array([[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.1, 0.1, 0.8]])
 
     class Transposed(dpjax.LocalRelease):
-        def log_density_of_support(self, support: dict) -> jax.Array:
+        def log_densities_of_support(self, support: dict) -> jax.Array:
             return jnp.log(matrix)[self.values][:, support["cell"]]
 
     jax.tree_util.register_pytree_node(

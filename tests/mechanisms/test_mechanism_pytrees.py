@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax.base import Mechanism
 from dpjax.mechanisms import (
     Additive,
     Censored,
@@ -17,6 +16,7 @@ from dpjax.mechanisms import (
     Privacy,
     RandomizedResponse,
 )
+from dpjax.mechanisms.base import Mechanism
 
 PROMISE = Privacy("zcdp", "replace-one", rho=0.5, sensitivity=1.0, norm=2)
 BUILDERS = {

@@ -15,7 +15,8 @@ import dpjax
 from dpjax import models, statistics
 from dpjax.base import Latent
 from dpjax.imputation.offers import init_latent
-from dpjax.mechanisms.tempered import Tempered
+from dpjax.mechanisms.base import LatentNormalSampler
+from dpjax.mechanisms.tempered import temper_mechanism
 from dpjax.tempered.island import temper
 
 N = 8
@@ -84,7 +85,7 @@ def test_local_normal_records_move_by_metropolis_steps() -> None:
         return dpjax.LocalRelease(np.linspace(-2.0, 2.0, N), dpjax.Gaussian(scale), field="y")
 
     tempered = temper(release(0.3), jnp.array(POWER))
-    assert not hasattr(tempered.channel, "sample_latent_normal")
+    assert not isinstance(tempered.channel, LatentNormalSampler)
     metropolis = NORMAL._replace(normal_field=None)
     wide = sweeps(release(0.3 * POWER**-0.5), metropolis, PARAMETERS, dpjax.imwg())
     assert same(sweeps(tempered, NORMAL, PARAMETERS, dpjax.imwg()), wide)
@@ -122,4 +123,12 @@ def test_impossible_values_stay_impossible() -> None:
     release = dpjax.Release([1.0], dpjax.DiscreteLaplace(2.0), statistics.total("y", -3.0, 3.0), N)
     power = jax.vmap(lambda power: temper(release, power).log_density(jnp.array([0.5])))(jnp.array([0.1, 1.0]))
     assert np.all(np.isneginf(power)) == np.isneginf(release.log_density(jnp.array([0.5])))
-    assert Tempered(dpjax.Laplace(1.0), jnp.array(0.5)).sample(jax.random.key(0), jnp.zeros(2)).shape == (2,)
+    assert temper_mechanism(dpjax.Laplace(1.0), jnp.array(0.5)).sample(jax.random.key(0), jnp.zeros(2)).shape == (2,)
+
+
+def test_draws_given_a_histogram() -> None:
+    """More values than bins: the power leaves the value's size as the mechanism's."""
+    histogram = statistics.histogram("y", [0.0, 0.5, 1.0])
+    release = dpjax.Release([0.2, 0.7, 0.9], dpjax.SmoothedHistogram(0.5, 3), histogram, N)
+    tempered, counts = temper(release, jnp.array(POWER)), jnp.array([5.0, 3.0])
+    np.testing.assert_allclose(tempered.log_density_at(-counts), POWER * release.log_density(counts), rtol=1e-6)

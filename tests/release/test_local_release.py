@@ -21,7 +21,7 @@ def close(actual, expected):
 def test_randomized_response():
     release = LocalRelease([2, 2, 0, 1], RandomizedResponse(matrix=MATRIX))
     expected = np.log(np.asarray(MATRIX))[np.asarray(CELLS), [2, 2, 0, 1]]
-    close(release.log_density({"cell": CELLS}), expected)
+    close(release.log_densities({"cell": CELLS}), expected)
     close(release.log_likelihood({"cell": CELLS}), expected.sum())
     assert (release.n, release.values.dtype) == (4, jnp.result_type(int))
 
@@ -29,7 +29,9 @@ def test_randomized_response():
 def test_randomized_response_of_several_coordinates():
     released, true = np.array([[0, 1], [1, 1], [0, 0]]), np.array([[0, 0], [1, 0], [0, 0]])
     release = LocalRelease(released, RandomizedResponse(keep=0.8, num_categories=2), field="answers")
-    close(release.log_density({"answers": jnp.asarray(true)}), np.log(np.where(released == true, 0.8, 0.2)).sum(axis=1))
+    close(
+        release.log_densities({"answers": jnp.asarray(true)}), np.log(np.where(released == true, 0.8, 0.2)).sum(axis=1)
+    )
 
 
 @pytest.mark.parametrize(("channel", "law"), [(Laplace(0.5), stats.laplace), (Gaussian(0.5), stats.norm)])
@@ -39,12 +41,12 @@ def test_additive_channels_take_numbers_or_vectors(channel, law):
         values, true = generator.normal(size=(2, *shape)).astype(jnp.result_type(float))
         release = LocalRelease(values, channel, field="y")
         expected = law.logpdf(values, true, 0.5).reshape(6, -1).sum(axis=1)
-        close(release.log_density({"y": jnp.asarray(true)}), expected)
+        close(release.log_densities({"y": jnp.asarray(true)}), expected)
 
 
 def test_density_over_a_support():
     release = LocalRelease([2, 0], RandomizedResponse(matrix=MATRIX))
-    close(release.log_density_of_support({"cell": jnp.arange(3)}), np.log(np.asarray(MATRIX))[:, [2, 0]].T)
+    close(release.log_densities_of_support({"cell": jnp.arange(3)}), np.log(np.asarray(MATRIX))[:, [2, 0]].T)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_sample_is_a_release_through_the_same_channel(values, channel, records):
     again = jax.jit(LocalRelease.sample)(release, jax.random.key(2), {"cell": records})
     assert again.values.shape == release.values.shape
     assert again.values.dtype == release.values.dtype
-    assert np.all(np.isfinite(again.log_density({"cell": records})))
+    assert np.all(np.isfinite(again.log_densities({"cell": records})))
 
 
 def test_samples_keep_the_channel_s_frequencies():

@@ -1,0 +1,169 @@
+"""What a mechanism must have, and what it may declare beyond that.
+
+`log_density` and `sample` make an object a mechanism. Each other protocol here is a capability: a mechanism declares it
+by having the members, whether it inherits from a class of dpjax or not, and whoever can use it asks for it with
+``isinstance``. None is needed for a correct posterior; they make kernels exact or fast, and mistakes be refused.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+from dpjax.base import Array, Key
+
+__all__ = [
+    "AdditiveNoise",
+    "CategoricalChannel",
+    "Censorable",
+    "ChecksValues",
+    "DrawnValue",
+    "ElementwiseDensity",
+    "IntegerNoise",
+    "LatentNormalSampler",
+    "Mechanism",
+    "ScaledNoise",
+    "Wrapper",
+    "adds_noise",
+    "drawn_size",
+    "has_integer_noise",
+    "layers",
+    "noise_scale",
+]
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """How a statistic was privatized: a conditional law of the released value given the statistic."""
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The normalised log-density [] of the value [d] given the statistic [d]."""
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """A released value [d] given the statistic [d]."""
+
+
+@runtime_checkable
+class ElementwiseDensity(Protocol):
+    """The log-density is a sum over coordinates. Its terms are computed elementwise, for many statistics at once."""
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
+
+
+@runtime_checkable
+class AdditiveNoise(Protocol):
+    """The value is the statistic plus noise of independent coordinates, whose law does not depend on the statistic."""
+
+    def log_noise(self, noise: Array) -> Array:
+        """The log-density of each coordinate's noise [..., d]."""
+
+
+@runtime_checkable
+class ScaledNoise(AdditiveNoise, Protocol):
+    """Additive noise of a known scale: where that is too small for single precision, the user is warned."""
+
+    @property
+    def scale(self) -> Array | float:
+        """The scale [] or [d]."""
+
+
+@runtime_checkable
+class IntegerNoise(Protocol):
+    """Says whether the noise is whole: then so must be the released values and the statistic under it."""
+
+    @property
+    def integer_noise(self) -> bool:
+        """Whether every draw of the noise is a whole number."""
+
+
+@runtime_checkable
+class Censorable(ElementwiseDensity, Protocol):
+    """A mechanism whose value `dpjax.Censored` can clamp: the probability beyond a bound is known."""
+
+    def log_cdf(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
+
+    def log_survival(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at least the given one."""
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """A released value [d] given the statistic [d]."""
+
+
+@runtime_checkable
+class DrawnValue(Protocol):
+    """The value is no noisy sum but a number of draws of its own given the summed statistic, as of a histogram."""
+
+    @property
+    def value_size(self) -> int:
+        """How many numbers are released."""
+
+
+@runtime_checkable
+class CategoricalChannel(Protocol):
+    """A channel of categories coded 0, ..., k - 1: it releases one code for each record, and never a sum."""
+
+    @property
+    def num_categories(self) -> int | None:
+        """The number k of categories."""
+
+
+@runtime_checkable
+class LatentNormalSampler(Protocol):
+    """The law of a Normal statistic given the released value is known, so that Normal records are drawn exactly."""
+
+    def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
+        """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise."""
+
+
+@runtime_checkable
+class ChecksValues(Protocol):
+    """Knows which values can have been released. That whole noise needs whole values need not be checked here."""
+
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise, in the name of this argument, unless the value [d], or values [n, ...], can have been released."""
+
+
+@runtime_checkable
+class Wrapper(Protocol):
+    """A mechanism around another, such as `dpjax.Censored`: what is asked of the noise is asked of the other."""
+
+    @property
+    def mechanism(self) -> Any:
+        """The mechanism inside."""
+
+
+def layers(mechanism: Any) -> Iterator[Any]:
+    """The mechanism and those that it wraps, from the outermost to the innermost."""
+    yield mechanism
+    while isinstance(mechanism, Wrapper):
+        mechanism = mechanism.mechanism
+        yield mechanism
+
+
+def innermost(mechanism: Any) -> Any:
+    """The mechanism inside its wrappers."""
+    *_, inner = layers(mechanism)
+    return inner
+
+
+def adds_noise(mechanism: Any) -> bool:
+    """Whether the mechanism, inside its wrappers, adds noise to the statistic."""
+    return isinstance(innermost(mechanism), AdditiveNoise)
+
+
+def has_integer_noise(mechanism: Any) -> bool:
+    """Whether the mechanism, inside its wrappers, adds whole numbers."""
+    inner = innermost(mechanism)
+    return isinstance(inner, IntegerNoise) and inner.integer_noise
+
+
+def noise_scale(mechanism: Any) -> Array | float | None:
+    """The scale of the noise that the mechanism, inside its wrappers, adds; None where that is not known."""
+    inner = innermost(mechanism)
+    return inner.scale if isinstance(inner, ScaledNoise) else None
+
+
+def drawn_size(mechanism: Any) -> int | None:
+    """How many numbers the mechanism, inside its wrappers, draws given the statistic; None of one that alters it."""
+    inner = innermost(mechanism)
+    return inner.value_size if isinstance(inner, DrawnValue) else None

@@ -1,0 +1,61 @@
+"""What the two kinds of release have in common; most of dpjax asks for no more."""
+
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol, Self, TypeGuard, runtime_checkable
+
+from dpjax.base import Array, Key, Records
+from dpjax.mechanisms.base import Mechanism
+
+__all__ = ["PrivateRelease", "is_release"]
+
+
+@runtime_checkable
+class PrivateRelease(Protocol):
+    """What was published about n confidential records, and its law given them: a frozen dataclass that is a pytree.
+
+    Its two kinds are `Release`, one value of a sum over the records, and `LocalRelease`, one value for each record.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def n(self) -> int:
+        """The public number of records."""
+
+    @property
+    def observed(self) -> Array:
+        """The published numbers: [d], or [n, ...] with one row for each record."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """How the sum, or each record, was privatized."""
+
+    @property
+    def is_noisy_sum(self) -> bool:
+        """Whether `observed` [d] less the summed statistic [d] of the confidential records is the mechanism's noise."""
+
+    def with_mechanism(self, mechanism: Mechanism) -> Self:
+        """The same published numbers as if another mechanism had released them."""
+
+    def contributions(self, records: Records) -> Array:
+        """What each of m records adds to the released sum [d, m]; [0, m] where no sum was released."""
+
+    def total_and_density(self, records: Records) -> tuple[Array, Array]:
+        """The released sum's exact value [d], empty [0] where there is none, and the log-density [] of `observed`."""
+
+    def log_likelihood(self, records: Records) -> Array:
+        """The log-density [] of `observed` given the records."""
+
+    def sample(self, key: Key, records: Records) -> Self:
+        """A release of other records [n] by the same mechanism: only `observed` is new."""
+
+    def check_records(self, records: Records) -> None:
+        """Raise unless the mechanism applies to such records, of any leading axis [m]."""
+
+    def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
+        """The release as JSON text."""
+
+
+def is_release(value: Any) -> TypeGuard[PrivateRelease]:
+    """Whether a value is a release, and not merely the class of one."""
+    return isinstance(value, PrivateRelease) and not isinstance(value, type)

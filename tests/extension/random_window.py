@@ -1,0 +1,43 @@
+"""An imputation as a user would write one, in one file: a window of records at a random place gets fresh offers."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+import dpjax
+from dpjax.imputation.offers import init_latent, keep_or_take
+
+
+@dataclass(frozen=True)
+class RandomWindow:
+    """Offers all records of a window at once; works for every kind of release."""
+
+    size: int | Literal["auto"]
+
+    def __call__(self, model: dpjax.Model, release: dpjax.release.PrivateRelease) -> dpjax.base.ImputationKernel:
+        def step(rng_key: jax.Array, latent: dpjax.Latent, parameters: dict) -> tuple[dpjax.Latent, Any]:
+            offer_key, place_key, accept_key = jax.random.split(rng_key, 3)
+            first = jax.random.randint(place_key, (), 0, release.n)
+            offered = (jnp.arange(release.n) - first) % release.n < self.size
+            offers = model.sample_records(offer_key, parameters, release.n)
+            proposed = init_latent(release, keep_or_take(offered, offers, latent.records))
+            log_ratio = proposed.log_density - latent.log_density
+            accepted = jnp.log(jax.random.uniform(accept_key)) < log_ratio
+            moved = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposed, latent)
+            taken = (offered & accepted).astype(int)
+            return moved, dpjax.ImputationInfo(accepted.astype(float), taken, jnp.isnan(log_ratio).astype(int))
+
+        return step
+
+    @property
+    def is_open(self) -> bool:
+        return self.size == "auto"
+
+    def closed(self) -> "RandomWindow":
+        return replace(self, size=1)
+
+    def adapt(self, key: Any, model: Any, release: Any, latent: dpjax.Latent, parameters: dict) -> "RandomWindow":
+        """Half of the records where all chains have a density that is finite, else one."""
+        return replace(self, size=release.n // 2 if jnp.all(jnp.isfinite(latent.log_density)) else 1)
