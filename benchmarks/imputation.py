@@ -13,7 +13,7 @@ from benchmarks.rows import Row
 from benchmarks.timing import summarize
 from dpjax.base import Statistic
 from dpjax.diagnostics import ess_bulk
-from dpjax.gibbs import adapt_plan, make_plan
+from dpjax.sweep import adapt_plan, make_plan
 
 CHAINS = 4
 WARMUP = 200

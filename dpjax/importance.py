@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import Position, init_state, make_plan
 from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.sweep import Position, init_state, make_plan
 from dpjax.validation import check_count, check_key, fail
 
 MAX_KHAT = 0.7

@@ -11,10 +11,10 @@ import numpy as np
 
 from dpjax import diagnostics
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import GibbsState
 from dpjax.parameters import Tuning
 from dpjax.release import LocalRelease, Release
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.sweep import GibbsState
 from dpjax.validation import check_count, check_key, fail
 
 BATCH_BYTES = 2**26

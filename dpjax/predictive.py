@@ -6,9 +6,9 @@ import jax
 import numpy as np
 
 from dpjax.base import Key, Model, Parameters
-from dpjax.gibbs import make_plan
 from dpjax.posterior import Prediction, batch_size, predict_values
 from dpjax.release import LocalRelease, Release
+from dpjax.sweep import make_plan
 from dpjax.validation import check_count, check_key
 
 

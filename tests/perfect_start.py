@@ -13,9 +13,9 @@ import numpy as np
 from scipy import stats
 
 from dpjax.base import Imputation, Model
-from dpjax.gibbs import Plan, Position, build_kernel, init_state
 from dpjax.parameters import choose_kernel, initial_tuning
 from dpjax.release import LocalRelease, Release
+from dpjax.sweep import Plan, Position, build_kernel, init_state
 
 REJECT = 1e-4
 """A correct kernel fails at this level once in 10,000 keys; the keys are fixed."""

@@ -8,10 +8,10 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
-from dpjax.calibration import Calibration
-from dpjax.calibration.replicate import Design, Replicate, autocorrelation, rank
-from dpjax.calibration.run import run_batches
-from dpjax.gibbs import make_plan
+from dpjax.simulation_based_calibration import Calibration
+from dpjax.simulation_based_calibration.replicate import Design, Replicate, autocorrelation, rank
+from dpjax.simulation_based_calibration.run import run_batches
+from dpjax.sweep import make_plan
 
 N = 10
 ACCEPT = 1e-3
@@ -94,7 +94,7 @@ def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pyte
         return Replicate({"x": numbers}, {"x": numbers}, numbers >= 0)
 
     monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
-    monkeypatch.setattr("dpjax.calibration.run.run_batch", report)
+    monkeypatch.setattr("dpjax.simulation_based_calibration.run.run_batch", report)
     design = Design(MODEL, MODEL, make_plan(MODEL, DESIGN), None, 9)
     reports = run_batches(design, 25, jax.random.key(2), DESIGN, jnp.ones(5, int))
     np.testing.assert_array_equal(reports.ranks["x"], np.arange(25))

@@ -8,8 +8,8 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.gibbs import make_plan
 from dpjax.imputation.attempts import candidate_sizes, choose_attempts, expected_acceptance
+from dpjax.sweep import make_plan
 
 N = 6
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)

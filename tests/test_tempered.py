@@ -9,10 +9,10 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.tempered import TemperedSample, island
-from dpjax.tempered.island import Trace
-from dpjax.tempered.result import summarize
-from dpjax.tempered.run import combine, run
+from dpjax.tempering import TemperedSample, island
+from dpjax.tempering.island import Trace
+from dpjax.tempering.result import summarize
+from dpjax.tempering.run import combine, run
 
 SMALL = {"num_particles": 100, "num_islands": 16, "num_sweeps": 2}
 MAX_ERRORS = 5.0

@@ -12,8 +12,8 @@ from dpjax.coupling.scheme import Relabel, make_scheme
 from dpjax.coupling.sides import Pair
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.coupling.target import SummedTarget
-from dpjax.gibbs import Position, make_plan
 from dpjax.release import LocalRelease, Release
+from dpjax.sweep import Position, make_plan
 from dpjax.validation import check_function, fail
 
 __all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import GibbsInfo, GibbsState, Plan, build_kernel
 from dpjax.parameters import Tuning
 from dpjax.release import LocalRelease, Release
+from dpjax.sweep import GibbsInfo, GibbsState, Plan, build_kernel
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model
-from dpjax.gibbs import Position, init_state
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.identity import identify
 from dpjax.sampling.run import Run
+from dpjax.sweep import Position, init_state
 
 Plain = str | int | float | bool | None
 SIGNIFICANT_DIGITS = 5

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import GibbsState, Plan, Position, adapt_plan, init_state
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.sampling.schedule import Segment
+from dpjax.sweep import GibbsState, Plan, Position, adapt_plan, init_state
 
 
 @dataclass(frozen=True, eq=False)

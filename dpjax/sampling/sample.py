@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.gibbs import make_plan
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, initial_tuning, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
@@ -22,6 +21,7 @@ from dpjax.sampling.loop import finish
 from dpjax.sampling.run import Run, Status, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
+from dpjax.sweep import make_plan
 from dpjax.threads import one_blas_thread
 
 

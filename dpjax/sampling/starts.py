@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.gibbs import GibbsState, Position, init_state
 from dpjax.imputation.offers import keep_or_take
 from dpjax.numerics import all_finite
 from dpjax.release import LocalRelease, Release
+from dpjax.sweep import GibbsState, Position, init_state
 from dpjax.validation import fail
 
 MIN_TRIES = 20

@@ -7,9 +7,9 @@ import numpy as np
 
 from dpjax.base import Imputation, Model
 from dpjax.coupling import coupled_gibbs
-from dpjax.gibbs import Plan, Position, build_kernel, init_state
 from dpjax.parameters import initial_tuning
 from dpjax.release import Release
+from dpjax.sweep import Plan, Position, build_kernel, init_state
 from tests.perfect_start import Replicates
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.gibbs import GibbsState, Plan, adapt_plan, init_state, make_plan
 from dpjax.imputation.blocks import CORRELATIONS, candidate_blocks, expected_jump
 from dpjax.imputation.imwg import sum_blocks
 from dpjax.sampling.fingerprint import plain_values, restore
+from dpjax.sweep import GibbsState, Plan, adapt_plan, init_state, make_plan
 
 N = 64
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)

@@ -16,7 +16,7 @@ from dpjax import models, statistics
 from dpjax.base import Latent
 from dpjax.imputation.offers import init_latent
 from dpjax.mechanisms.tempered import Tempered
-from dpjax.tempered.island import temper
+from dpjax.tempering.island import temper
 
 N = 8
 POWER = 0.3

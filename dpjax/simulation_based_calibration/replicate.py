@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.starts import climb, search
+from dpjax.sweep import GibbsState, Plan, Position, build_kernel, init_state
 
 LOG_DENSITY = "log_density"
 """The name of the log-density of the release given the records, which is always ranked."""

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
-from dpjax.gibbs import Plan, make_plan
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
-from dpjax.tempered.island import MAX_TEMPERATURES, Trace, run_island
-from dpjax.tempered.result import TemperedSample, relative_error
+from dpjax.sweep import Plan, make_plan
+from dpjax.tempering.island import MAX_TEMPERATURES, Trace, run_island
+from dpjax.tempering.result import TemperedSample, relative_error
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_array, check_count, check_key, fail
 

@@ -17,13 +17,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
-from dpjax.calibration.replicate import LOG_DENSITY, Design, Quantities, Replicate, evaluate, run_replicate
-from dpjax.calibration.result import Calibration
-from dpjax.gibbs import Position, make_plan
 from dpjax.parameters import initial_tuning
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
+from dpjax.simulation_based_calibration.replicate import (
+    LOG_DENSITY,
+    Design,
+    Quantities,
+    Replicate,
+    evaluate,
+    run_replicate,
+)
+from dpjax.simulation_based_calibration.result import Calibration
+from dpjax.sweep import Position, make_plan
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_key, fail, summarize_error
 

@@ -20,11 +20,11 @@ from blackjax.smc import base, ess, resampling, solver
 from jax.scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model
-from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
 from dpjax.mechanisms.tempered import Tempered
 from dpjax.numerics import proper_density
 from dpjax.parameters import fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
+from dpjax.sweep import GibbsState, Plan, Position, build_kernel, init_state
 
 MAX_TEMPERATURES = 200
 

@@ -1,10 +1,10 @@
 """Imputation of the records alone, at known parameters, for BlackJAX's loops."""
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
-from dpjax.gibbs import make_plan
 from dpjax.imputation.offers import init_latent
 from dpjax.models.positions import check_parameters, check_start
 from dpjax.release import LocalRelease, Release
+from dpjax.sweep import make_plan
 
 
 def impute(
