@@ -14,7 +14,7 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
-from dpjax.data_augmentation import impute
+from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
 from dpjax.mechanisms import (
@@ -44,7 +44,8 @@ from dpjax.pytree import frozen_pytree
 from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
-from dpjax.sweep import GibbsInfo, GibbsState, Position, gibbs
+from dpjax.states import GibbsState, Position
+from dpjax.sweep import GibbsInfo, SweepPlan
 from dpjax.tempering import tempered
 
 __version__ = "0.1.0"
@@ -77,6 +78,7 @@ __all__ = [
     "Release",
     "SamplingAlgorithm",
     "SmoothedHistogram",
+    "SweepPlan",
     "Tuning",
     "calibrate",
     "coupling",

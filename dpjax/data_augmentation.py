@@ -1,10 +1,85 @@
-"""Imputation of the records alone, at known parameters, for BlackJAX's loops."""
+"""Data augmentation as BlackJAX algorithms: of parameters and records, and of the records alone."""
+
+from dataclasses import fields
+from typing import Any
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
-from dpjax.imputation.offers import init_latent
-from dpjax.models.positions import check_parameters, check_start
+from dpjax.models.fit import check_fit
+from dpjax.models.positions import check_parameters, check_position, check_start
+from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
 from dpjax.release import LocalRelease, Release
-from dpjax.sweep import make_plan
+from dpjax.states import GibbsState, Position, init_latent, init_state
+from dpjax.sweep import GibbsInfo, SweepPlan, build_kernel, check_closed, choose_imputation, make_plan, prior_tuning
+from dpjax.validation import check_instance, fail
+
+
+def gibbs(
+    model: Model,
+    release: Release | LocalRelease,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    tuning: Tuning | None = None,
+    plan: SweepPlan | None = None,
+) -> SamplingAlgorithm:
+    """A BlackJAX sampling algorithm that leaves p(parameters, records | release) invariant.
+
+    Parameters
+    ----------
+    model
+        The complete-data model.
+    release
+        What was released; one `Release` or `LocalRelease`.
+    imputation
+        ``imwg(...)``, ``soma(...)``, ``pcn(...)`` or an `Imputation` of your own; IMwG by default.
+    interweave
+        Whether to add the non-centred step; by default wherever the model has a non-centred form.
+    parameter_kernel
+        In place of the model's own update, any BlackJAX kernel: ``"nuts"``, ``"hmc"``, ``"mala"``,
+        ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"``, ``"elliptical_slice"``, a function
+        ``log_density -> SamplingAlgorithm`` on whitened vectors, or one of these with its options and several steps a
+        sweep, by `dpjax.parameter_kernel`. Models without an update have a default; see `default_kernel`.
+    tuning
+        The whitening and step size, such as `Posterior.tuning` of a short run; by default they are fitted to draws
+        from the prior, under a fixed key: any tuning leaves the posterior invariant.
+
+    plan
+        In place of the three choices: `Posterior.plan`, the sweep that the warm-up of a run settled on.
+
+    Returns
+    -------
+    SamplingAlgorithm
+        ``init(position, rng_key=None)`` takes a `Position`, or parameters alone with a key that draws the records;
+        ``step(rng_key, state)`` makes one sweep.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parts do not fit, a choice is made beside a plan, or one is left to a warm-up.
+    """
+    choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
+    chosen = make_plan(model, release, **(choices if plan is None else choices_of(plan, choices)))
+    check_closed(chosen.imputation)
+    kernel = build_kernel(model, release, chosen)
+    fixed = prior_tuning(model, release.n, chosen) if tuning is None else check_tuning(model, tuning)
+
+    def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
+        return init_state(release, check_position(model, release.n, position, rng_key))
+
+    def step(rng_key: Key, state: GibbsState) -> tuple[GibbsState, GibbsInfo]:
+        return kernel(rng_key, state, fixed)
+
+    return SamplingAlgorithm(init, step)
+
+
+def choices_of(plan: Any, beside: dict[str, Any]) -> dict[str, Any]:
+    """The choices that a plan stands for; an error if others stand beside it."""
+    check_instance("plan", plan, SweepPlan, "Pass the plan of a posterior, or leave it out.")
+    for name, choice in beside.items():
+        if choice is not None:
+            remedy = f"Leave one of them out, or pass dataclasses.replace(plan, {name}=...)."
+            fail(name, f"{choice!r} beside a plan", f"None, as the plan has {getattr(plan, name)!r}", remedy)
+    return {field.name: getattr(plan, field.name) for field in fields(plan)}
 
 
 def impute(
@@ -34,9 +109,11 @@ def impute(
     TypeError, ValueError
         If the parts do not fit; see `dpjax.gibbs`.
     """
-    plan = make_plan(model, release, imputation)
+    check_fit(model, release)
+    chosen = choose_imputation(model, release, imputation)
+    check_closed(chosen)
     known = check_parameters("parameters", model, parameters)
-    kernel = plan.imputation(model, release)
+    kernel = chosen(model, release)
 
     def init(records: Records, rng_key: Key | None = None) -> Latent:
         del rng_key

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.posterior import batch_size
+from dpjax.models.fit import check_fit
 from dpjax.release import LocalRelease, Release
+from dpjax.simulate import batch_size, draw_state
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
-from dpjax.sweep import Position, init_state, make_plan
 from dpjax.validation import check_count, check_key, fail
 
 MAX_KHAT = 0.7
@@ -85,7 +85,7 @@ def importance_sample(key: Key, model: Model, release: Release | LocalRelease, n
     """
     check_key("key", key)
     check_count("num_draws", num_draws)
-    make_plan(model, release)
+    check_fit(model, release)
     draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
     broken = ~(log_weights < np.inf)
     if np.any(broken):
@@ -105,11 +105,9 @@ def weigh(
     """Draws [draw, ...] from the prior, with the log-densities [draw] of the release at records drawn for each."""
 
     def draw(number: Array) -> tuple[Parameters, Array]:
-        prior_key, record_key = jax.random.split(jax.random.fold_in(key, number))
-        parameters = model.sample_prior(prior_key)
-        position = Position(parameters, model.sample_records(record_key, parameters, release.n))
+        parameters, latent = draw_state(jax.random.fold_in(key, number), model, release)
         derived = {} if model.derived is None else model.derived(parameters)
-        return {**parameters, **derived}, init_state(release, position).latent.log_density
+        return {**parameters, **derived}, latent.log_density
 
     return jax.lax.map(draw, jnp.arange(num_draws), batch_size=min(batch, num_draws))
 

@@ -93,7 +93,7 @@ def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pyte
         asked.append(len(numbers))
         return Replicate({"x": numbers}, {"x": numbers}, numbers >= 0)
 
-    monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
+    monkeypatch.setattr("dpjax.simulate.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
     monkeypatch.setattr("dpjax.simulation_based_calibration.run.run_batch", report)
     design = Design(MODEL, MODEL, make_plan(MODEL, DESIGN), None, 9)
     reports = run_batches(design, 25, jax.random.key(2), DESIGN, jnp.ones(5, int))

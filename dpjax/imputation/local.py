@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.imputation.offers import init_latent, keep_or_take
+from dpjax.imputation.offers import keep_or_take
 from dpjax.imputation.windows import build_window_kernel, has_windows
 from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease
+from dpjax.states import init_latent
 
 MAX_SUPPORT = 1024
 """Up to this many possible records are enumerated for an exact draw; beyond, memory [n, c] outweighs the gain."""

@@ -1,10 +1,10 @@
-"""What every imputation sweep shares: its start, and the move of accepted offers into the records."""
+"""What every imputation sweep shares: the move of accepted offers into the records."""
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, Latent, Model, Records
-from dpjax.release import LocalRelease, Release
+from dpjax.release import Release
 from dpjax.validation import fail
 
 
@@ -17,14 +17,6 @@ def check_exchangeable(model: Model, imputation: str) -> None:
             "exchangeable records, because offers are made to any place",
             "Use dpjax.imwg(), which offers each record a draw from its own law.",
         )
-
-
-def init_latent(release: Release | LocalRelease, records: Records) -> Latent:
-    """The latent state at given records [n, ...]: their summed statistic and the log-density of the release."""
-    if isinstance(release, LocalRelease):
-        return Latent(records, jnp.zeros(0), release.log_likelihood(records))
-    statistic = release.total(records)
-    return Latent(records, statistic, release.log_density(statistic))
 
 
 def keep_or_take(accepted: Array, offers: Records, records: Records) -> Records:

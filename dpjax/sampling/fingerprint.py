@@ -16,7 +16,7 @@ from dpjax.base import Array, Key, Model
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.identity import identify
 from dpjax.sampling.run import Run
-from dpjax.sweep import Position, init_state
+from dpjax.simulate import draw_state
 
 Plain = str | int | float | bool | None
 SIGNIFICANT_DIGITS = 5
@@ -65,14 +65,12 @@ def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
 @partial(jax.jit, static_argnames="model")
 def probe(model: Model, release: Release | LocalRelease) -> dict[str, Any]:
     """Values of the model's functions and of the statistic at one fixed draw, in place of the functions themselves."""
-    prior_key, record_key = jax.random.split(jax.random.key(0))
-    parameters = model.sample_prior(prior_key)
-    state = init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
+    parameters, latent = draw_state(jax.random.key(0), model, release)
     return {
         "parameters": parameters,
         "log_prior": model.log_prior(parameters),
-        "log_density": jnp.sum(model.log_density(parameters, state.latent.records)),
-        "statistic": state.latent.statistic,
+        "log_density": jnp.sum(model.log_density(parameters, latent.records)),
+        "statistic": latent.statistic,
     }
 
 

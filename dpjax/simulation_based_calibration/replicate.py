@@ -10,7 +10,9 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.starts import climb, search
-from dpjax.sweep import GibbsState, Plan, Position, build_kernel, init_state
+from dpjax.simulate import draw_position_at
+from dpjax.states import GibbsState, Position, init_state
+from dpjax.sweep import SweepPlan, build_kernel
 
 LOG_DENSITY = "log_density"
 """The name of the log-density of the release given the records, which is always ranked."""
@@ -39,7 +41,7 @@ class Design(NamedTuple):
 
     model: Model
     fit: Model
-    plan: Plan
+    plan: SweepPlan
     quantities: Quantities | None
     num_draws: int
 
@@ -59,8 +61,7 @@ def run_replicate(
         Steps between draws in each window [window]; the last is that of the draws kept.
     """
     prior_key, record_key, release_key, search_key, climb_key, chain_key, rank_key = jax.random.split(key, 7)
-    parameters = design.model.sample_prior(prior_key)
-    truth = Position(parameters, design.model.sample_records(record_key, parameters, template.n))
+    truth = draw_position_at(record_key, design.model, design.model.sample_prior(prior_key), template.n)
     release = template.sample(release_key, truth.records)
     # The chain starts where any chain of `dpjax.sample` would: a start at the truth could hide that it never moves.
     start = climb(design.fit, climb_key, release, search(design.fit, 1, search_key, release, None))

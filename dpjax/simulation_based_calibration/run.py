@@ -17,10 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
-from dpjax.parameters import initial_tuning
+from dpjax.models.fit import check_fit
+from dpjax.parameters import fit_to_prior
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
-from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
+from dpjax.simulate import batch_size, draw_position, parameter_shapes
 from dpjax.simulation_based_calibration.replicate import (
     LOG_DENSITY,
     Design,
@@ -30,7 +31,7 @@ from dpjax.simulation_based_calibration.replicate import (
     run_replicate,
 )
 from dpjax.simulation_based_calibration.result import Calibration
-from dpjax.sweep import Position, make_plan
+from dpjax.sweep import check_closed, make_plan
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_key, fail, summarize_error
 
@@ -107,10 +108,10 @@ def calibrate(
     check_count("num_draws", num_draws, "Pass a whole number of at least 4.", least=4)
     check_count("thin", thin)
     check_count("num_warmup", num_warmup)
-    make_plan(model, release_design)
+    check_fit(model, release_design)
     fitted = model if fit is None else fit
     plan = make_plan(fitted, release_design, imputation, interweave, parameter_kernel)
-    plan.imputation(fitted, release_design)
+    check_closed(plan.imputation)
     check_same_parameters(model, fitted)
     check_quantities(model, release_design, quantities)
     unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
@@ -122,10 +123,7 @@ def calibrate(
 
 def check_same_parameters(model: Model, fit: Model) -> None:
     """Raise unless both models have parameters of the same names and shapes."""
-    key = jax.eval_shape(jax.random.key, 0)
-    true, fitted = (
-        {name: leaf.shape for name, leaf in jax.eval_shape(each.sample_prior, key).items()} for each in (model, fit)
-    )
+    true, fitted = ({name: leaf.shape for name, leaf in parameter_shapes(each).items()} for each in (model, fit))
     if true != fitted:
         remedy = "Ranks compare parameters by name: fit a model that has the same."
         fail("fit", f"a model with parameters {fitted}", f"{true}", remedy)
@@ -147,13 +145,11 @@ def check_quantities(model: Model, release_design: Release | LocalRelease, quant
             return fail("quantities", f"a function that raised {summarize_error(error)}", "a dict of arrays", remedy)
 
     def draw(key: Key) -> tuple[Any, Any]:
-        prior_key, record_key = jax.random.split(key)
-        parameters = model.sample_prior(prior_key)
-        position = Position(parameters, model.sample_records(record_key, parameters, release_design.n))
+        position = draw_position(key, model, release_design.n)
         more = {} if quantities is None else call(*position)
         if not isinstance(more, dict):
             fail("quantities", f"a function that returns {type(more).__name__}", "a dict", remedy, error=TypeError)
-        clashes = sorted((set(parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))
+        clashes = sorted((set(position.parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))
         if clashes:
             fail("quantities", f"names {clashes} twice", "names of their own", "Rename them.")
         return more, evaluate(quantities, release_design, position)
@@ -186,7 +182,7 @@ def run_batch(
     numbers: Array,
 ) -> Replicate:
     """The reports of the replicates of these numbers [replicate, ...]."""
-    tuning = initial_tuning(tuning_key, design.fit)
+    tuning = fit_to_prior(tuning_key, design.fit)
 
     def one(number: Array) -> Replicate:
         return run_replicate(design, release_design, tuning, thins, jax.random.fold_in(replicate_key, number))

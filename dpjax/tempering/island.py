@@ -24,7 +24,9 @@ from dpjax.mechanisms.tempered import Tempered
 from dpjax.numerics import proper_density
 from dpjax.parameters import fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
-from dpjax.sweep import GibbsState, Plan, Position, build_kernel, init_state
+from dpjax.simulate import draw_state
+from dpjax.states import GibbsState, Position, init_state
+from dpjax.sweep import SweepPlan, build_kernel
 
 MAX_TEMPERATURES = 200
 
@@ -73,7 +75,7 @@ class Island(NamedTuple):
 
 def run_island(
     model: Model,
-    plan: Plan,
+    plan: SweepPlan,
     num_particles: int,
     num_sweeps: int,
     key: Key,
@@ -96,12 +98,7 @@ def run_island(
 
 def start(model: Model, num_particles: int, key: Key, release: Release | LocalRelease) -> Island:
     """Particles from the prior."""
-
-    def draw(key: Key) -> GibbsState:
-        prior_key, record_key = jax.random.split(key)
-        parameters = model.sample_prior(prior_key)
-        return init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
-
+    draw = partial(draw_state, model=model, release=release)
     particles = jax.vmap(draw)(jax.random.split(key, num_particles))
     nothing = jnp.full(MAX_TEMPERATURES, jnp.nan)
     return Island(particles, jnp.zeros(()), jnp.array(0), Trace(nothing, nothing, nothing, nothing, nothing))
@@ -135,7 +132,7 @@ def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Isla
 
 def move(
     model: Model,
-    plan: Plan,
+    plan: SweepPlan,
     num_sweeps: int,
     release: Release | LocalRelease,
     fit_key: Key,

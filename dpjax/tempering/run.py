@@ -13,7 +13,7 @@ from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
-from dpjax.sweep import Plan, make_plan
+from dpjax.sweep import SweepPlan, check_closed, make_plan
 from dpjax.tempering.island import MAX_TEMPERATURES, Trace, run_island
 from dpjax.tempering.result import TemperedSample, relative_error
 from dpjax.threads import one_blas_thread
@@ -81,7 +81,7 @@ def tempered(
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
-    plan.imputation(model, release)
+    check_closed(plan.imputation)
     target = jnp.asarray(target_ess, float)
     with one_blas_thread():
         result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
@@ -99,7 +99,7 @@ def check_share(target_ess: Any) -> None:
 @partial(jax.jit, static_argnames=("model", "plan", "num_islands", "num_particles", "num_sweeps"))
 def run(
     model: Model,
-    plan: Plan,
+    plan: SweepPlan,
     num_islands: int,
     num_particles: int,
     num_sweeps: int,

@@ -10,7 +10,8 @@ from dpjax import models, statistics
 from dpjax.imputation.blocks import CORRELATIONS, candidate_blocks, expected_jump
 from dpjax.imputation.imwg import sum_blocks
 from dpjax.sampling.fingerprint import plain_values, restore
-from dpjax.sweep import GibbsState, Plan, adapt_plan, init_state, make_plan
+from dpjax.states import GibbsState, init_state
+from dpjax.sweep import SweepPlan, adapt_plan, make_plan
 
 N = 64
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
@@ -72,8 +73,8 @@ def test_auto_of_a_local_release_is_the_exact_update() -> None:
 
 
 def test_a_checkpoint_restores_the_choice() -> None:
-    plan = Plan(dpjax.pcn(), True, None)
-    adapted = Plan(dpjax.pcn(8, 0.95), True, None)
+    plan = SweepPlan(dpjax.pcn(), True, None)
+    adapted = SweepPlan(dpjax.pcn(8, 0.95), True, None)
     assert restore(plan, plain_values(adapted)) == adapted
 
 

@@ -14,8 +14,8 @@ import pytest
 import dpjax
 from dpjax import models, statistics
 from dpjax.base import Latent
-from dpjax.imputation.offers import init_latent
 from dpjax.mechanisms.tempered import Tempered
+from dpjax.states import init_latent
 from dpjax.tempering.island import temper
 
 N = 8

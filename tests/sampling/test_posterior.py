@@ -113,7 +113,7 @@ def test_predictions_have_the_law_of_the_posterior_predictive(posterior, exact):
 
 def test_predictions_do_not_depend_on_the_batch(monkeypatch, posterior):
     whole = posterior.predict(jax.random.key(8), num_draws=50).values
-    monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 7 * 20 * 16)
+    monkeypatch.setattr("dpjax.simulate.BATCH_BYTES", 7 * 20 * 16)
     np.testing.assert_allclose(posterior.predict(jax.random.key(8), num_draws=50).values, whole, rtol=1e-5)
     assert len(np.unique(whole)) == 50
 
