@@ -37,7 +37,8 @@ MIN_BLOCKED = 50
 class GibbsInfo(NamedTuple):
     """What a sweep reports: on imputation, centred step (None if exact) and non-centred step (None if off).
 
-    ``num_nonfinite`` [] counts the offers and moves that were undone because something was not finite.
+    ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
+    finite.
     """
 
     imputation: ImputationInfo

@@ -1,4 +1,4 @@
-"""What identifies a run, so that its checkpoint is taken up by no other, in values that can be compared and shown."""
+"""The fingerprint of a run: named values by which a checkpoint is refused to any other run."""
 
 import hashlib
 import sys
@@ -44,7 +44,7 @@ def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
 
 
 def identities(run: Run) -> Iterator[tuple[str, Plain]]:
-    """What each function of a run, and each object it is given, is and does; released values are compared as arrays."""
+    """The content hashes of a run's functions and objects by name; released values are compared as arrays."""
     parts = {**dict(parts_of("model", run.model)), **dict(parts_of("plan", run.plan)), "collect": run.collect}
     parts |= {f"release.{field.name}": getattr(run.release, field.name) for field in fields(run.release)}
     for name, part in parts.items():

@@ -1,4 +1,4 @@
-"""One replicate: a truth, a release of it, a chain that has not seen the truth, and where the truth ranks."""
+"""One replicate: true parameters and records, a release of them, a chain of its posterior, and the ranks."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -63,7 +63,7 @@ def run_replicate(
     prior_key, record_key, release_key, search_key, climb_key, chain_key, rank_key = jax.random.split(key, 7)
     truth = draw_position_at(record_key, design.model, design.model.sample_prior(prior_key), template.n)
     release = template.sample(release_key, truth.records)
-    # The chain starts where any chain of `dpjax.sample` would: a start at the truth could hide that it never moves.
+    # The chain starts where one of `dpjax.sample` would: a chain that never left the truth would rank it uniformly.
     start = climb(design.fit, climb_key, release, search(design.fit, 1, search_key, release, None))
     state = jax.tree.map(lambda leaf: leaf[0], start.state)
     draws = run_chain(design, release, tuning, thins, chain_key, state)

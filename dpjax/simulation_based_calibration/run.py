@@ -1,9 +1,10 @@
-"""Simulation-based calibration: whether the sampler draws from the posterior of the model that made the data.
+"""Simulation-based calibration: whether the sampler draws from the posterior of the model that the data come from.
 
-Parameters are drawn from the prior, records and a release from the model; a chain of the release's posterior then ranks
-the truth among its draws. If the draws are independent and right, all ranks are equally likely (Talts, Betancourt,
-Simpson, Vehtari and Gelman 2018, theorem 1). So it is for every quantity of parameters, records and release; those that
-depend on the data, as the log-density of the release does, notice what parameters alone cannot (Modrák et al. 2023).
+Parameters are drawn from the prior, records and a release from the model, and the true parameters are ranked among the
+draws of a chain from the release's posterior. For independent draws from that posterior all ranks are equally likely
+(Talts, Betancourt, Simpson, Vehtari and Gelman 2018, theorem 1). The same holds for every function of parameters,
+records and release; those of the data, such as the log-density of the release, detect errors that the parameters alone
+do not (Modrák et al. 2023).
 """
 
 import warnings
@@ -71,8 +72,8 @@ def calibrate(
     release_design
         The release whose mechanism, statistic and n are used; its value is not.
     fit
-        The model whose posterior is sampled, by default the same; another one, of the same parameters, shows what
-        would be noticed if it were wrong.
+        The model whose posterior is sampled, by default the same; a deliberately wrong one, of the same parameters,
+        shows which errors the ranks detect.
     num_replicates
         How many truths are drawn. With 200, p-values fall below 1e-3 in nine of ten runs where all draws are off by
         half a posterior sd, or where their sd is a third too small.
@@ -96,12 +97,12 @@ def calibrate(
     Warns
     -----
     UserWarning
-        If neighbouring draws correlate so much that even the ranks of a right sampler are not uniform.
+        If neighbouring draws are so correlated that the ranks would not be uniform even for a correct sampler.
 
     Notes
     -----
-    All chains run side by side, in batches whose records fit the memory. A chain starts like those of `dpjax.sample`,
-    not at the truth, so that one that does not move fails.
+    All chains run side by side, in batches whose records fit the memory. A chain starts like those of `dpjax.sample`
+    and not at the truth, because a chain that never moved from there would pass.
     """
     check_key("key", key)
     check_count("num_replicates", num_replicates, "Pass 20 or more, so that two bins hold ten ranks each.", least=20)
@@ -164,7 +165,7 @@ def run_batches(
     tuning_key, replicate_key = jax.random.split(key)
     num_batches = ceil(num_replicates / batch_size(design.model, release_design))
     size = ceil(num_replicates / num_batches)
-    # The last batch may hold more than is asked for: a batch of another size would be compiled again.
+    # The last batch may hold more replicates than are asked for: one of another size would be compiled again.
     batches = [
         jax.device_get(run_batch(design, tuning_key, replicate_key, release_design, thins, start + np.arange(size)))
         for start in range(0, num_replicates, size)
@@ -191,7 +192,7 @@ def run_batch(
 
 
 def collect(design: Design, reports: Replicate) -> Calibration:
-    """The calibration, with an error if chains had no start and a warning if draws hang together."""
+    """The ranks, with an error if chains had no start and a warning if neighbouring draws are correlated."""
     missing = int(np.sum(~reports.found))
     if missing:
         given = f"a design for which {missing} of {len(reports.found)} chains found no start of positive density"
