@@ -65,8 +65,8 @@ class ImportanceSample:
 def importance_sample(key: Key, model: Model, release: Release | LocalRelease, num_draws: int) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
-    The weights know nothing of how near a draw is until its records are drawn, so this works for few parameters and
-    strong noise, where it is exact up to the standard errors given; it fails, and says so, elsewhere.
+    The proposal is the prior predictive, blind to the release: this works for few parameters and strong
+    noise, where it is exact up to the standard errors given. Elsewhere the weights degenerate, and a warning says so.
 
     Parameters
     ----------

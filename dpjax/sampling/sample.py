@@ -95,7 +95,7 @@ def sample(
     Returns
     -------
     Posterior
-        With ``draws[name]`` of shape [chain, draw, ...].
+        With ``draws[name]`` of shape [chain, draw, ...], and the `plan` and `tuning` that warm-up settled on.
 
     Raises
     ------
