@@ -58,7 +58,7 @@ def gibbs(
     """
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
     chosen = make_plan(model, release, **(choices if plan is None else choices_of(plan, choices)))
-    check_closed(chosen.imputation)
+    check_closed(chosen.imputation, imputation)
     kernel = build_kernel(model, release, chosen)
     fixed = prior_tuning(model, release.n, chosen) if tuning is None else check_tuning(model, tuning)
 
@@ -110,7 +110,7 @@ def impute(
     """
     check_fit(model, release)
     chosen = choose_imputation(model, release, imputation)
-    check_closed(chosen)
+    check_closed(chosen, imputation)
     known = check_parameters("parameters", model, parameters)
     kernel = chosen(model, release)
 

@@ -138,11 +138,11 @@ def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     return isinstance(imputation, Tunable) and imputation.is_open
 
 
-def check_closed(imputation: Imputation) -> None:
-    """Raise if the imputation leaves a choice to the warm-up, where there is none."""
+def check_closed(imputation: Imputation, given: Any = None) -> None:
+    """Raise if the imputation that was given, perhaps as ``"auto"``, leaves a choice to a warm-up where there is none."""
     if is_open(imputation):
         remedy = "dpjax.sample has one; here pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
-        fail("imputation", repr(imputation), "fixed numbers, because there is no warm-up", remedy)
+        fail("imputation", repr(given or imputation), "fixed numbers, because there is no warm-up", remedy)
 
 
 def adapt_plan(

@@ -112,7 +112,7 @@ def calibrate(
     check_fit(model, release_design)
     fitted = model if fit is None else fit
     plan = make_plan(fitted, release_design, imputation, interweave, parameter_kernel)
-    check_closed(plan.imputation)
+    check_closed(plan.imputation, imputation)
     check_same_parameters(model, fitted)
     check_quantities(model, release_design, quantities)
     unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))

@@ -81,7 +81,7 @@ def tempered(
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
-    check_closed(plan.imputation)
+    check_closed(plan.imputation, imputation)
     target = jnp.asarray(target_ess, float)
     with one_blas_thread():
         result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
