@@ -139,10 +139,11 @@ def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
 
 
 def check_closed(imputation: Imputation, given: Any = None) -> None:
-    """Raise if the imputation, `given` perhaps as ``"auto"``, leaves a choice to a warm-up where there is none."""
+    """Raise if the imputation, `given` perhaps as ``"auto"``, leaves a choice to the warm-up of `dpjax.sample`."""
     if is_open(imputation):
-        remedy = "dpjax.sample has one; here pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
-        fail("imputation", repr(given or imputation), "fixed numbers, because there is no warm-up", remedy)
+        expected = "fixed numbers, as only the warm-up of dpjax.sample chooses them"
+        remedy = "Pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
+        fail("imputation", repr(given or imputation), expected, remedy)
 
 
 def adapt_plan(

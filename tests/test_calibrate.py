@@ -165,7 +165,7 @@ def no_dict(parameters: dict, records: dict, release: dpjax.Release) -> jax.Arra
         ({"quantities": "mean"}, TypeError, "quantities: given 'mean'; expected a hashable function or None"),
         ({"quantities": no_dict}, TypeError, "quantities: given a function that returns .*; expected a dict"),
         ({"quantities": twice}, ValueError, r"quantities: given names \['mean'\] twice"),
-        ({"imputation": dpjax.soma("auto")}, ValueError, "attempts: given 'auto'"),
+        ({"imputation": dpjax.soma("auto")}, ValueError, "imputation: given SOMA.*'auto'.*; expected fixed numbers"),
         ({"fit": models.categorical(np.ones(2))}, ValueError, "cell"),
         (
             {

@@ -104,7 +104,7 @@ def test_candidate_blocks(n: int, blocks: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("model", "release", "imputation", "error", "message"), [
-    (MODEL, make_release(1.0), "auto", ValueError, "imputation: given 'auto'; .* no warm-up. dpjax.sample"),
+    (MODEL, make_release(1.0), "auto", ValueError, "imputation: given 'auto'; .* only the warm-up of dpjax.sample"),
     (MODEL, make_release(1.0), dpjax.pcn(), ValueError, r"imputation: given PCN\(.*; expected fixed numbers"),
     (MODEL, make_release(1.0), dpjax.soma("auto"), ValueError, r"imputation: given SOMA\(.*; expected fixed numbers"),
     (MODEL, make_release(1.0), dpjax.pcn(65, 0.0), ValueError, r"block: given 65; expected a whole number in 1\.\.64"),
