@@ -13,7 +13,6 @@ from benchmarks.rows import Row
 from benchmarks.timing import summarize
 from dpjax.base import Statistic
 from dpjax.diagnostics import ess_bulk
-from dpjax.gibbs import adapt_plan, make_plan
 
 CHAINS = 4
 WARMUP = 200
@@ -84,15 +83,12 @@ def measure_cell(
         "effective per draw": size / (CHAINS * num_samples),
         "µs per sweep": seconds / (CHAINS * num_samples) * 1e6,
         "acceptance": float(np.mean(posterior.info["acceptance_rate"])),
-        **describe_choice(model, release, imputation, posterior.final_states),
+        **numbers_of(posterior.plan.imputation),
     }
     return Row("imputation", case, release.n, release.value.size, CHAINS, summarize(first, [seconds]), figures)
 
 
-def describe_choice(
-    model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, state: dpjax.GibbsState
-) -> dict[str, float]:
-    """What warm-up chooses where the chains ended."""
-    chosen = adapt_plan(model, release, make_plan(model, release, imputation), state, jax.random.key(2)).imputation
-    values = {name: getattr(chosen, name, None) for name in ("attempts", "block", "correlation")}
+def numbers_of(imputation: dpjax.Imputation) -> dict[str, float]:
+    """The numbers of an imputation, as warm-up chose them."""
+    values = {name: getattr(imputation, name, None) for name in ("attempts", "block", "correlation")}
     return {name: float(value) for name, value in values.items() if value is not None}

@@ -13,11 +13,9 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
-from dpjax.calibration import calibrate
-from dpjax.gibbs import GibbsInfo, GibbsState, Position, gibbs
+from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
-from dpjax.impute import impute
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -45,7 +43,10 @@ from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
 from dpjax.sampling import sample
-from dpjax.tempered import tempered
+from dpjax.simulation_based_calibration import calibrate
+from dpjax.states import GibbsState, Position
+from dpjax.sweep import GibbsInfo, SweepPlan
+from dpjax.tempering import tempered
 
 __version__ = "0.1.0"
 
@@ -77,6 +78,7 @@ __all__ = [
     "Release",
     "SamplingAlgorithm",
     "SmoothedHistogram",
+    "SweepPlan",
     "Tuning",
     "calibrate",
     "coupling",

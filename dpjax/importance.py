@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import Position, init_state, make_plan
-from dpjax.posterior import batch_size
+from dpjax.models.fit import check_fit
 from dpjax.release import PrivateRelease
+from dpjax.simulate import batch_size, draw_state
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
 from dpjax.validation import check_count, check_key, fail
 
@@ -65,8 +65,8 @@ class ImportanceSample:
 def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws: int) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
-    The weights know nothing of how near a draw is until its records are drawn, so this works for few parameters and
-    strong noise, where it is exact up to the standard errors given; it fails, and says so, elsewhere.
+    The proposal is the prior predictive, blind to the release: this works for few parameters and strong
+    noise, where it is exact up to the standard errors given. Elsewhere the weights degenerate, and a warning says so.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     """
     check_key("key", key)
     check_count("num_draws", num_draws)
-    make_plan(model, release)
+    check_fit(model, release)
     draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
     broken = ~(log_weights < np.inf)
     if np.any(broken):
@@ -103,11 +103,9 @@ def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRe
     """Draws [draw, ...] from the prior, with the log-densities [draw] of the release at records drawn for each."""
 
     def draw(number: Array) -> tuple[Parameters, Array]:
-        prior_key, record_key = jax.random.split(jax.random.fold_in(key, number))
-        parameters = model.sample_prior(prior_key)
-        position = Position(parameters, model.sample_records(record_key, parameters, release.n))
+        parameters, latent = draw_state(jax.random.fold_in(key, number), model, release)
         derived = {} if model.derived is None else model.derived(parameters)
-        return {**parameters, **derived}, init_state(release, position).latent.log_density
+        return {**parameters, **derived}, latent.log_density
 
     return jax.lax.map(draw, jnp.arange(num_draws), batch_size=min(batch, num_draws))
 

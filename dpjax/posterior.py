@@ -2,22 +2,20 @@
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
-from math import prod
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from dpjax import diagnostics
-from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import GibbsState
+from dpjax.base import Key, Model
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
+from dpjax.simulate import draw_values
+from dpjax.states import GibbsState
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.sweep import SweepPlan
 from dpjax.validation import check_count, check_key, fail
 
-BATCH_BYTES = 2**26
 MAX_R_HAT = 1.01
 MIN_ESS = 400
 
@@ -35,7 +33,7 @@ class Prediction(NamedTuple):
     released: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """Draws from p(parameters | release).
 
@@ -58,6 +56,8 @@ class Posterior:
         The states of the chains after the last draw, leaves [chain, ...].
     tuning
         The adapted tuning, for `dpjax.gibbs`.
+    plan
+        The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
     """
 
     draws: dict[str, np.ndarray]
@@ -68,6 +68,16 @@ class Posterior:
     release: PrivateRelease
     final_states: GibbsState
     tuning: Tuning
+    plan: SweepPlan
+
+    def describe(self) -> str:
+        """How many draws there are, of what, and the sweep that they were made by."""
+        num_chains, num_draws = self.info["acceptance_rate"].shape
+        head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
+        return f"{head}{', interrupted' if self.interrupted else ''}\n{self.plan.describe()}"
+
+    def __repr__(self) -> str:
+        return f"Posterior: {self.describe()}"
 
     def summary(self) -> Summary:
         """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
@@ -91,7 +101,7 @@ class Posterior:
     @property
     def remedy(self) -> str:
         """What may help where chains mix poorly, beyond what is already done."""
-        off = self.model.noncentred is not None and not any(name.startswith("interweaving_") for name in self.info)
+        off = self.model.noncentred is not None and not self.plan.interweave
         others = ["interweave=True"] * off + ["another imputation", "parameter_kernel"]
         return f"Draw more (num_samples, num_warmup), thin more, or try {' or '.join(others)}."
 
@@ -120,9 +130,8 @@ class Posterior:
         check_key("key", key)
         chosen = self.choose_draws(num_draws)
         parameters = {name: merge(self.draws[name])[chosen] for name in self.final_states.parameters}
-        batch = min(batch_size(self.model, self.release), len(chosen))
-        values = predict_values(self.model, batch, key, self.release, np.arange(len(chosen)), parameters)
-        return Prediction(np.asarray(values), np.asarray(self.release.observed))
+        values = draw_values(key, self.model, self.release, parameters, len(chosen))
+        return Prediction(values, np.asarray(self.release.observed))
 
     def choose_draws(self, num_draws: int | None) -> np.ndarray:
         """The numbers [draw] of evenly spaced draws among those of all chains."""
@@ -188,30 +197,3 @@ def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:
     """The names of the chosen rows, the first six of them."""
     names = [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-
-
-def batch_size(model: Model, release: PrivateRelease) -> int:
-    """How many sets of n records, with their statistics, fit the memory for one batch."""
-
-    def one_record(key: Key) -> Any:
-        prior_key, record_key = jax.random.split(key)
-        records = model.sample_records(record_key, model.sample_prior(prior_key), 1)
-        return records, release.contributions(records)
-
-    leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.random.key(0)))
-    record_bytes = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
-    return max(1, BATCH_BYTES // (release.n * max(record_bytes, 1)))
-
-
-@partial(jax.jit, static_argnames=("model", "batch"))
-def predict_values(
-    model: Model, batch: int, key: Key, release: PrivateRelease, numbers: Array, parameters: Parameters
-) -> Array:
-    """Released values [draw, ...] of new records, for parameters [draw, ...]; draw k uses ``fold_in(key, k)``."""
-
-    def predict(draw: tuple[Array, Parameters]) -> Array:
-        number, parameters = draw
-        record_key, release_key = jax.random.split(jax.random.fold_in(key, number))
-        return release.sample(release_key, model.sample_records(record_key, parameters, release.n)).observed
-
-    return jax.lax.map(predict, (numbers, parameters), batch_size=batch)

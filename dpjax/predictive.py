@@ -1,14 +1,13 @@
 """Releases that the prior predicts, before any is made."""
 
-from functools import partial
-
 import jax
 import numpy as np
 
-from dpjax.base import Key, Model, Parameters
-from dpjax.gibbs import make_plan
-from dpjax.posterior import Prediction, batch_size, predict_values
+from dpjax.base import Key, Model
+from dpjax.models.fit import check_fit
+from dpjax.posterior import Prediction
 from dpjax.release import PrivateRelease
+from dpjax.simulate import draw_parameters, draw_values
 from dpjax.validation import check_count, check_key
 
 
@@ -32,15 +31,8 @@ def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_dr
     """
     check_key("key", key)
     check_count("num_draws", num_draws)
-    make_plan(model, release_design)
+    check_fit(model, release_design)
     prior_key, release_key = jax.random.split(key)
-    parameters = draw_parameters(model, num_draws, prior_key)
-    batch = min(batch_size(model, release_design), num_draws)
-    values = predict_values(model, batch, release_key, release_design, np.arange(num_draws), parameters)
-    return Prediction(np.asarray(values), np.asarray(release_design.observed))
-
-
-@partial(jax.jit, static_argnames=("model", "num_draws"))
-def draw_parameters(model: Model, num_draws: int, key: Key) -> Parameters:
-    """Parameters [draw, ...] from the prior."""
-    return jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))
+    parameters = draw_parameters(prior_key, model, num_draws)
+    values = draw_values(release_key, model, release_design, parameters, num_draws)
+    return Prediction(values, np.asarray(release_design.observed))

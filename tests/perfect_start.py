@@ -13,9 +13,10 @@ import numpy as np
 from scipy import stats
 
 from dpjax.base import Imputation, Model
-from dpjax.gibbs import Plan, Position, build_kernel, init_state
 from dpjax.parameters import choose_kernel, initial_tuning
 from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.states import Position, init_state
+from dpjax.sweep import SweepPlan, build_kernel
 
 REJECT = 1e-4
 """A correct kernel fails at this level once in 10,000 keys; the keys are fixed."""
@@ -43,7 +44,7 @@ def run(
     """The state of perfectly started chains after some sweeps; of the template's value only the shape matters."""
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
-    plan = Plan(imputation, interweave, choose_kernel(model, parameter_kernel))
+    plan = SweepPlan(imputation, interweave, choose_kernel(model, parameter_kernel))
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, records_key, noise_key, run_key = jax.random.split(chain_key, 4)

@@ -109,7 +109,7 @@ def test_a_local_release_is_imputed_exactly() -> None:
             r"parameters: given a dict of \['sd'\]; expected a dict of \['mean'\]",
         ),
         ({"parameters": {"mean": [0.3]}}, ValueError, r"parameters\['mean'\]: given shape \[1\]; expected shape \[\]"),
-        ({"imputation": dpjax.soma("auto")}, ValueError, "attempts: given 'auto'"),
+        ({"imputation": dpjax.soma("auto")}, ValueError, "imputation: given SOMA.*'auto'.*; expected fixed numbers"),
         ({"model": RELEASE, "release": MODEL}, TypeError, "release: given Model"),
     ],
 )

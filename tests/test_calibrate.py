@@ -8,10 +8,10 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
-from dpjax.calibration import Calibration
-from dpjax.calibration.replicate import Design, Replicate, autocorrelation, rank
-from dpjax.calibration.run import run_batches
-from dpjax.gibbs import make_plan
+from dpjax.simulation_based_calibration import Calibration
+from dpjax.simulation_based_calibration.replicate import Design, Replicate, autocorrelation, rank
+from dpjax.simulation_based_calibration.run import run_batches
+from dpjax.sweep import make_plan
 
 N = 10
 ACCEPT = 1e-3
@@ -93,8 +93,8 @@ def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pyte
         asked.append(len(numbers))
         return Replicate({"x": numbers}, {"x": numbers}, numbers >= 0)
 
-    monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
-    monkeypatch.setattr("dpjax.calibration.run.run_batch", report)
+    monkeypatch.setattr("dpjax.simulate.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
+    monkeypatch.setattr("dpjax.simulation_based_calibration.run.run_batch", report)
     design = Design(MODEL, MODEL, make_plan(MODEL, DESIGN), None, 9)
     reports = run_batches(design, 25, jax.random.key(2), DESIGN, jnp.ones(5, int))
     np.testing.assert_array_equal(reports.ranks["x"], np.arange(25))
@@ -165,7 +165,7 @@ def no_dict(parameters: dict, records: dict, release: dpjax.Release) -> jax.Arra
         ({"quantities": "mean"}, TypeError, "quantities: given 'mean'; expected a hashable function or None"),
         ({"quantities": no_dict}, TypeError, "quantities: given a function that returns .*; expected a dict"),
         ({"quantities": twice}, ValueError, r"quantities: given names \['mean'\] twice"),
-        ({"imputation": dpjax.soma("auto")}, ValueError, "attempts: given 'auto'"),
+        ({"imputation": dpjax.soma("auto")}, ValueError, "imputation: given SOMA.*'auto'.*; expected fixed numbers"),
         ({"fit": models.categorical(np.ones(2))}, ValueError, "cell"),
         (
             {

@@ -1,6 +1,9 @@
 """The composed sampler: its contract with BlackJAX, what it refuses, and that new data never recompile."""
 
+import pickle
+
 import blackjax
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,8 +11,8 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.gibbs import make_plan
 from dpjax.imputation.attempts import candidate_sizes, choose_attempts, expected_acceptance
+from dpjax.sweep import make_plan
 
 N = 6
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
@@ -133,3 +136,19 @@ def test_chosen_attempts_grow_as_the_noise_shrinks(scale: float, least: int, mos
     state = jax.vmap(lambda r: dpjax.gibbs(MODEL, release).init(dpjax.Position({"mean": jnp.zeros(())}, r)))(records)
     chosen = choose_attempts(keys[0], MODEL, release, state.latent, state.parameters)
     assert least <= chosen <= most
+
+
+def test_the_sweep_of_a_run_is_kept_and_taken_up() -> None:
+    sizes = {"num_chains": 2, "num_warmup": 64, "num_samples": 5, "progress": False}
+    posterior = dpjax.sample(jax.random.key(1), MODEL, RELEASE, imputation=dpjax.soma("auto"), **sizes)
+    plan = posterior.plan
+    assert isinstance(plan.imputation.attempts, int)
+    assert pickle.loads(pickle.dumps(plan)) == plan
+    assert posterior.describe() == f"2 chains of 5 draws of mean\n{plan.describe()}"
+    assert f"imputation: {plan.imputation!r}\ninterweaving: on" in plan.describe()
+    assert repr(posterior).endswith("parameters given records: the model's exact update")
+    tuned = {"tuning": posterior.tuning}
+    taken = dpjax.gibbs(MODEL, RELEASE, plan=plan, **tuned)
+    same = dpjax.gibbs(MODEL, RELEASE, plan.imputation, interweave=True, **tuned)
+    state = jax.tree.map(lambda leaf: leaf[0], posterior.final_states)
+    chex.assert_trees_all_equal(*(sampler.step(jax.random.key(2), state) for sampler in (taken, same)))

@@ -9,10 +9,10 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.tempered import TemperedSample, island
-from dpjax.tempered.island import Trace
-from dpjax.tempered.result import summarize
-from dpjax.tempered.run import combine, run
+from dpjax.tempering import TemperedSample, island
+from dpjax.tempering.island import Trace
+from dpjax.tempering.result import summarize
+from dpjax.tempering.run import combine, run
 
 SMALL = {"num_particles": 100, "num_islands": 16, "num_sweeps": 2}
 MAX_ERRORS = 5.0
@@ -179,7 +179,7 @@ RELEASE = dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N)
         ({"num_sweeps": 0}, ValueError, "num_sweeps: given 0"),
         ({"target_ess": 1.0}, ValueError, "target_ess: given 1.0; expected a number between 0 and 1"),
         ({"target_ess": "half"}, TypeError, "target_ess: given 'half'"),
-        ({"imputation": dpjax.soma("auto")}, ValueError, "attempts: given 'auto'"),
+        ({"imputation": dpjax.soma("auto")}, ValueError, "imputation: given SOMA.*'auto'.*; expected fixed numbers"),
         ({"model": RELEASE, "release": NORMAL}, TypeError, r"release: given Model.*Pass \(model, release\)"),
     ],
 )

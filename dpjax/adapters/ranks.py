@@ -9,7 +9,7 @@ from dpjax.adapters.figures import make_figure
 from dpjax.summary import entry_names
 
 if TYPE_CHECKING:
-    from dpjax.calibration.result import Calibration
+    from dpjax.simulation_based_calibration.result import Calibration
 
 MAX_PANELS = 24
 MAX_COLUMNS = 4

@@ -1,6 +1,7 @@
 """Coupled Gibbs samplers: two chains of parameters and records that meet and stay together."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,9 +14,12 @@ from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.exchangeable.placement import make_placement
 from dpjax.exchangeable.targets import SummedTarget
-from dpjax.gibbs import Position, make_plan
+from dpjax.models.fit import check_fit
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
+from dpjax.simulate import draw_position
+from dpjax.states import Position
+from dpjax.sweep import choose_imputation
 from dpjax.validation import check_function, fail
 
 __all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
@@ -101,13 +105,13 @@ def coupled_gibbs(
         If the parts do not fit, the release is local, relabelling is asked where it would give the wrong law or of
         records with laws of their own, or parameters can never meet.
     """
-    plan = make_plan(model, release, imputation, interweave=False)
+    check_fit(model, release)
     release = as_sum(release, "Given the parameters its records are drawn at once; couple a Release.")
     if relabel is not False and not model.exchangeable:
         fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
     if sample_start is not None:
         check_function("sample_start", sample_start, "key -> Position")
-    placement = make_placement(plan.imputation, release.n, offers)
+    placement = make_placement(choose_imputation(model, release, imputation), release.n, offers)
     relabelling = check_relabelling(relabel, placement)
     update = build_coupled_update(model, parameters)
     target = SummedTarget(release, release.n)
@@ -119,18 +123,13 @@ def coupled_gibbs(
         records, info = sweep_records(sweep_key, target, pair.records, made, placement, relabelling)
         return GibbsPair(first, second, same, records), info
 
-    def draw(key: Key) -> Position:
-        parameter_key, records_key = jax.random.split(key)
-        values = model.sample_prior(parameter_key)
-        return Position(values, model.sample_records(records_key, values, release.n))
-
     def join(first: Position, second: Position, met: Array) -> GibbsPair:
         flags = jnp.broadcast_to(met, (release.n,))
         same = jnp.logical_or(met, not first.parameters)
         return GibbsPair(first.parameters, second.parameters, same, RecordPair(first.records, second.records, flags))
 
     return CoupledKernel(
-        sample_start=draw if sample_start is None else sample_start,
+        sample_start=sample_start or partial(draw_position, model=model, n=release.n),
         join=join,
         step=step,
         met=lambda pair: pair.same_parameters & jnp.all(pair.records.same),

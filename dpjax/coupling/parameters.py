@@ -10,6 +10,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.rejection import maximal, maximal_records
 from dpjax.numerics import take_if
+from dpjax.simulate import parameter_shapes, position_shapes
 from dpjax.tracing import reads
 from dpjax.validation import fail
 
@@ -41,7 +42,7 @@ def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> Co
         If the parameters could never meet: the model has no update, or one that reads the parameters and has no
         density; or the density is asked for and not known.
     """
-    if not jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0)):
+    if not parameter_shapes(model):
         return lambda key, first, second, same, pair: (first, second, jnp.asarray(True))
     known = model.update_log_density is not None
     if coupling not in (None, "maximal", "common"):
@@ -95,10 +96,7 @@ def build_maximal_update(model: Model) -> CoupledUpdate:
 def reads_parameters(model: Model) -> bool:
     """Whether the update looks at the parameters that it is given."""
     key = jax.eval_shape(jax.random.key, 0)
-    parameters = jax.eval_shape(model.sample_prior, key)
-    records = jax.eval_shape(
-        lambda key, values: model.sample_records(key, values, model.num_records or 2), key, parameters
-    )
+    parameters, records = position_shapes(model, model.num_records or 2)
     update: Any = model.update
     return reads(lambda values, key, records: update(key, values, records), parameters, key, records)
 

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.imputation.offers import init_latent
 from dpjax.imputation.windows import build_window_kernel, has_windows
 from dpjax.mechanisms.base import LatentNormalSampler
 from dpjax.numerics import decision_uniforms, select_indices, take_if
 from dpjax.release import LocalRelease
+from dpjax.states import init_latent
 
 MAX_SUPPORT = 1024
 """Up to this many possible records are enumerated for an exact draw; beyond, memory [n, c] outweighs the gain."""

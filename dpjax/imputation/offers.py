@@ -1,11 +1,11 @@
-"""What every imputation sweep shares: its start, and the move of accepted offers into the records."""
+"""What every imputation sweep shares: the move of accepted offers into the records."""
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, Latent, Model, Records
 from dpjax.numerics import take_if
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import Release
 from dpjax.validation import fail
 
 
@@ -18,11 +18,6 @@ def check_exchangeable(model: Model, imputation: str) -> None:
             "exchangeable records, because offers are made to any place",
             "Use dpjax.imwg(), which offers each record a draw from its own law.",
         )
-
-
-def init_latent(release: PrivateRelease, records: Records) -> Latent:
-    """The latent state at given records [n, ...]: their summed statistic and the log-density of the release."""
-    return Latent(records, *release.total_and_density(records))
 
 
 def take_sources(source: Array, offers: Records, records: Records) -> Records:

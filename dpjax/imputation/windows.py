@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.imputation.offers import init_latent
 from dpjax.numerics import proper_density
 from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.states import init_latent
 
 WINDOW = 16
 """Candidates of a record. With noise of scale 3 the sweeps of a Poisson regression gained nothing from more."""

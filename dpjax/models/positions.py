@@ -6,10 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Model, Parameters, Records
-from dpjax.validation import SHOWN, check_array, fail, is_traced
+from dpjax.base import Key, Model, Parameters, Records
+from dpjax.simulate import draw_position_at, parameter_shapes, position_shapes
+from dpjax.states import Position
+from dpjax.validation import SHOWN, check_array, check_key, fail, is_traced
 
-__all__ = ["check_parameters", "check_prior", "check_start"]
+__all__ = ["check_parameters", "check_position", "check_prior", "check_start"]
 
 
 def check_parameters(argument: str, model: Model, parameters: Any, leading: tuple[int, ...] = ()) -> Parameters:
@@ -20,7 +22,7 @@ def check_parameters(argument: str, model: Model, parameters: Any, leading: tupl
     TypeError, ValueError
         If their names, shapes or values do not fit the model.
     """
-    expected = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
+    expected = parameter_shapes(model)
     axes = " [chain, ...]" if leading else ""
     remedy = f"Pass a dict with one array{axes} for each parameter, on its natural scale."
     check_names(argument, parameters, expected, remedy)
@@ -47,8 +49,7 @@ def check_start(argument: str, model: Model, n: int, parameters: Parameters, rec
     TypeError, ValueError
         If their names or shapes do not fit the model, or the model cannot give them at these parameters.
     """
-    key = jax.eval_shape(jax.random.key, 0)
-    expected = jax.eval_shape(lambda key, given: model.sample_records(key, given, n), key, parameters)
+    expected = position_shapes(model, n).records
     remedy = "Pass a dict with one array [n, ...] for each field, such as model.sample_records draws."
     check_names(argument, records, expected, remedy)
     fitting = {name: cast_tree(f"{argument}[{name!r}]", records[name], leaf, remedy) for name, leaf in expected.items()}
@@ -59,6 +60,20 @@ def check_start(argument: str, model: Model, n: int, parameters: Parameters, rec
             given = f"records of zero density at places {impossible[:SHOWN].tolist()}"
             fail(argument, given, "records that the model can give", "Start within the support of the model.")
     return fitting
+
+
+def check_position(model: Model, n: int, position: Any, rng_key: Key | None) -> Position:
+    """The position in the types of the model's own, with records drawn where there are none, or an error."""
+    if isinstance(position, Position):
+        parameters = check_parameters("position.parameters", model, position.parameters)
+        check_prior("position.parameters", model, parameters)
+        return Position(parameters, check_start("position.records", model, n, parameters, position.records))
+    parameters = check_parameters("position", model, position)
+    check_prior("position", model, parameters)
+    if rng_key is None:
+        fail("rng_key", None, "a key, to draw the records", "Call init(parameters, rng_key) or init(Position(...)).")
+    check_key("rng_key", rng_key)
+    return draw_position_at(rng_key, model, parameters, n)
 
 
 def check_names(argument: str, given: Any, expected: dict[str, Any], remedy: str) -> None:

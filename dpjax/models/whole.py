@@ -20,6 +20,7 @@ from dpjax.base import Array, Model, Records
 from dpjax.mechanisms.base import has_integer_noise
 from dpjax.release import LocalRelease, PrivateRelease
 from dpjax.release.summed import as_sum
+from dpjax.simulate import draw_position
 from dpjax.validation import fail, is_traced
 
 NUM_PARAMETERS, MAX_RECORDS = 16, 1024
@@ -89,12 +90,8 @@ def is_whole_on(model: Model, n: int, contribution: Callable[[Records], Array], 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def draw_records(model: Model, num_parameters: int, n: int, key: Array) -> Records:
     """Records [num_parameters * n] of parameters from the prior."""
-
-    def draw(key: Array) -> Records:
-        prior_key, record_key = jax.random.split(key)
-        return model.sample_records(record_key, model.sample_prior(prior_key), n)
-
-    records = jax.vmap(draw)(jax.random.split(key, num_parameters))
+    keys = jax.random.split(key, num_parameters)
+    records = jax.vmap(lambda key: draw_position(key, model, n).records)(keys)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), records)
 
 

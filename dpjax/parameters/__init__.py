@@ -2,7 +2,7 @@
 
 from dpjax.parameters.centred import build_centred_step
 from dpjax.parameters.choice import choose_kernel
-from dpjax.parameters.coordinates import Tuning, fit_tuning, initial_tuning, unit_tuning
+from dpjax.parameters.coordinates import Tuning, check_tuning, fit_to_prior, fit_tuning, initial_tuning, unit_tuning
 from dpjax.parameters.interweaving import build_interweaving_step
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
 from dpjax.parameters.step_size import fit_step_size
@@ -15,8 +15,10 @@ __all__ = [
     "build_centred_step",
     "build_interweaving_step",
     "build_summed_step",
+    "check_tuning",
     "choose_kernel",
     "fit_step_size",
+    "fit_to_prior",
     "fit_tuning",
     "initial_tuning",
     "parameter_kernel",

@@ -10,6 +10,7 @@ from dpjax.base import Array, Key, Model
 from dpjax.parameters.centred import build_log_likelihood
 from dpjax.parameters.coordinates import Tuning, build_log_density, to_vector
 from dpjax.parameters.kernels import HMC, CoordinateSlice, KernelBuilder, ParameterKernel, parameter_kernel
+from dpjax.simulate import draw_position, parameter_shapes
 
 NUM_PROBES = 8
 """Draws from the prior at which gradients are looked at."""
@@ -46,8 +47,7 @@ def default_kernel(model: Model) -> ParameterKernel:
 
 def has_gradients(model: Model) -> bool:
     """Whether there are two or more parameters, and gradients that can be followed."""
-    parameters = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
-    if sum(leaf.size for leaf in jax.tree.leaves(parameters)) < 2:
+    if sum(leaf.size for leaf in jax.tree.leaves(parameter_shapes(model))) < 2:
         return False
     try:
         slopes = np.asarray(probe_gradients(model, jax.random.split(jax.random.key(0), NUM_PROBES)))
@@ -63,9 +63,7 @@ def probe_gradients(model: Model, keys: Key) -> Array:
     n = 2 if model.num_records is None else model.num_records
 
     def gradient(key: Key) -> Array:
-        parameter_key, record_key = jax.random.split(key)
-        parameters = model.sample_prior(parameter_key)
-        records = model.sample_records(record_key, parameters, n)
+        parameters, records = draw_position(key, model, n)
         vector, unravel = to_vector(model, parameters)
         size, dtype = vector.size, vector.dtype
         unit = Tuning(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.ones((), dtype))

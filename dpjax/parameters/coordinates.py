@@ -6,14 +6,18 @@ that warm-up fits to the posterior. Every kernel then sees a target of about uni
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.models.checks import check_model
 from dpjax.numerics import proper_density
+from dpjax.simulate import draw_parameters
+from dpjax.validation import check_count, check_key, fail
 
 SPREAD = 1.5
 """How much wider than the draws the whitening is made. The reference of the elliptical moves should cover the tails of
@@ -97,16 +101,39 @@ def build_log_density(
 
 def unit_tuning(model: Model) -> Tuning:
     """The tuning that changes no scale, for plans that use none."""
-    shapes = jax.eval_shape(partial(initial_tuning, model=model), jax.eval_shape(jax.random.key, 0))
+    shapes = jax.eval_shape(partial(fit_to_prior, model=model), jax.eval_shape(jax.random.key, 0))
     size, dtype = shapes.location.size, shapes.location.dtype
     unit = Tuning(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.ones((), dtype))
     return unit if standardised(model) is None else unit._replace(noncentred=unit)
 
 
 def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
-    """The whitening fitted to draws from the prior; the step size is 1."""
-    parameters = jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))
-    return fit_tuning(model, parameters)
+    """The whitening fitted to draws from the prior; the step size is 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no typed key, the model's functions do not fit each other, or the number is not positive.
+    """
+    check_key("key", key)
+    check_model(model)
+    check_count("num_draws", num_draws)
+    return fit_to_prior(key, model, num_draws)
+
+
+def fit_to_prior(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
+    """As `initial_tuning`, of arguments that were checked."""
+    return fit_tuning(model, draw_parameters(key, model, num_draws))
+
+
+def check_tuning(model: Model, tuning: Any) -> Tuning:
+    """The tuning, or an error unless it has the size of the model's parameters."""
+    expected = jax.tree.map(np.shape, unit_tuning(model))
+    if not isinstance(tuning, Tuning) or jax.tree.map(np.shape, tuning) != expected:
+        given = f"shapes {jax.tree.map(np.shape, tuning)}" if isinstance(tuning, Tuning) else type(tuning).__name__
+        remedy = "Pass the tuning of a run of this model, or leave it out."
+        fail("tuning", given, f"a Tuning of shapes {tuple(expected)}", remedy, error=TypeError)
+    return tuning
 
 
 def fit_tuning(model: Model, parameters: Parameters) -> Tuning:

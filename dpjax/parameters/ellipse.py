@@ -1,7 +1,7 @@
 """The elliptical slice move (Murray, Adams and MacKay 2010), as a proposal of BlackJAX's slice kernel.
 
-BlackJAX's own elliptical sampler has no bound on its shrinking, so a likelihood that is flat to the last bit can hold
-it for ever; its slice kernel has the bound, and its proposals are open.
+BlackJAX's own elliptical sampler does not bound how often its bracket shrinks, so a log-likelihood that is constant in
+floating point can keep it in the loop for ever. Its slice kernel has a bound and takes proposals from outside.
 """
 
 from collections.abc import Callable
@@ -37,16 +37,17 @@ def elliptical_slice(log_density: Callable[[Array], Array]) -> SamplingAlgorithm
 
 
 def ellipse(rng_key: Key, position: Array, log_density: Callable[[Array], Array]) -> Callable:
-    """The candidates at each angle on the ellipse through the position and a standard normal draw."""
+    """The map from an angle to the candidate on the ellipse through the position and a standard normal draw."""
     momentum = jax.random.normal(rng_key, position.shape)
 
     return within_support(lambda angle: position * jnp.cos(angle) + momentum * jnp.sin(angle), log_density)
 
 
 def within_support(point: Callable[[Array], Array], log_density: Callable[[Array], Array]) -> Callable:
-    """The candidates at each place on a line or ellipse, valid where their density is positive and finite.
+    """The map from a place on a line or ellipse to the candidate there, valid if its density is positive and finite.
 
-    A level of log-density −∞, from a state of zero density or a uniform draw of 0, would else accept anything.
+    Without this condition every candidate would be accepted at a slice level of log-density −∞, which a state of zero
+    density or a uniform draw of 0 gives.
     """
 
     def candidate(place: Array) -> tuple[SliceState, Array]:
@@ -58,7 +59,7 @@ def within_support(point: Callable[[Array], Array], log_density: Callable[[Array
 
 
 def whole_turn(rng_key: Key, in_slice: Callable, width: float, max_expansions: int) -> tuple:
-    """The bracket of one whole turn, placed at random around the angle 0."""
-    del in_slice, max_expansions  # the ellipse is closed: there is nothing to step out to
+    """The first bracket: one turn [−w U, w − w U] around the current angle 0, with U uniform in (0, 1)."""
+    del in_slice, max_expansions  # a whole turn holds the whole ellipse: nothing is left to step out to
     left = -width * jax.random.uniform(rng_key)
     return left, left + width, jnp.array(0), lambda angle: jnp.array(True)

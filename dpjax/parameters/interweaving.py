@@ -1,8 +1,8 @@
 """The non-centred step that interweaving adds to the centred one (Yu and Meng 2011).
 
 Write x = T(θ, u) with noise u of density g(u | θ), free of θ if it can be. Holding u fixed, θ has density
-∝ p(θ) g(u | θ) η(s | T(θ, u)); moving θ carries the records along. Where the centred step creeps because the records
-pin θ down, this one does not see the records at all.
+∝ p(θ) g(u | θ) η(s | T(θ, u)), and moving θ moves the records with it. The centred step is slow where the records
+determine θ almost exactly; this one does not condition on the records.
 """
 
 from collections.abc import Callable

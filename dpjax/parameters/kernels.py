@@ -223,7 +223,11 @@ def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options:
             fail("parameter_kernel", repr(kernel), f"one of {sorted(KERNELS)}", "Or pass a function; see the guide.")
         check_names(kernel, options, {field.name for field in fields(family)})
         return family(num_steps=num_steps, **options)
-    check_hashable_function("parameter_kernel", kernel, f"a hashable function or one of {sorted(KERNELS)}")
+    expected = f"a hashable function or one of {sorted(KERNELS)}"
+    if isinstance(kernel, type):
+        remedy = "Pass an instance or a function of your own, or a name."
+        fail("parameter_kernel", f"the class {kernel.__name__}", expected, remedy, error=TypeError)
+    check_hashable_function("parameter_kernel", kernel, expected)
     check_names("a function", options, set())
     return OwnKernel(num_steps=num_steps, builder=kernel)
 

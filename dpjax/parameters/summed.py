@@ -1,4 +1,4 @@
-"""The step for local releases of whole numbers: the parameters move while each record is summed over its window."""
+"""The collapsed step for local releases of whole numbers: parameters move with each record summed over a window."""
 
 from collections.abc import Callable
 
@@ -18,9 +18,10 @@ def build_summed_step(
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
 
-    It leaves p(parameters, records | release) invariant: given a window for each record, elliptical moves of the
-    parameters with the records summed out, then records given the parameters. It takes the place of the non-centred
-    step, whose uniform within a cell of counts must be searched for at every move.
+    It leaves p(parameters, records | release) invariant. Each record draws a random window of consecutive values around
+    its own; given the windows, elliptical slice moves of the parameters with the records summed out, then the records
+    drawn given the parameters. It takes the place of the non-centred step, which for counts would have to invert a
+    distribution function at every move.
     """
     doublings = count_doublings(release)
 

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import GibbsInfo, GibbsState, Plan, build_kernel
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
+from dpjax.states import GibbsState
+from dpjax.sweep import GibbsInfo, SweepPlan, build_kernel
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
@@ -55,7 +56,7 @@ class Draw(NamedTuple):
 @partial(jax.jit, static_argnames=("model", "plan", "collect", "capacity"))
 def run_chunk(
     model: Model,
-    plan: Plan,
+    plan: SweepPlan,
     collect: Collect | None,
     capacity: int,
     *,

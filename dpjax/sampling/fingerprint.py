@@ -1,4 +1,4 @@
-"""What identifies a run, so that its checkpoint is taken up by no other, in values that can be compared and shown."""
+"""The fingerprint of a run: named values by which a checkpoint is refused to any other run."""
 
 import hashlib
 import sys
@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model
-from dpjax.gibbs import Position, init_state
 from dpjax.release import PrivateRelease
 from dpjax.sampling.identity import identify
 from dpjax.sampling.run import Run
+from dpjax.simulate import draw_state
 
 Plain = str | int | float | bool | None
 SIGNIFICANT_DIGITS = 5
@@ -44,7 +44,7 @@ def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
 
 
 def identities(run: Run) -> Iterator[tuple[str, Plain]]:
-    """What each function of a run, and each object it is given, is and does; released values are compared as arrays."""
+    """The content hashes of a run's functions and objects by name; released values are compared as arrays."""
     parts = {**dict(parts_of("model", run.model)), **dict(parts_of("plan", run.plan)), "collect": run.collect}
     parts |= {f"release.{field.name}": getattr(run.release, field.name) for field in fields(run.release)}
     for name, part in parts.items():
@@ -65,14 +65,12 @@ def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
 @partial(jax.jit, static_argnames="model")
 def probe(model: Model, release: PrivateRelease) -> dict[str, Any]:
     """Values of the model's functions and of the statistic at one fixed draw, in place of the functions themselves."""
-    prior_key, record_key = jax.random.split(jax.random.key(0))
-    parameters = model.sample_prior(prior_key)
-    state = init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
+    parameters, latent = draw_state(jax.random.key(0), model, release)
     return {
         "parameters": parameters,
         "log_prior": model.log_prior(parameters),
-        "log_density": jnp.sum(model.log_density(parameters, state.latent.records)),
-        "statistic": state.latent.statistic,
+        "log_density": jnp.sum(model.log_density(parameters, latent.records)),
+        "statistic": latent.statistic,
     }
 
 

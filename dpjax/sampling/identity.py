@@ -1,8 +1,8 @@
-"""What a function or an object is and does, as a hash that every process computes alike.
+"""A content hash of functions and objects, equal in every process.
 
-A function is its code, its defaults, what it captures and what it calls by a global name; an object its type and state.
-What a library holds under a name is taken by that name: the library's version stands for the rest. No address, no order
-of a set and no line number enters.
+A function is hashed by its bytecode, its defaults, the variables that it closes over and the globals that it reads; an
+object by its type and state. What an installed library holds under a qualified name is hashed by that name alone.
+Memory addresses, the order of sets and line numbers do not enter.
 """
 
 import dis
@@ -33,18 +33,18 @@ DIGITS = 12
 
 
 def identify(name: str, value: Any) -> str:
-    """The name of a function or of an object's type, and a short hash of what it is and does.
+    """The name of a function or of an object's type, and a short hash of its content.
 
     Raises
     ------
     TypeError
-        If it holds something whose content cannot be told, such as an open file, or a traced array.
+        If it holds something that cannot be hashed by content, such as an open file, or a traced array.
     """
     return f"{getattr(value, '__qualname__', type(value).__qualname__)} {Reader(name).digest(value)[:DIGITS]}"
 
 
 class Reader:
-    """Reads a value with all that it refers to. What refers back to itself is named by its depth."""
+    """Hashes a value with all that it refers to; a reference back to a value being hashed counts by its depth."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,7 +53,7 @@ class Reader:
         self.held: list[Any] = []  # so that no address is used twice
 
     def digest(self, value: Any) -> str:
-        """A text of a plain value, a hash of any other."""
+        """Type and text of a plain value, the hash of any other."""
         if isinstance(value, PLAIN):
             return f"{type(value).__name__} {value!r}"
         address = id(value)
@@ -70,7 +70,7 @@ class Reader:
         return self.known[address]
 
     def read_object(self, value: Any) -> Iterator[str]:
-        """The texts that tell a value which is not plain."""
+        """The texts that the hash of a value is made of, if it is not plain."""
         if isinstance(value, jax.core.Tracer):
             self.refuse("a traced array, which has no value yet", "Call sample outside jit and vmap.")
         if is_named_in_library(value):
@@ -90,7 +90,7 @@ class Reader:
             yield from map(self.digest, self.parts(value))
 
     def parts(self, value: Any) -> Iterable[Any]:
-        """What an object is made of; its type among it where the type is a user's."""
+        """The parts by which an object is hashed."""
         if isinstance(value, (ModuleType, PyTreeDef, np.dtype)):
             return [ADDRESS.sub("", value.__name__ if isinstance(value, ModuleType) else str(value))]
         if isinstance(value, (core.Jaxpr, core.ClosedJaxpr)):
@@ -106,7 +106,7 @@ class Reader:
         return self.parts_of_container(value)
 
     def parts_of_container(self, value: Any) -> Iterable[Any]:
-        """What a container, or an object with a state, is made of."""
+        """The type and the content of a container, or of an object with a state."""
         if isinstance(value, dict):
             return [type(value), *(part for item in value.items() for part in item)]
         if isinstance(value, (list, tuple)):
@@ -123,7 +123,7 @@ class Reader:
         return [type(value), self.state_of(value)]
 
     def state_of(self, value: Any) -> Any:
-        """The state of an object: its attributes, less what it computes once and keeps, or what would be pickled."""
+        """The state of an object: its attributes without cached properties, or what would be pickled."""
         held = getattr(value, "__dict__", None)
         if held is not None and is_default(value):
             kept = {name: entry for name, entry in held.items() if not is_cache(type(value), name)}
@@ -133,7 +133,7 @@ class Reader:
             return value.__reduce_ex__(2)
         except Exception:
             remedy = "Give the function what it needs as plain values or arrays, or run without checkpoint."
-            return self.refuse(f"a {type(value).__name__}, whose content cannot be told", remedy)
+            return self.refuse(f"a {type(value).__name__}, whose content cannot be hashed", remedy)
 
     def read_array(self, array: Any) -> Iterator[str]:
         """Type, shape and digest of an array."""
@@ -145,7 +145,7 @@ class Reader:
         yield from map(self.digest, held.ravel().tolist()) if held.dtype == object else [digest_bytes(held)]
 
     def read_function(self, function: FunctionType) -> Iterator[str]:
-        """Code, defaults, captured values and, of a user's function, what it finds under global names."""
+        """Code, defaults, closed-over values and, of a user's function, the globals that it reads."""
         yield "function"
         yield from self.read_code(function.__code__, function.__doc__)
         yield from map(self.digest, (function.__defaults__, function.__kwdefaults__))
@@ -155,7 +155,7 @@ class Reader:
             yield from self.read_globals(function.__code__, function.__globals__)
 
     def read_code(self, code: CodeType, documentation: str | None) -> Iterator[str]:
-        """The instructions, constants and names of a piece of code, without its lines and its documentation."""
+        """The instructions, constants and names of a code object, without line numbers and docstring."""
         yield from (code.co_code.hex(), code.co_exceptiontable.hex(), str(code.co_flags))
         for names in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars):
             yield " ".join(names)
@@ -165,7 +165,7 @@ class Reader:
                 yield self.digest(constant)
 
     def read_globals(self, code: CodeType, found: dict[str, Any]) -> Iterator[str]:
-        """What the global names that code reads stand for; of a user's module, what the code could take from it."""
+        """The values of the globals that code reads; of a user's module, the attributes that the code could read."""
         for name in sorted(global_names(code)):
             if name in found:
                 yield f"global {name}"
@@ -190,7 +190,7 @@ class Reader:
                 yield self.digest(entry)
 
     def refuse(self, given: str, remedy: str) -> Any:
-        """Raise for what cannot be told apart from another."""
+        """Raise for a value that cannot be hashed by content."""
         expected = "functions and values that can be recognised when the run is continued"
         return fail("checkpoint", f"a run whose {self.name} holds {given}", expected, remedy, error=TypeError)
 
@@ -254,6 +254,6 @@ def is_default(value: Any) -> bool:
 
 
 def is_cache(kind: type, name: str) -> bool:
-    """Whether an attribute is computed once by its class and kept, so that it may or may not be there."""
+    """Whether an attribute is a cached property, which may or may not have been computed yet."""
     entry = getattr(kind, name, None)
     return hasattr(entry, "__get__") and not (hasattr(entry, "__set__") or isinstance(entry, FunctionType))

@@ -8,6 +8,7 @@ import jax
 
 from dpjax.base import Key, Model, Parameters
 from dpjax.models.positions import check_parameters, check_prior
+from dpjax.simulate import parameter_shapes
 from dpjax.validation import check_count, check_key, fail
 
 MAX_STEPS = 2**31
@@ -74,7 +75,7 @@ def check_names(model: Model) -> None:
     """Raise if a derived quantity has the name of a parameter."""
     if model.derived is None:
         return
-    parameters = jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
+    parameters = parameter_shapes(model)
     both = sorted(set(parameters) & set(jax.eval_shape(model.derived, parameters)))
     if both:
         fail("model.derived", f"names {both}, which are parameters", "names of their own", "Rename them.")

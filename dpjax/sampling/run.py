@@ -8,11 +8,13 @@ import jax
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.gibbs import GibbsState, Plan, Position, adapt_plan, init_state
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import PrivateRelease
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.sampling.schedule import Segment
+from dpjax.simulate import draw_state
+from dpjax.states import GibbsState
+from dpjax.sweep import SweepPlan, adapt_plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,7 @@ class Run:
 
     model: Model
     release: PrivateRelease
-    plan: Plan
+    plan: SweepPlan
     collect: Collect | None
     schedule: tuple[Segment, ...]
     chain_keys: Key
@@ -35,13 +37,7 @@ class Run:
     @cached_property
     def state_shapes(self) -> GibbsState:
         """The shapes [chain, ...] and types of the chains' states."""
-
-        def start(key: Key) -> GibbsState:
-            prior_key, record_key = jax.random.split(key)
-            parameters = self.model.sample_prior(prior_key)
-            records = self.model.sample_records(record_key, parameters, self.release.n)
-            return init_state(self.release, Position(parameters, records))
-
+        start = partial(draw_state, model=self.model, release=self.release)
         return jax.eval_shape(jax.vmap(start), self.chain_keys)
 
     @cached_property
@@ -65,7 +61,7 @@ class Status(NamedTuple):
 
     segment: int
     filled: int
-    plan: Plan
+    plan: SweepPlan
     tuning: Tuning
     chains: Chains
     draws: Draw
@@ -78,7 +74,7 @@ def open_run(run: Run, state: GibbsState, tuning: Tuning) -> Status:
     return open_segment(run, 0, plan, tuning, state)
 
 
-def open_segment(run: Run, segment: int, plan: Plan, tuning: Tuning, state: GibbsState) -> Status:
+def open_segment(run: Run, segment: int, plan: SweepPlan, tuning: Tuning, state: GibbsState) -> Status:
     """The status at the start of a segment, with empty arrays for its draws; tuning and state may be shapes."""
     num_chains = run.chain_keys.shape[0]
     accepted = np.zeros((num_chains, run.release.n), np.int32)
@@ -93,7 +89,7 @@ def allocate(run: Run, status: Status) -> Draw:
     return jax.tree.map(lambda leaf: np.zeros((leaf.shape[1], draws, *leaf.shape[2:]), leaf.dtype), shapes)
 
 
-def static(run: Run, status: Status) -> tuple[Model, Plan, Collect | None, int]:
+def static(run: Run, status: Status) -> tuple[Model, SweepPlan, Collect | None, int]:
     """The arguments of the compiled program that decide what is compiled."""
     return run.model, status.plan, run.collect, run.capacity
 

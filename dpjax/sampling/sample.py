@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.gibbs import make_plan
-from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, initial_tuning, unit_tuning
+from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.sampling.checkpoint import Checkpoint
@@ -22,6 +21,7 @@ from dpjax.sampling.loop import finish
 from dpjax.sampling.run import Run, Status, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
+from dpjax.sweep import make_plan
 from dpjax.threads import one_blas_thread
 
 
@@ -95,7 +95,7 @@ def sample(
     Returns
     -------
     Posterior
-        With ``draws[name]`` of shape [chain, draw, ...].
+        With ``draws[name]`` of shape [chain, draw, ...], and the `plan` and `tuning` that warm-up settled on.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def sample(
 
 def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
     """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
-    shapes = jax.eval_shape(partial(initial_tuning, model=run.model), keys.tuning)
+    shapes = jax.eval_shape(partial(fit_to_prior, model=run.model), keys.tuning)
     saved = None if file is None else file.load(run, shapes)
     if saved is not None:
         return saved
@@ -145,7 +145,7 @@ def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint 
 @partial(jax.jit, static_argnames="model")
 def first_tuning(model: Model, key: Key) -> Tuning:
     """The tuning fitted to the prior."""
-    return initial_tuning(key, model)
+    return fit_to_prior(key, model)
 
 
 def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
@@ -173,4 +173,5 @@ def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
         release=run.release,
         final_states=status.chains.state,
         tuning=status.tuning,
+        plan=status.plan,
     )

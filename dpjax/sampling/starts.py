@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.gibbs import GibbsState, Position, init_state
 from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
+from dpjax.simulate import draw_position_at
+from dpjax.states import GibbsState, Position, init_state
 from dpjax.validation import fail
 
 MIN_TRIES = 20
@@ -118,7 +119,7 @@ def draw_candidate(
     """One candidate: parameters from the prior unless given, and records from the model."""
     parameter_key, record_key, choice_key = jax.random.split(key, 3)
     parameters = model.sample_prior(parameter_key) if initial is None else initial
-    state = init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
+    state = init_state(release, draw_position_at(record_key, model, parameters, release.n))
     found = is_possible(model, state)
     # The largest of log-weight plus Gumbel noise is a draw with probability proportional to weight.
     score = state.latent.log_density / TEMPERATURE + jax.random.gumbel(choice_key)

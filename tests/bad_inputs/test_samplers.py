@@ -17,6 +17,7 @@ LOCAL = LocalRelease([0, 1, 2], RandomizedResponse(0.9, 3))
 OTHER = Release([3.0], Laplace(1.0), statistics.total("z", -2, 2), 10)
 MEAN = {"mean": 0.0}
 EQUAL = np.full(3, 1 / 3)
+PLAN = dpjax.SweepPlan(dpjax.imwg(), True, None)
 TUNING = dpjax.Tuning(np.zeros(1), np.eye(1), np.ones(()))
 RECORDS = {"y": np.zeros(10)}
 
@@ -43,6 +44,7 @@ CALLS = {
     ),
 }
 KEYED = ("sample", "tempered", "calibrate", "importance_sample", "prior_predict")
+UNTUNED = ("tempered", "calibrate", "gibbs", "impute")
 COUNTS = {
     "sample": ("num_chains", "num_warmup", "num_samples", "thin"),
     "tempered": ("num_particles", "num_islands", "num_sweeps"),
@@ -78,7 +80,7 @@ def posterior():
     draws = {"mean": np.zeros((2, 5))}
     info = {"acceptance_rate": np.zeros((2, 5)), "num_nonfinite": np.zeros((2, 5), int)}
     states = dpjax.GibbsState({"mean": jnp.zeros(2)}, None)
-    return Posterior(draws, info, None, False, MODEL, RELEASE, states, None)
+    return Posterior(draws, info, None, False, MODEL, RELEASE, states, TUNING, PLAN)
 
 
 WEIGHTED = ImportanceSample({"mean": np.zeros(5)}, np.log(np.full(5, 0.2)), 5.0, 0.1, 0.0, 0.1)
@@ -144,10 +146,20 @@ CASES = {
         lambda: CALLS["sample"](model=MODEL._replace(derived=lambda parameters: {"mean": jnp.zeros(())})),
         "model.derived",
     ),
-    "gibbs by SOMA of open attempts": (lambda: CALLS["gibbs"](imputation=dpjax.soma("auto")), "imputation"),
-    "gibbs by pCN of open blocks": (lambda: CALLS["gibbs"](imputation=dpjax.pcn()), "imputation"),
-    "impute by open attempts": (lambda: CALLS["impute"](imputation=dpjax.soma("auto")), ""),
+    **made("imputation", {"open attempts": dpjax.soma("auto"), "open blocks": dpjax.pcn()}, UNTUNED),
     "gibbs of a tuning that is a number": (lambda: CALLS["gibbs"](tuning=3.0), "tuning"),
+    **made("plan", {"text": "imwg", "an imputation": dpjax.imwg(), "a class": dpjax.SweepPlan}, ("gibbs",)),
+    **{
+        f"gibbs of a plan and {argument}": (
+            lambda choice={argument: value}: CALLS["gibbs"](plan=PLAN, **choice),
+            argument,
+        )
+        for argument, value in {"imputation": dpjax.soma(2), "interweave": False, "parameter_kernel": "nuts"}.items()
+    },
+    "gibbs of a plan that does not fit": (
+        lambda: CALLS["gibbs"](MODEL._replace(noncentred=None), plan=PLAN),
+        "interweave",
+    ),
     "gibbs of a tuning of another size": (
         lambda: CALLS["gibbs"](tuning=dpjax.Tuning(jnp.zeros(2), jnp.eye(2), jnp.ones(()))),
         "tuning",
@@ -240,7 +252,14 @@ CASES = {
     **{
         f"parameter_kernel of {name}": (lambda value=value: dpjax.parameter_kernel(value), "")
         for name, value in {**NO_KERNEL, "none": None}.items()
-        if name != "a class"
+    },
+    **{
+        f"initial_tuning of {argument} {kind}": (
+            lambda arguments={"key": KEY, "model": MODEL, argument: value}: dpjax.initial_tuning(**arguments),
+            argument,
+        )
+        for argument, values in {"key": NO_KEY, "model": NO_MODEL, "num_draws": NO_COUNT}.items()
+        for kind, value in values.items()
     },
     "parameter_kernel of no steps": (lambda: dpjax.parameter_kernel("nuts", 0), "num_steps"),
     "parameter_kernel of an unknown option": (lambda: dpjax.parameter_kernel("nuts", depth=3), ""),

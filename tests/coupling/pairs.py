@@ -7,9 +7,10 @@ import numpy as np
 
 from dpjax.base import Imputation, Model
 from dpjax.coupling import coupled_gibbs
-from dpjax.gibbs import Plan, Position, build_kernel, init_state
 from dpjax.parameters import initial_tuning
 from dpjax.release import Release
+from dpjax.states import Position, init_state
+from dpjax.sweep import SweepPlan, build_kernel
 from tests.perfect_start import Replicates
 
 
@@ -37,7 +38,7 @@ def run_pairs(
         parameters = model.sample_prior(start_key)
         records = model.sample_records(records_key, parameters, template.n)
         release = template.sample(noise_key, records)
-        single = build_kernel(model, release, Plan(imputation, False, None))
+        single = build_kernel(model, release, SweepPlan(imputation, False, None))
         start = Position(parameters, records)
 
         def away(state: Any, index: jax.Array) -> tuple:

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 import dpjax
-from dpjax.imputation.offers import init_latent, keep_or_take
+from dpjax.numerics import take_if
+from dpjax.states import init_latent
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class RandomWindow:
             first = jax.random.randint(place_key, (), 0, release.n)
             offered = (jnp.arange(release.n) - first) % release.n < self.size
             offers = model.sample_records(offer_key, parameters, release.n)
-            proposed = init_latent(release, keep_or_take(offered, offers, latent.records))
+            proposed = init_latent(release, take_if(offered, offers, latent.records))
             log_ratio = proposed.log_density - latent.log_density
             accepted = jnp.log(jax.random.uniform(accept_key)) < log_ratio
             moved = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposed, latent)

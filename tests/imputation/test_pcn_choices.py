@@ -7,10 +7,11 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.gibbs import GibbsState, Plan, adapt_plan, init_state, make_plan
 from dpjax.imputation.blocks import CORRELATIONS, candidate_blocks, expected_jump
 from dpjax.imputation.imwg import sum_blocks
 from dpjax.sampling.fingerprint import plain_values, restore
+from dpjax.states import GibbsState, init_state
+from dpjax.sweep import SweepPlan, adapt_plan, make_plan
 
 N = 64
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
@@ -72,8 +73,8 @@ def test_auto_of_a_local_release_is_the_exact_update() -> None:
 
 
 def test_a_checkpoint_restores_the_choice() -> None:
-    plan = Plan(dpjax.pcn(), True, None)
-    adapted = Plan(dpjax.pcn(8, 0.95), True, None)
+    plan = SweepPlan(dpjax.pcn(), True, None)
+    adapted = SweepPlan(dpjax.pcn(8, 0.95), True, None)
     assert restore(plan, plain_values(adapted)) == adapted
 
 
@@ -103,7 +104,7 @@ def test_candidate_blocks(n: int, blocks: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("model", "release", "imputation", "error", "message"), [
-    (MODEL, make_release(1.0), "auto", ValueError, "imputation: given 'auto'; .* no warm-up. dpjax.sample"),
+    (MODEL, make_release(1.0), "auto", ValueError, "imputation: given 'auto'; .* only the warm-up of dpjax.sample"),
     (MODEL, make_release(1.0), dpjax.pcn(), ValueError, r"imputation: given PCN\(.*; expected fixed numbers"),
     (MODEL, make_release(1.0), dpjax.soma("auto"), ValueError, r"imputation: given SOMA\(.*; expected fixed numbers"),
     (MODEL, make_release(1.0), dpjax.pcn(65, 0.0), ValueError, r"block: given 65; expected a whole number in 1\.\.64"),

@@ -14,10 +14,10 @@ import pytest
 import dpjax
 from dpjax import models, statistics
 from dpjax.base import Latent
-from dpjax.imputation.offers import init_latent
 from dpjax.mechanisms.base import LatentNormalSampler
 from dpjax.mechanisms.tempered import temper_mechanism
-from dpjax.tempered.island import temper
+from dpjax.states import init_latent
+from dpjax.tempering.island import temper
 
 N = 8
 POWER = 0.3

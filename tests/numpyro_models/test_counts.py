@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 import dpjax
 from dpjax import diagnostics
 from dpjax.imputation import windows
-from dpjax.imputation.offers import init_latent
+from dpjax.states import init_latent
 from tests.perfect_start import REJECT, lattice_p_value, parameter_p_value, run
 
 N, SIGMA = 40, 3.0

@@ -11,10 +11,10 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.gibbs import make_plan
 from dpjax.parameters import build_centred_step, unit_tuning
 from dpjax.parameters.choice import choose_kernel, default_kernel
 from dpjax.parameters.kernels import KERNELS
+from dpjax.sweep import make_plan
 
 N = 20
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
@@ -109,7 +109,7 @@ def test_misfits_are_refused_by_the_samplers_too(kernel: object) -> None:
 
 def test_no_whitening_is_fitted_that_no_step_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["dpjax.sampling.sample"], "first_tuning", None)
-    monkeypatch.setattr(sys.modules["dpjax.gibbs"], "initial_tuning", None)
+    monkeypatch.setattr("dpjax.sweep.fit_to_prior", None)
     options = {"num_warmup": 0, "num_samples": 5, "progress": False, "interweave": False}
     tuning = dpjax.sample(jax.random.key(1), MODEL, RELEASE, **options).tuning
     np.testing.assert_array_equal(tuning.factor, np.eye(1))

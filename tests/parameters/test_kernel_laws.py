@@ -12,8 +12,8 @@ from scipy import stats
 
 import dpjax
 from dpjax import diagnostics, models, statistics
-from dpjax.gibbs import make_plan, prior_tuning
 from dpjax.parameters import build_centred_step, fit_step_size, initial_tuning, parameter_kernel
+from dpjax.sweep import make_plan, prior_tuning
 from tests.perfect_start import REJECT, corrected
 
 N = 5
@@ -120,7 +120,7 @@ def test_a_kernel_without_a_step_size_leaves_the_tuning() -> None:
 
 def test_an_algorithm_without_a_tuning_fits_its_step_size_to_the_model() -> None:
     release = dpjax.Release([1.0], dpjax.Laplace(1.0), STATISTIC, COUNT)
-    tuning = prior_tuning(KNOWN, release, make_plan(KNOWN, release, parameter_kernel="mala"))
+    tuning = prior_tuning(KNOWN, release.n, make_plan(KNOWN, release, parameter_kernel="mala"))
     assert 1e-6 < float(tuning.step_size) < 1e-3
 
 

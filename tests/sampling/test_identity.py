@@ -200,7 +200,7 @@ def test_what_is_computed_once_and_kept_does_not_count():
 @pytest.mark.parametrize("held", [Lock(), (entry for entry in "ab")], ids=["a lock", "a generator"])
 def test_what_cannot_be_told_is_refused(held):
     with pytest.raises(
-        TypeError, match=r"checkpoint: given a run whose model.update holds a .* cannot be told; expected"
+        TypeError, match=r"checkpoint: given a run whose model.update holds a .* cannot be hashed; expected"
     ):
         of(scaled_by(held))
 

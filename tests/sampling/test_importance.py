@@ -81,7 +81,7 @@ def test_resampling_has_the_weighted_law(sample, exact):
 
 def test_draws_do_not_depend_on_the_batch(monkeypatch, model, release):
     whole = importance_sample(jax.random.key(2), model, release, 500)
-    monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 7 * 20 * 16)
+    monkeypatch.setattr("dpjax.simulate.BATCH_BYTES", 7 * 20 * 16)
     part = importance_sample(jax.random.key(2), model, release, 500)
     np.testing.assert_allclose(part.draws["mean"], whole.draws["mean"], rtol=1e-5)
     np.testing.assert_allclose(part.log_weights, whole.log_weights, rtol=1e-4)

@@ -84,11 +84,11 @@ def test_poor_draws_are_reported_by_name_with_a_remedy(posterior, kind, message)
 
 
 def test_a_remedy_is_none_that_is_taken_already(posterior):
-    plain = {name: report for name, report in posterior.info.items() if not name.startswith("interweaving")}
+    plain = replace(posterior, plan=replace(posterior.plan, interweave=False))
     assert "interweave" not in posterior.remedy
-    assert "interweave=True" in replace(posterior, info=plain).remedy
+    assert "interweave=True" in plain.remedy
     centred = posterior.model._replace(noncentred=None)
-    assert "interweave" not in replace(posterior, info=plain, model=centred).remedy
+    assert "interweave" not in replace(plain, model=centred).remedy
 
 
 @pytest.mark.parametrize("kind", ["good", "constant"])
@@ -113,7 +113,7 @@ def test_predictions_have_the_law_of_the_posterior_predictive(posterior, exact):
 
 def test_predictions_do_not_depend_on_the_batch(monkeypatch, posterior):
     whole = posterior.predict(jax.random.key(8), num_draws=50).values
-    monkeypatch.setattr("dpjax.posterior.BATCH_BYTES", 7 * 20 * 16)
+    monkeypatch.setattr("dpjax.simulate.BATCH_BYTES", 7 * 20 * 16)
     np.testing.assert_allclose(posterior.predict(jax.random.key(8), num_draws=50).values, whole, rtol=1e-5)
     assert len(np.unique(whole)) == 50
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dpjax import diagnostics
-from dpjax.gibbs import make_plan
 from dpjax.parameters import initial_tuning
 from dpjax.sampling import chunks
 from dpjax.sampling import run as run_module
 from dpjax.sampling.schedule import make_schedule
+from dpjax.sweep import make_plan
 
 
 @pytest.mark.keys

@@ -1,12 +1,12 @@
-"""One population of particles on its way from the prior to the posterior.
+"""One island: a tempered sequential Monte Carlo sampler (Del Moral, Doucet and Jasra 2006), independent of the others.
 
-Particles (θ, x) are drawn from p(θ) f(x | θ) and led through p(θ) Π f(x_i | θ) η(s | x)^λ, 0 = λ_0 < ... < λ_T = 1
-(Del Moral, Doucet and Jasra 2006). Before each λ they are weighted by η to the power of the step; then they are
-resampled, and moved by Gibbs sweeps that leave that law invariant. The product of the mean weights estimates p(s).
+Particles (θ, x) from p(θ) f(x | θ) pass through the laws ∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse temperatures
+0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η to the power λ_t − λ_{t−1}, resampled, and moved by Gibbs
+sweeps that leave the law at λ_t invariant. The product of the mean weights estimates p(s).
 
-The parts are BlackJAX's: its step, resampling, effective sample size and root solver. Its tempered algorithms are not
-used whole: they hand the move nothing but a log-density of particles, whereas a sweep imputes records one by one and
-needs the power itself; and they choose each power from particles not yet resampled and moved at the last one.
+Step, resampling, effective sample size and root solver are BlackJAX's. Its adaptive tempered sampler is not used: it
+gives the mutation kernel a log-density of particles, where a Gibbs sweep needs λ itself; and it chooses each λ from
+particles that were not yet resampled and moved at the one before.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,13 @@ from blackjax.smc import base, ess, resampling, solver
 from jax.scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model
-from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
 from dpjax.mechanisms.tempered import temper_mechanism
 from dpjax.numerics import proper_density
 from dpjax.parameters import fit_step_size, fit_tuning
 from dpjax.release import PrivateRelease
+from dpjax.simulate import draw_state
+from dpjax.states import GibbsState, Position, init_state
+from dpjax.sweep import SweepPlan, build_kernel
 
 MAX_TEMPERATURES = 200
 
@@ -32,18 +34,18 @@ STEP_SIZE_CHAINS = 4
 
 
 class Trace(NamedTuple):
-    """What is known of each temperature [step]; NaN beyond the last.
+    """Reports on each step [step]; NaN beyond the last.
 
     temperature
-        The power λ at which the particles were moved.
+        The inverse temperature λ at which the particles were moved.
     ess
-        The effective sample size of the weights by which they were resampled before.
+        The effective sample size of the weights before resampling.
     log_increment
-        The logarithm of the mean of these weights; their sum estimates log p(s).
+        The logarithm of the mean weight; the sum over steps estimates log p(s).
     acceptance_rate
         The share of imputation offers accepted.
     num_nonfinite
-        How many weights, offers and moves were left out because something was not finite.
+        How many weights, offers and moves were left out because a density, parameter or record was not finite.
     """
 
     temperature: Array
@@ -57,11 +59,11 @@ class Island(NamedTuple):
     """What the loop carries.
 
     particles
-        States [particle, ...] of equal weight, whose ``latent.log_density`` is log η, not raised to any power.
+        States [particle, ...] of equal weight, whose ``latent.log_density`` is log η, not tempered.
     temperature
-        The power λ that they follow [].
+        The inverse temperature λ of their law [].
     number
-        How many temperatures have been visited since 0 [].
+        How many steps have been made [].
     """
 
     particles: GibbsState
@@ -72,14 +74,14 @@ class Island(NamedTuple):
 
 def run_island(
     model: Model,
-    plan: Plan,
+    plan: SweepPlan,
     num_particles: int,
     num_sweeps: int,
     key: Key,
     release: PrivateRelease,
     target_ess: Array,
 ) -> Island:
-    """The particles at temperature 1; at NaN if none is possible, or lower if `MAX_TEMPERATURES` do not suffice."""
+    """The particles at λ = 1; at λ = NaN if none has positive density, below 1 if `MAX_TEMPERATURES` do not suffice."""
     start_key, step_key, tuning_key = jax.random.split(key, 3)
 
     def wanted(island: Island) -> Array:
@@ -95,25 +97,19 @@ def run_island(
 
 def start(model: Model, num_particles: int, key: Key, release: PrivateRelease) -> Island:
     """Particles from the prior."""
-
-    def draw(key: Key) -> GibbsState:
-        prior_key, record_key = jax.random.split(key)
-        parameters = model.sample_prior(prior_key)
-        return init_state(release, Position(parameters, model.sample_records(record_key, parameters, release.n)))
-
+    draw = partial(draw_state, model=model, release=release)
     particles = jax.vmap(draw)(jax.random.split(key, num_particles))
     nothing = jnp.full(MAX_TEMPERATURES, jnp.nan)
     return Island(particles, jnp.zeros(()), jnp.array(0), Trace(nothing, nothing, nothing, nothing, nothing))
 
 
 def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Island:
-    """Weigh the particles for the next temperature, resample them, and move them there.
+    """Reweight the particles for the next inverse temperature, resample them, and move them under its law.
 
     Parameters
     ----------
     move
-        ``(keys, particles, temperature) -> (particles, (acceptance rates, counts of what was not finite))``, leading
-        axes [particle].
+        ``(keys, particles, temperature) -> (particles, (acceptance_rate, num_nonfinite))``, leading axes [particle].
     """
     raw = island.particles.latent.log_density
     log_likelihoods = proper_density(raw)
@@ -121,7 +117,7 @@ def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Isla
     log_weights = raise_to(log_likelihoods, temperature - island.temperature)
     weights = jax.nn.softmax(log_weights)
     state = base.SMCState(island.particles, weights, temperature)
-    # BlackJAX weighs what it has moved; here it is weighed for the next temperature, once that is known.
+    # BlackJAX reweights after the move; here the weights wait until the next inverse temperature is known.
     state, info = base.step(key, state, move, lambda particles: jnp.zeros_like(weights), resampling.systematic)
     rates, broken = info.update_info
     num_nonfinite = jnp.sum(~(raw < jnp.inf)) + jnp.sum(broken)
@@ -134,7 +130,7 @@ def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Isla
 
 def move(
     model: Model,
-    plan: Plan,
+    plan: SweepPlan,
     num_sweeps: int,
     release: PrivateRelease,
     fit_key: Key,
@@ -142,9 +138,7 @@ def move(
     particles: GibbsState,
     temperature: Array,
 ) -> tuple[GibbsState, tuple[Array, Array]]:
-    """Sweeps of each particle that leave p(θ) Π f(x_i | θ) η(s | x)^λ invariant, and reports on them, each [particle].
-
-    The reports are acceptance rates and counts of what was not finite.
+    """Sweeps of each particle that leave p(θ) Π f(x_i | θ) η(s | x)^λ invariant, with (acceptance_rate, num_nonfinite).
 
     The tuning is fitted to all particles, as it is in warm-up to all chains.
     """
@@ -173,9 +167,9 @@ def temper(release: PrivateRelease, power: Array) -> PrivateRelease:
 
 
 def next_temperature(log_likelihoods: Array, temperature: Array, target_ess: Array) -> Array:
-    """The largest temperature up to 1 at which the effective sample size is a given share of the possible particles.
+    """The largest λ up to 1 at which the effective sample size is a given share of the particles of positive density.
 
-    Impossible particles weigh nothing at any temperature above 0, so they do not count; NaN if all are impossible.
+    The others have weight 0 at every λ above 0, so they do not count; NaN if no particle has positive density.
     """
     goal = jnp.log(target_ess * jnp.sum(log_likelihoods > -jnp.inf, dtype=target_ess.dtype))
 

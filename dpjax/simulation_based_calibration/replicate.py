@@ -1,4 +1,4 @@
-"""One replicate: a truth, a release of it, a chain that has not seen the truth, and where the truth ranks."""
+"""One replicate: true parameters and records, a release of them, a chain of its posterior, and the ranks."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.gibbs import GibbsState, Plan, Position, build_kernel, init_state
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import PrivateRelease
 from dpjax.sampling.starts import climb, search
+from dpjax.simulate import draw_position_at
+from dpjax.states import GibbsState, Position, init_state
+from dpjax.sweep import SweepPlan, build_kernel
 
 LOG_DENSITY = "log_density"
 """The name of the log-density of the release given the records, which is always ranked."""
@@ -39,7 +41,7 @@ class Design(NamedTuple):
 
     model: Model
     fit: Model
-    plan: Plan
+    plan: SweepPlan
     quantities: Quantities | None
     num_draws: int
 
@@ -57,10 +59,9 @@ def run_replicate(design: Design, template: PrivateRelease, tuning: Tuning, thin
         Steps between draws in each window [window]; the last is that of the draws kept.
     """
     prior_key, record_key, release_key, search_key, climb_key, chain_key, rank_key = jax.random.split(key, 7)
-    parameters = design.model.sample_prior(prior_key)
-    truth = Position(parameters, design.model.sample_records(record_key, parameters, template.n))
+    truth = draw_position_at(record_key, design.model, design.model.sample_prior(prior_key), template.n)
     release = template.sample(release_key, truth.records)
-    # The chain starts where any chain of `dpjax.sample` would: a start at the truth could hide that it never moves.
+    # The chain starts where one of `dpjax.sample` would: a chain that never left the truth would rank it uniformly.
     start = climb(design.fit, climb_key, release, search(design.fit, 1, search_key, release, None))
     state = jax.tree.map(lambda leaf: leaf[0], start.state)
     draws = run_chain(design, release, tuning, thins, chain_key, state)

@@ -1,4 +1,4 @@
-"""From a model and a release to a tempered sample: islands side by side, checked and put together."""
+"""Tempered sequential Monte Carlo by independent islands: input checks, the compiled run, and the combined sample."""
 
 import warnings
 from functools import partial
@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
-from dpjax.gibbs import Plan, make_plan
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import PrivateRelease
-from dpjax.tempered.island import MAX_TEMPERATURES, Trace, run_island
-from dpjax.tempered.result import TemperedSample, relative_error
+from dpjax.sweep import SweepPlan, check_closed, make_plan
+from dpjax.tempering.island import MAX_TEMPERATURES, Trace, run_island
+from dpjax.tempering.result import TemperedSample, relative_error
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_array, check_count, check_key, fail
 
@@ -81,7 +81,7 @@ def tempered(
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
-    plan.imputation(model, release)
+    check_closed(plan.imputation, imputation)
     target = jnp.asarray(target_ess, float)
     with one_blas_thread():
         result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
@@ -99,7 +99,7 @@ def check_share(target_ess: Any) -> None:
 @partial(jax.jit, static_argnames=("model", "plan", "num_islands", "num_particles", "num_sweeps"))
 def run(
     model: Model,
-    plan: Plan,
+    plan: SweepPlan,
     num_islands: int,
     num_particles: int,
     num_sweeps: int,
@@ -120,7 +120,7 @@ def run(
 
 
 def combine(draws: dict[str, np.ndarray], trace: Trace) -> TemperedSample:
-    """The islands' draws with their weights; an error if they did not arrive, a warning if a few outweigh the rest."""
+    """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few outweigh the rest."""
     num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
     last = np.nanmax(trace.temperature, axis=1, initial=0)
     if np.all(num_steps == 0):
@@ -131,7 +131,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace) -> TemperedSample:
         given = f"steps so short that {MAX_TEMPERATURES} of them end at {np.min(last[num_steps > 0]):.2g}"
         fail("target_ess", given, "steps that reach 1", "Pass a smaller share, more sweeps or more particles.")
     trace = Trace(*(figure[:, : np.max(num_steps)] for figure in trace))
-    # An island whose particles were all impossible found the likelihood to be zero.
+    # An island all of whose particles have zero density estimates a marginal likelihood of zero.
     log_likelihoods = np.where(num_steps > 0, np.nansum(trace.log_increment, axis=1, dtype=float), -np.inf)
     log_total = logsumexp(log_likelihoods)
     weights = np.exp(log_likelihoods - log_total)

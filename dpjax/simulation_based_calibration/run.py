@@ -1,9 +1,10 @@
-"""Simulation-based calibration: whether the sampler draws from the posterior of the model that made the data.
+"""Simulation-based calibration: whether the sampler draws from the posterior of the model that the data come from.
 
-Parameters are drawn from the prior, records and a release from the model; a chain of the release's posterior then ranks
-the truth among its draws. If the draws are independent and right, all ranks are equally likely (Talts, Betancourt,
-Simpson, Vehtari and Gelman 2018, theorem 1). So it is for every quantity of parameters, records and release; those that
-depend on the data, as the log-density of the release does, notice what parameters alone cannot (Modrák et al. 2023).
+Parameters are drawn from the prior, records and a release from the model, and the true parameters are ranked among the
+draws of a chain from the release's posterior. For independent draws from that posterior all ranks are equally likely
+(Talts, Betancourt, Simpson, Vehtari and Gelman 2018, theorem 1). The same holds for every function of parameters,
+records and release; those of the data, such as the log-density of the release, detect errors that the parameters alone
+do not (Modrák et al. 2023).
 """
 
 import warnings
@@ -16,13 +17,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
-from dpjax.calibration.replicate import LOG_DENSITY, Design, Quantities, Replicate, evaluate, run_replicate
-from dpjax.calibration.result import Calibration
-from dpjax.gibbs import Position, make_plan
-from dpjax.parameters import initial_tuning
+from dpjax.models.fit import check_fit
+from dpjax.parameters import fit_to_prior
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
-from dpjax.posterior import batch_size
 from dpjax.release import PrivateRelease
+from dpjax.simulate import batch_size, draw_position, parameter_shapes
+from dpjax.simulation_based_calibration.replicate import (
+    LOG_DENSITY,
+    Design,
+    Quantities,
+    Replicate,
+    evaluate,
+    run_replicate,
+)
+from dpjax.simulation_based_calibration.result import Calibration
+from dpjax.sweep import check_closed, make_plan
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 
@@ -62,8 +71,8 @@ def calibrate(
     release_design
         The release whose mechanism, statistic and n are used; its value is not.
     fit
-        The model whose posterior is sampled, by default the same; another one, of the same parameters, shows what
-        would be noticed if it were wrong.
+        The model whose posterior is sampled, by default the same; a deliberately wrong one, of the same parameters,
+        shows which errors the ranks detect.
     num_replicates
         How many truths are drawn. With 200, p-values fall below 1e-3 in nine of ten runs where all draws are off by
         half a posterior sd, or where their sd is a third too small.
@@ -87,22 +96,22 @@ def calibrate(
     Warns
     -----
     UserWarning
-        If neighbouring draws correlate so much that even the ranks of a right sampler are not uniform.
+        If neighbouring draws are so correlated that the ranks would not be uniform even for a correct sampler.
 
     Notes
     -----
-    All chains run side by side, in batches whose records fit the memory. A chain starts like those of `dpjax.sample`,
-    not at the truth, so that one that does not move fails.
+    All chains run side by side, in batches whose records fit the memory. A chain starts like those of `dpjax.sample`
+    and not at the truth, because a chain that never moved from there would pass.
     """
     check_key("key", key)
     check_count("num_replicates", num_replicates, "Pass 20 or more, so that two bins hold ten ranks each.", least=20)
     check_count("num_draws", num_draws, "Pass a whole number of at least 4.", least=4)
     check_count("thin", thin)
     check_count("num_warmup", num_warmup)
-    make_plan(model, release_design)
+    check_fit(model, release_design)
     fitted = model if fit is None else fit
     plan = make_plan(fitted, release_design, imputation, interweave, parameter_kernel)
-    plan.imputation(fitted, release_design)
+    check_closed(plan.imputation, imputation)
     check_same_parameters(model, fitted)
     check_quantities(model, release_design, quantities)
     unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
@@ -114,10 +123,7 @@ def calibrate(
 
 def check_same_parameters(model: Model, fit: Model) -> None:
     """Raise unless both models have parameters of the same names and shapes."""
-    key = jax.eval_shape(jax.random.key, 0)
-    true, fitted = (
-        {name: leaf.shape for name, leaf in jax.eval_shape(each.sample_prior, key).items()} for each in (model, fit)
-    )
+    true, fitted = ({name: leaf.shape for name, leaf in parameter_shapes(each).items()} for each in (model, fit))
     if true != fitted:
         remedy = "Ranks compare parameters by name: fit a model that has the same."
         fail("fit", f"a model with parameters {fitted}", f"{true}", remedy)
@@ -138,13 +144,11 @@ def check_quantities(model: Model, release_design: PrivateRelease, quantities: Q
             return fail("quantities", f"a function that raised {summarize_error(error)}", "a dict of arrays", remedy)
 
     def draw(key: Key) -> tuple[Any, Any]:
-        prior_key, record_key = jax.random.split(key)
-        parameters = model.sample_prior(prior_key)
-        position = Position(parameters, model.sample_records(record_key, parameters, release_design.n))
+        position = draw_position(key, model, release_design.n)
         more = {} if quantities is None else call(*position)
         if not isinstance(more, dict):
             fail("quantities", f"a function that returns {type(more).__name__}", "a dict", remedy, error=TypeError)
-        clashes = sorted((set(parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))
+        clashes = sorted((set(position.parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))
         if clashes:
             fail("quantities", f"names {clashes} twice", "names of their own", "Rename them.")
         return more, evaluate(quantities, release_design, position)
@@ -159,7 +163,7 @@ def run_batches(
     tuning_key, replicate_key = jax.random.split(key)
     num_batches = ceil(num_replicates / batch_size(design.model, release_design))
     size = ceil(num_replicates / num_batches)
-    # The last batch may hold more than is asked for: a batch of another size would be compiled again.
+    # The last batch may hold more replicates than are asked for: one of another size would be compiled again.
     batches = [
         jax.device_get(run_batch(design, tuning_key, replicate_key, release_design, thins, start + np.arange(size)))
         for start in range(0, num_replicates, size)
@@ -177,7 +181,7 @@ def run_batch(
     numbers: Array,
 ) -> Replicate:
     """The reports of the replicates of these numbers [replicate, ...]."""
-    tuning = initial_tuning(tuning_key, design.fit)
+    tuning = fit_to_prior(tuning_key, design.fit)
 
     def one(number: Array) -> Replicate:
         return run_replicate(design, release_design, tuning, thins, jax.random.fold_in(replicate_key, number))
@@ -186,7 +190,7 @@ def run_batch(
 
 
 def collect(design: Design, reports: Replicate) -> Calibration:
-    """The calibration, with an error if chains had no start and a warning if draws hang together."""
+    """The ranks, with an error if chains had no start and a warning if neighbouring draws are correlated."""
     missing = int(np.sum(~reports.found))
     if missing:
         given = f"a design for which {missing} of {len(reports.found)} chains found no start of positive density"

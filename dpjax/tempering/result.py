@@ -1,4 +1,4 @@
-"""What a tempered run returns, and its summary, whose errors come from the spread between islands."""
+"""The sample of tempered sequential Monte Carlo, and its summary with standard errors from the spread of islands."""
 
 from dataclasses import dataclass
 
@@ -13,24 +13,25 @@ from dpjax.validation import check_count, check_key
 
 @dataclass(frozen=True, eq=False)
 class TemperedSample:
-    """Draws from p(parameters | release), by islands that know nothing of each other.
+    """Draws from p(parameters | release) by independent islands of particles.
 
     Parameters
     ----------
     draws
         Parameters and derived quantities [island, particle, ...], of equal weight within an island.
     log_weights
-        The islands' normalised log-weights [island]: in proportion to what each found p(release value) to be.
+        The islands' normalised log-weights [island]; weights are proportional to their estimates of p(release value).
     log_marginal_likelihood
         log p(release value).
     log_marginal_likelihood_error
         Its standard error, from the spread between islands, by the delta method.
     temperatures, effective_sample_sizes, log_increments, acceptance_rates
-        Of each step [island, step]: the power of the release's density, the effective sample size when the particles
-        were resampled for it, the logarithm of their mean weight then, and the share of imputation offers accepted at
-        it. NaN where an island took fewer steps.
+        Of each step [island, step]: the power of the release's density, which is the inverse temperature; the effective
+        sample size and the logarithm of the mean weight before resampling; and the share of imputation offers accepted.
+        NaN where an island took fewer steps.
     num_nonfinite
-        How many weights, offers and moves [island, step] were left out because something was not finite.
+        How many weights, offers and moves [island, step] were left out because a density, parameter or record was not
+        finite.
     """
 
     draws: dict[str, np.ndarray]

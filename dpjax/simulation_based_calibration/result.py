@@ -1,4 +1,4 @@
-"""The ranks that a calibration returns, and what can be asked of them."""
+"""The ranks of simulation-based calibration, tests that they are uniform, and their plot."""
 
 from dataclasses import dataclass
 from typing import Any

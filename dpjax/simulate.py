@@ -1,0 +1,79 @@
+"""From the prior to parameters, records, releases of them and states of chains: whatever is simulated begins here."""
+
+from functools import partial
+from math import prod
+from typing import Any
+
+import jax
+import numpy as np
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.release import PrivateRelease
+from dpjax.states import GibbsState, Position, init_state
+
+BATCH_BYTES = 2**26
+"""The memory that the records of one batch of simulations may take."""
+
+
+@partial(jax.jit, static_argnames=("model", "num_draws"))
+def draw_parameters(key: Key, model: Model, num_draws: int) -> Parameters:
+    """Parameters [draw, ...] from the prior."""
+    return jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))
+
+
+def draw_position(key: Key, model: Model, n: int) -> Position:
+    """Parameters from the prior, with n records from the model."""
+    parameter_key, record_key = jax.random.split(key)
+    return draw_position_at(record_key, model, model.sample_prior(parameter_key), n)
+
+
+def draw_position_at(key: Key, model: Model, parameters: Parameters, n: int) -> Position:
+    """The position of given parameters with n records from the model."""
+    return Position(parameters, model.sample_records(key, parameters, n))
+
+
+def draw_state(key: Key, model: Model, release: PrivateRelease) -> GibbsState:
+    """The state of a chain at parameters from the prior and records from the model; the release is not looked at."""
+    return init_state(release, draw_position(key, model, release.n))
+
+
+def draw_values(key: Key, model: Model, release: PrivateRelease, parameters: Parameters, num_draws: int) -> np.ndarray:
+    """Released values [draw, ...] of new records, for parameters [draw, ...]; draw k uses ``fold_in(key, k)``."""
+    batch = min(batch_size(model, release), num_draws)
+    return np.asarray(draw_batches(model, batch, key, release, np.arange(num_draws), parameters))
+
+
+@partial(jax.jit, static_argnames=("model", "batch"))
+def draw_batches(
+    model: Model, batch: int, key: Key, release: PrivateRelease, numbers: Array, parameters: Parameters
+) -> Array:
+    """The values of `draw_values`, as many at a time as `batch` says."""
+
+    def draw(given: tuple[Array, Parameters]) -> Array:
+        number, parameters = given
+        record_key, release_key = jax.random.split(jax.random.fold_in(key, number))
+        return release.sample(release_key, model.sample_records(record_key, parameters, release.n)).observed
+
+    return jax.lax.map(draw, (numbers, parameters), batch_size=batch)
+
+
+def parameter_shapes(model: Model) -> Parameters:
+    """Shapes and types of the parameters."""
+    return jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
+
+
+def position_shapes(model: Model, n: int) -> Position:
+    """Shapes and types of the parameters and of n records."""
+    return jax.eval_shape(partial(draw_position, model=model, n=n), jax.eval_shape(jax.random.key, 0))
+
+
+def batch_size(model: Model, release: PrivateRelease) -> int:
+    """How many sets of n records, with their statistics, fit the memory for one batch."""
+
+    def one_record(key: Key) -> Any:
+        records = draw_position(key, model, 1).records
+        return records, release.contributions(records)
+
+    leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.eval_shape(jax.random.key, 0)))
+    record_bytes = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
+    return max(1, BATCH_BYTES // (release.n * max(record_bytes, 1)))

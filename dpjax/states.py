@@ -1,0 +1,30 @@
+"""Where a chain is: parameters with records, and what a sampler carries from sweep to sweep."""
+
+from typing import NamedTuple
+
+from dpjax.base import Latent, Parameters, Records
+from dpjax.release import PrivateRelease
+
+
+class Position(NamedTuple):
+    """Where a chain is: parameters on their natural scale and records with leading axis [n]."""
+
+    parameters: Parameters
+    records: Records
+
+
+class GibbsState(NamedTuple):
+    """What the sampler carries: the parameters and the latent state of the imputation."""
+
+    parameters: Parameters
+    latent: Latent
+
+
+def init_latent(release: PrivateRelease, records: Records) -> Latent:
+    """The latent state at given records [n, ...]: their summed statistic and the log-density of the release."""
+    return Latent(records, *release.total_and_density(records))
+
+
+def init_state(release: PrivateRelease, position: Position) -> GibbsState:
+    """The state at a position."""
+    return GibbsState(position.parameters, init_latent(release, position.records))

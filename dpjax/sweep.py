@@ -1,0 +1,200 @@
+"""A sweep of data augmentation: what it is made of, and the kernel that parameter updates and imputation compose."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeGuard
+
+import jax
+
+from dpjax.base import Array, Imputation, ImputationInfo, Key, Model, Parameters, Records
+from dpjax.imputation.imwg import imwg
+from dpjax.imputation.pcn import pcn
+from dpjax.imputation.tunable import Tunable
+from dpjax.imputation.windows import has_windows
+from dpjax.models.fit import check_fit
+from dpjax.parameters import (
+    KernelBuilder,
+    ParameterKernel,
+    Tuning,
+    build_centred_step,
+    build_interweaving_step,
+    build_summed_step,
+    choose_kernel,
+    fit_step_size,
+    fit_to_prior,
+    unit_tuning,
+)
+from dpjax.parameters.interweaving import InterweavingInfo
+from dpjax.release import PrivateRelease, Release
+from dpjax.simulate import draw_parameters, parameter_shapes
+from dpjax.states import GibbsState, init_latent
+from dpjax.validation import check_hashable_function, fail
+
+MIN_BLOCKED = 50
+"""From this many records on ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best, and lose more elsewhere."""
+
+
+class GibbsInfo(NamedTuple):
+    """What a sweep reports: on imputation, centred step (None if exact) and non-centred step (None if off).
+
+    ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
+    finite.
+    """
+
+    imputation: ImputationInfo
+    centred: Any
+    interweaving: InterweavingInfo | None
+    num_nonfinite: Array
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """How a sweep is made, such as `Posterior.plan`; hashable, so that compiled programs are found again.
+
+    Parameters
+    ----------
+    imputation
+        How the records move given the parameters.
+    interweave
+        Whether the non-centred step moves parameters and records together.
+    parameter_kernel
+        How the parameters move given the records; None for the model's own update.
+    """
+
+    imputation: Imputation
+    interweave: bool
+    parameter_kernel: ParameterKernel | None
+
+    @property
+    def uses_tuning(self) -> bool:
+        """Whether a step of the sweep looks at the tuning."""
+        return self.interweave or self.parameter_kernel is not None
+
+    def describe(self) -> str:
+        """The imputation, whether there is a non-centred step, and how the parameters move given the records."""
+        update = "the model's exact update" if self.parameter_kernel is None else show(self.parameter_kernel)
+        interweaving = "on" if self.interweave else "off"
+        parts = {"imputation": show(self.imputation), "interweaving": interweaving, "parameters given records": update}
+        return "\n".join(f"{name}: {part}" for name, part in parts.items())
+
+
+def show(part: Any) -> str:
+    """A part of a sweep with its numbers, or the name of a function."""
+    return repr(part) if is_dataclass(part) else getattr(part, "__qualname__", type(part).__name__)
+
+
+def make_plan(
+    model: Model,
+    release: PrivateRelease,
+    imputation: Imputation | Literal["auto"] | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+) -> SweepPlan:
+    """The plan of a sweep, with the defaults filled in and every misfit refused before compilation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model and release are exchanged or do not fit, interweaving is asked of a model without a non-centred
+        form, or there is no such parameter kernel.
+    """
+    check_fit(model, release)
+    if not (interweave is None or isinstance(interweave, bool)):
+        remedy = "None takes what the model allows."
+        fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
+    if interweave and model.noncentred is None:
+        fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
+    default = model.noncentred is not None and bool(parameter_shapes(model))
+    return SweepPlan(
+        imputation=choose_imputation(model, release, imputation),
+        interweave=default if interweave is None else interweave,
+        parameter_kernel=choose_kernel(model, parameter_kernel),
+    )
+
+
+def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | Literal["auto"] | None) -> Imputation:
+    """The imputation meant: by default IMwG; for ``"auto"`` pCN tuned in warm-up where its blocks can pay.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no function, programs cannot be compiled for it, or it does not fit the model and the release.
+    """
+    if choice == "auto":
+        choice = pcn() if isinstance(release, Release) and release.n >= MIN_BLOCKED else imwg()
+    imputation: Imputation = imwg() if choice is None else choice
+    check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
+    trial = imputation.closed() if is_open(imputation) else imputation
+    trial(model, release)
+    return imputation
+
+
+def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
+    """Whether the imputation leaves a choice to the warm-up."""
+    return isinstance(imputation, Tunable) and imputation.is_open
+
+
+def check_closed(imputation: Imputation, given: Any = None) -> None:
+    """Raise if the imputation, `given` perhaps as ``"auto"``, leaves a choice to the warm-up of `dpjax.sample`."""
+    if is_open(imputation):
+        expected = "fixed numbers, as only the warm-up of dpjax.sample chooses them"
+        remedy = "Pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
+        fail("imputation", repr(given or imputation), expected, remedy)
+
+
+def adapt_plan(model: Model, release: PrivateRelease, plan: SweepPlan, state: GibbsState, key: Key) -> SweepPlan:
+    """The plan with what the imputation leaves open chosen where the chains are, state [chain, ...]."""
+    if not is_open(plan.imputation):
+        return plan
+    return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))
+
+
+def build_kernel(
+    model: Model, release: PrivateRelease, plan: SweepPlan
+) -> Callable[[Key, GibbsState, Tuning], tuple[GibbsState, GibbsInfo]]:
+    """The sweep ``(rng_key, state, tuning) -> (state, info)``: it leaves p(parameters, records | release) invariant.
+
+    Centred step, non-centred step (if interweaving), imputation: Ju, Awan, Gong and Rao (2022), Algorithm 1, with the
+    second step of Yu and Meng (2011).
+    """
+    centred = build_centred_step(model, plan.parameter_kernel)
+    interweaving = build_second_step(model, release) if plan.interweave else None
+    impute = plan.imputation(model, release)
+
+    def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
+        centred_key, interweaving_key, imputation_key = jax.random.split(rng_key, 3)
+        parameters, latent = state
+        parameters, centred_info, num_nonfinite = centred(centred_key, parameters, latent.records, tuning)
+        interweaving_info = None
+        if interweaving is not None:
+            parameters, records, interweaving_info = interweaving(interweaving_key, parameters, latent.records, tuning)
+            # An imputation that sums the records itself leaves this unused, and the compiler leaves it out.
+            latent = init_latent(release, records)
+            num_nonfinite += interweaving_info.num_nonfinite
+        latent, imputation_info = impute(imputation_key, latent, parameters)
+        num_nonfinite += imputation_info.num_nonfinite
+        info = GibbsInfo(imputation_info, centred_info, interweaving_info, num_nonfinite)
+        return GibbsState(parameters, latent), info
+
+    return kernel
+
+
+def build_second_step(
+    model: Model, release: PrivateRelease
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    """The step that moves parameters and records together: with records summed out if possible, else noise held."""
+    if has_windows(release, model):
+        return build_summed_step(model, release)
+    return build_interweaving_step(model, release)
+
+
+def prior_tuning(model: Model, n: int, plan: SweepPlan, num_chains: int = 4) -> Tuning:
+    """The tuning fitted to draws of parameters and n records from the model, under a fixed key."""
+    if not plan.uses_tuning:
+        return unit_tuning(model)
+    tuning_key, parameter_key, record_key, step_key = jax.random.split(jax.random.key(0), 4)
+    parameters = draw_parameters(parameter_key, model, num_chains)
+    records = jax.vmap(model.sample_records, in_axes=(0, 0, None))(
+        jax.random.split(record_key, num_chains), parameters, n
+    )
+    return fit_step_size(step_key, model, plan.parameter_kernel, fit_to_prior(tuning_key, model), parameters, records)
