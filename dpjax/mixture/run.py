@@ -11,7 +11,7 @@ import numpy as np
 from dpjax.base import Key
 from dpjax.mixture.base import Mixing, MixtureState, Theta
 from dpjax.mixture.chunks import Draw, Sweep, run_chunk
-from dpjax.sampling.progress import Progress, next_length
+from dpjax.running.progress import Progress, next_length
 from dpjax.threads import one_blas_thread
 
 __all__ = ["Phase", "Run", "Status", "draw_all", "grow", "trim"]

@@ -19,8 +19,8 @@ from dpjax.mixture.run import Phase, Run, Status, draw_all, trim
 from dpjax.mixture.schemes import add_split_merge, choose_scheme, functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.models import GammaPrior
+from dpjax.running.progress import Progress
 from dpjax.sampling.inputs import check_run
-from dpjax.sampling.progress import Progress
 
 __all__ = ["sample"]
 
