@@ -100,12 +100,11 @@ def run_chains(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Draws [chains, iterations // thin, d], charged to no ledger, and means over them that are not private."""
     states = start_chains(kernel.build, kernel.target, positions)
-    capacity = -(-num_iterations // thin)
+    number = num_iterations // thin
+    numbers = {"start": np.int32(0), "length": np.int32(number), "thin": np.int32(thin)}
     keys = jax.random.split(key, len(positions))
-    chunk = run_chunk(
-        kernel.build, kernel.target, keys, states, np.int32(0), np.int32(num_iterations), capacity=capacity, thin=thin
-    )
-    draws = np.swapaxes(np.asarray(chunk.draws)[: num_iterations // thin], 0, 1)
-    totals = jax.tree.map(lambda leaf: np.asarray(leaf) / num_iterations, chunk.totals)
+    chunk = run_chunk(kernel.build, kernel.target, keys, states, **numbers, capacity=number)
+    draws = np.swapaxes(np.asarray(chunk.draws.parameters), 0, 1)
+    totals = jax.tree.map(lambda leaf: np.sum(leaf, axis=0) / (number * thin), chunk.draws.totals)
     rates = {"acceptance": totals.accepted, **totals.not_private._asdict()}
     return draws, {name: float(np.mean(rate)) for name, rate in rates.items() if np.all(np.isfinite(rate))}

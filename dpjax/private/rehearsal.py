@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Key
-from dpjax.private.loop import Chunk, run_chunk
+from dpjax.private.loop import run_chunk
 from dpjax.private.run import Run, Status
+from dpjax.running.chunk import Chunk
 from dpjax.validation import fail
 
 __all__ = ["rehearse"]
@@ -33,22 +34,30 @@ def rehearse(run: Run, status: Status, keys: Key) -> None:
         If no proposal is accepted, or the chains leave the finite numbers.
     """
     num_chains = len(keys)
-    wanted = min(-(-PROPOSALS // num_chains), (run.total - status.done) // SHARE, run.capacity * run.thin)
+    wanted = min(-(-PROPOSALS // num_chains), (run.total - status.done) // SHARE)
     chunk = without_records(run, status, keys, max(1, wanted))
     refuse = "Take smaller steps or bounds, or less noise: private.plan chooses them. Nothing was charged."
     if not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(chunk.states)):
         fail("kernel", "one that leads out of the finite numbers even without records", "one that stays there", refuse)
     proposals = max(1, wanted) * num_chains
-    if proposals >= LEAST_PROPOSALS and not np.any(np.asarray(chunk.totals.accepted)):
+    if proposals >= LEAST_PROPOSALS and not np.any(np.asarray(chunk.draws.totals.accepted)[0]):
         given = f"noise, bounds and steps with which none of {proposals} proposals was accepted even without records"
         fail("kernel", given, "some that let the chains move", refuse)
 
 
 def without_records(run: Run, status: Status, keys: Key, length: int) -> Chunk:
-    """A part of the run from the same states, with no record taking part."""
+    """So many iterations from the same states as one draw, with no record taking part."""
     target = run.kernel.target
     nobody = replace(
         target, records=jax.tree.map(jnp.zeros_like, target.records), weights=jnp.zeros_like(target.weights)
     )
-    first, number = np.int32(status.done), np.int32(length)
-    return run_chunk(run.kernel.build, nobody, keys, status.states, first, number, capacity=run.capacity, thin=run.thin)
+    return run_chunk(
+        run.kernel.build,
+        nobody,
+        keys,
+        status.states,
+        start=np.int32(status.done),
+        length=np.int32(1),
+        thin=np.int32(length),
+        capacity=run.capacity,
+    )

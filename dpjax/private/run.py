@@ -13,7 +13,7 @@ from dpjax.base import Key
 from dpjax.private.interruption import Interruption
 from dpjax.private.kernel import NotPrivate, PrivateKernel
 from dpjax.private.ledger import BudgetExceeded, Ledger
-from dpjax.private.loop import Totals, run_chunk
+from dpjax.private.loop import Draw, Totals, run_chunk
 from dpjax.private.target import Target
 from dpjax.threads import one_blas_thread
 
@@ -122,24 +122,25 @@ def is_stuck(start: Status, status: Status) -> bool:
 
 
 def advance(run: Run, status: Status, length: int) -> Status:
-    """The status after so many further iterations, which are paid for."""
+    """The status after so many further iterations, which are paid for: a multiple of the thinning."""
+    number = length // run.thin
     chunk = run_chunk(
         run.kernel.build,
         run.kernel.target,
         run.chain_keys,
         status.states,
-        np.int32(status.done),
-        np.int32(length),
+        start=np.int32(status.done),
+        length=np.int32(number),
+        thin=np.int32(run.thin),
         capacity=run.capacity,
-        thin=run.thin,
     )
-    drawn = as_drawn(chunk.draws, length // run.thin)
-    draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), status.draws, drawn)
-    totals = jax.tree.map(lambda total, more: total + np.asarray(more), status.totals, chunk.totals)
+    drawn = as_drawn(chunk.draws, number)
+    draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), status.draws, drawn.parameters)
+    totals = jax.tree.map(lambda total, more: total + np.sum(more, axis=1), status.totals, drawn.totals)
     return Status(chunk.states, draws, totals, status.done + length)
 
 
-def as_drawn(buffers: Any, number: int) -> Any:
+def as_drawn(buffers: Draw, number: int) -> Draw:
     """The first draws in buffers [capacity, chains, ...] as host arrays [chains, draws, ...]."""
     return jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[:number], 0, 1), buffers)
 
