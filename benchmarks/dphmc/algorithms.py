@@ -5,8 +5,8 @@ import numpy as np
 
 from benchmarks.dphmc.problems import DELTA, NUM_CHAINS, Problem
 from dpjax import private
-from dpjax.private.loop import run_chunk, start_chains
-from dpjax.private.sgld import largest_langevin_noise
+from dpjax.private.kernels.sgld import largest_langevin_noise
+from dpjax.private.runs.chunk import run_chunk, start_chains
 
 NAMES = ("DP-HMC", "DP-penalty", "DP-SGLD", "DP-SGNHT")
 HMC = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.dphmc.algorithms import HMC, count_iterations, make_kernel, run_chains
 from benchmarks.dphmc.problems import NUM_CHAINS, make_problem
-from dpjax.private.clipped import clipped_gradients
+from dpjax.private.sums.clipped import clipped_gradients
 
 TARGETS = {"banana": 8.0, "gaussian": 40.0}
 """Milliseconds by the clock, on two cores."""
