@@ -6,7 +6,7 @@ from dpjax.private.accounting.budget import Budget
 from dpjax.private.accounting.composition import noise_multiplier_for
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger, PrivacySpent
 from dpjax.private.accounting.query import Query
-from dpjax.private.kernels.base import PrivateKernel
+from dpjax.private.kernels.base import KernelInfo, KernelState, NotPrivate, PrivateKernel, make_kernel
 from dpjax.private.kernels.hmc import dp_hmc, hmc
 from dpjax.private.kernels.random_walk import dp_penalty, rwmh
 from dpjax.private.kernels.schedules import halton_steps
@@ -15,13 +15,18 @@ from dpjax.private.kernels.sgnht import dp_sgnht
 from dpjax.private.planning.plan import Plan, plan
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.sample import sample
+from dpjax.private.sums.clipped import ClippedSum, clipped_gradients, clipped_ratios
 from dpjax.private.targets.target import Target, model_target, target
 
 __all__ = [
     "Budget",
     "BudgetExceeded",
+    "ClippedSum",
     "Diagnostics",
+    "KernelInfo",
+    "KernelState",
     "Ledger",
+    "NotPrivate",
     "Plan",
     "PrivacySpent",
     "PrivateDraws",
@@ -29,6 +34,8 @@ __all__ = [
     "Query",
     "Target",
     "accounting",
+    "clipped_gradients",
+    "clipped_ratios",
     "dp_hmc",
     "dp_penalty",
     "dp_sgld",
@@ -37,6 +44,7 @@ __all__ = [
     "halton_steps",
     "hmc",
     "largest_langevin_noise",
+    "make_kernel",
     "model_target",
     "noise",
     "noise_multiplier_for",

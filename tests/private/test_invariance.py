@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dpjax.private import noise
-from dpjax.private.kernels.base import build_release
+from dpjax.private.kernels.base import build_answer
 from dpjax.private.kernels.hmc import HMCSettings
 from dpjax.private.kernels.metric import metric
 from dpjax.private.kernels.random_walk import WalkSettings, WalkState
@@ -22,7 +22,7 @@ from tests.private.cases import BOUND, MEAN, tilted
 TAUS = (0.1, 0.5, 1.0)
 """With moves of about 1.4 the noise of a log ratio has a standard deviation of about 0.3, 1.4 and 2.8."""
 TARGET = tilted()
-BUILD = partial(build_release, noise.jax)
+BUILD = partial(build_answer, noise.jax)
 
 
 def walk(components: str, guided: bool) -> Callable:

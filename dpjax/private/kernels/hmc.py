@@ -12,16 +12,16 @@ from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_noise, check_target
 from dpjax.private.checks import check_bound, check_tau
 from dpjax.private.kernels.base import (
-    Info,
+    KernelInfo,
     NotPrivate,
     PrivateKernel,
-    build_release,
+    build_answer,
     make_kernel,
     ravel,
     start_iteration,
 )
 from dpjax.private.kernels.metric import Metric, metric
-from dpjax.private.kernels.penalty import Release, accepts, exact, noisy_ratio
+from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
 from dpjax.private.kernels.schedules import Schedule, as_schedule
 from dpjax.private.noise import Noise
 from dpjax.private.sums.clipped import clipped_gradients
@@ -119,7 +119,7 @@ def dp_hmc(
         noise.query("gradient", 2 * settings.tau_g, dimension=target.dimension, count=settings.num_leapfrog + 1),
         noise.query("log-likelihood ratio", 2 * settings.tau_l, dimension=1),
     )
-    return make_kernel(target, partial(build, settings, partial(build_release, noise)), queries)
+    return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
 
 
 def hmc(
@@ -153,20 +153,20 @@ def hmc(
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 
 
-def build(settings: HMCSettings, answer: Callable[[Key], Release], target: Target) -> SamplingAlgorithm:
+def build(settings: HMCSettings, answer_with: Callable[[Key], Answer], target: Target) -> SamplingAlgorithm:
     """The shell: draws the innovations of `hmc_core`."""
 
     def init(position: Any, rng_key: Key | None = None) -> HMCState:
         del rng_key
         return HMCState(position, start_iteration())
 
-    def step(rng_key: Key, state: HMCState) -> tuple[HMCState, Info]:
+    def step(rng_key: Key, state: HMCState) -> tuple[HMCState, KernelInfo]:
         momentum_key, uniform_key, noise_key = jax.random.split(rng_key, 3)
         vector = ravel(state.position)
         normals = jax.random.normal(momentum_key, vector.shape, vector.dtype)
         innovations = HMCInnovations(normals, jnp.log(jax.random.uniform(uniform_key, (), vector.dtype)))
         step_size = settings.schedule(state.iteration).astype(vector.dtype)
-        vector, info = hmc_core(target, settings, answer(noise_key), step_size, vector, innovations)
+        vector, info = hmc_core(target, settings, answer_with(noise_key), step_size, vector, innovations)
         return HMCState(target.unravel(vector), state.iteration + 1), info
 
     return SamplingAlgorithm(init, step)
@@ -175,11 +175,11 @@ def build(settings: HMCSettings, answer: Callable[[Key], Release], target: Targe
 def hmc_core(
     target: Target,
     settings: HMCSettings,
-    release: Release,
+    answer: Answer,
     step_size: Array,
     vector: Array,
     innovations: HMCInnovations,
-) -> tuple[Array, Info]:
+) -> tuple[Array, KernelInfo]:
     """One iteration of Algorithm 1 as a function of its innovations and of the answers to its queries.
 
     Queries 0, ..., L are the gradients along the trajectory, query L + 1 is the log-likelihood ratio.
@@ -187,7 +187,7 @@ def hmc_core(
 
     def gradient(index: Array, at: Array) -> tuple[Array, Array]:
         total = clipped_gradients(target, at, settings.gradient_bound)
-        noisy = total.released(partial(release, index), 2 * settings.tau_g)
+        noisy = total.released(partial(answer, index), 2 * settings.tau_g)
         return noisy + jax.grad(target.log_prior)(at), total.clipped / target.num_records
 
     momentum = settings.metric.momentum(innovations.momentum).astype(vector.dtype)
@@ -195,10 +195,10 @@ def hmc_core(
         gradient, vector, momentum, step_size, settings.num_leapfrog, settings.metric.velocity
     )
     last = jnp.asarray(settings.num_leapfrog + 1)
-    ratio = noisy_ratio(target, partial(release, last), vector, proposal, settings.ratio_bound, settings.tau_l)
+    ratio = noisy_ratio(target, partial(answer, last), vector, proposal, settings.ratio_bound, settings.tau_l)
     energy = settings.metric.kinetic(momentum) - settings.metric.kinetic(end)
     accepted = accepts(innovations.log_uniform, ratio.difference + energy, ratio.variance)
-    info = Info(accepted, NotPrivate(jnp.mean(clipped), ratio.clipped))
+    info = KernelInfo(accepted, NotPrivate(jnp.mean(clipped), ratio.clipped))
     return jnp.where(accepted, proposal, vector), info
 
 

@@ -11,9 +11,9 @@ from dpjax.private.fixed_point import Parts
 from dpjax.private.sums.clipped import clipped_ratios
 from dpjax.private.targets.target import Target
 
-__all__ = ["NoisyRatio", "Release", "accepts", "exact", "noisy_ratio"]
+__all__ = ["Answer", "NoisyRatio", "accepts", "exact", "noisy_ratio"]
 
-Release = Callable[[Array, Parts, Array | float], Array]
+Answer = Callable[[Array, Parts, Array | float], Array]
 """``(index, parts, scale) -> high + low + N(0, scale² I)``: the answer to an iteration's query, by its index there."""
 
 

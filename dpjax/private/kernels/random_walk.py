@@ -12,8 +12,8 @@ import numpy as np
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_noise, check_numbers, check_target
 from dpjax.private.checks import check_bound, check_tau
-from dpjax.private.kernels.base import Info, NotPrivate, PrivateKernel, build_release, make_kernel, ravel
-from dpjax.private.kernels.penalty import Release, accepts, exact, noisy_ratio
+from dpjax.private.kernels.base import KernelInfo, NotPrivate, PrivateKernel, build_answer, make_kernel, ravel
+from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
 from dpjax.private.noise import Noise
 from dpjax.private.targets.target import Target
 from dpjax.validation import check_positive, fail
@@ -97,7 +97,7 @@ def dp_penalty(
     bound, tau = check_bound("ratio_bound", ratio_bound), check_tau("tau", tau)
     settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, bound, tau)
     queries = (noise.query("log-likelihood ratio", 2 * tau, dimension=1),)
-    return make_kernel(target, partial(build, settings, partial(build_release, noise)), queries)
+    return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
 
 
 def rwmh(
@@ -123,14 +123,14 @@ def rwmh(
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 
 
-def build(settings: WalkSettings, answer: Callable[[Key], Release], target: Target) -> SamplingAlgorithm:
+def build(settings: WalkSettings, answer_with: Callable[[Key], Answer], target: Target) -> SamplingAlgorithm:
     """The shell: draws the innovations of `walk_core`."""
 
     def init(position: Any, rng_key: Key | None = None) -> WalkState:
         del rng_key
         return WalkState(position, jnp.ones_like(ravel(position)))
 
-    def step(rng_key: Key, state: WalkState) -> tuple[WalkState, Info]:
+    def step(rng_key: Key, state: WalkState) -> tuple[WalkState, KernelInfo]:
         normal_key, component_key, uniform_key, noise_key = jax.random.split(rng_key, 4)
         vector = ravel(state.position)
         innovations = WalkInnovations(
@@ -138,7 +138,9 @@ def build(settings: WalkSettings, answer: Callable[[Key], Release], target: Targ
             jax.random.randint(component_key, (), 0, vector.size),
             jnp.log(jax.random.uniform(uniform_key, (), vector.dtype)),
         )
-        vector, direction, info = walk_core(target, settings, answer(noise_key), vector, state.direction, innovations)
+        vector, direction, info = walk_core(
+            target, settings, answer_with(noise_key), vector, state.direction, innovations
+        )
         return WalkState(target.unravel(vector), direction), info
 
     return SamplingAlgorithm(init, step)
@@ -147,11 +149,11 @@ def build(settings: WalkSettings, answer: Callable[[Key], Release], target: Targ
 def walk_core(
     target: Target,
     settings: WalkSettings,
-    release: Release,
+    answer: Answer,
     vector: Array,
     direction: Array,
     innovations: WalkInnovations,
-) -> tuple[Array, Array, Info]:
+) -> tuple[Array, Array, KernelInfo]:
     """One iteration of the walk as a function of its innovations and of the answer to its one query.
 
     A guided walk proposes (θ + ν|z|, −ν) and then turns ν round: an accepted proposal goes on, a rejected one turns.
@@ -164,12 +166,12 @@ def walk_core(
         moves = direction * jnp.abs(moves)
     proposal = vector + jnp.where(moved, moves, 0.0)
     query = jnp.zeros((), jnp.int32)
-    ratio = noisy_ratio(target, partial(release, query), vector, proposal, settings.ratio_bound, settings.tau)
+    ratio = noisy_ratio(target, partial(answer, query), vector, proposal, settings.ratio_bound, settings.tau)
     accepted = accepts(innovations.log_uniform, ratio.difference, ratio.variance)
     if settings.guided:
         direction = jnp.where(moved & ~accepted, -direction, direction)
     nothing = jnp.asarray(jnp.nan, vector.dtype)
-    return jnp.where(accepted, proposal, vector), direction, Info(accepted, NotPrivate(nothing, ratio.clipped))
+    return jnp.where(accepted, proposal, vector), direction, KernelInfo(accepted, NotPrivate(nothing, ratio.clipped))
 
 
 def check_scale(scale: Any, target: Target) -> Array:

@@ -15,15 +15,15 @@ from dpjax.private.accounting.query import Query
 from dpjax.private.arguments import check_noise, check_real, check_target
 from dpjax.private.checks import check_bound, check_tau
 from dpjax.private.kernels.base import (
-    Info,
+    KernelInfo,
     NotPrivate,
     PrivateKernel,
-    build_release,
+    build_answer,
     make_kernel,
     ravel,
     start_iteration,
 )
-from dpjax.private.kernels.penalty import Release
+from dpjax.private.kernels.penalty import Answer
 from dpjax.private.kernels.schedules import Schedule, as_schedule
 from dpjax.private.noise import Noise
 from dpjax.private.sums.poisson import SampledSum, choose_block, sampled_gradients
@@ -118,7 +118,7 @@ def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgor
         del rng_key
         return SGLDState(position, start_iteration())
 
-    def step(rng_key: Key, state: SGLDState) -> tuple[SGLDState, Info]:
+    def step(rng_key: Key, state: SGLDState) -> tuple[SGLDState, KernelInfo]:
         sample_key, normal_key, noise_key = jax.random.split(rng_key, 3)
         vector = ravel(state.position)
         total = sampled_gradients(
@@ -126,7 +126,7 @@ def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgor
         )
         normals = jax.random.normal(normal_key, vector.shape, vector.dtype)
         step_size = settings.schedule(state.iteration).astype(vector.dtype)
-        vector = sgld_core(target, settings, build_release(noise, noise_key), step_size, vector, total, normals)
+        vector = sgld_core(target, settings, build_answer(noise, noise_key), step_size, vector, total, normals)
         return SGLDState(target.unravel(vector), state.iteration + 1), describe(total)
 
     return SamplingAlgorithm(init, step)
@@ -135,29 +135,29 @@ def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgor
 def sgld_core(
     target: Target,
     settings: SGLDSettings,
-    release: Release,
+    answer: Answer,
     step_size: Array,
     vector: Array,
     total: SampledSum,
     normals: Array,
 ) -> Array:
     """One Langevin step as a function of a sampled sum, of the answer to its one query and of standard Normals [d]."""
-    gradient = noisy_gradient(target, settings, release, vector, total)
+    gradient = noisy_gradient(target, settings, answer, vector, total)
     released = step_size / 2 * settings.multiplier * settings.bound / settings.rate
     rest = jnp.sqrt(jnp.maximum(step_size - released**2, 0.0))
     return vector + step_size / 2 * gradient + rest * normals
 
 
-def noisy_gradient(target: Target, settings: Any, release: Release, vector: Array, total: SampledSum) -> Array:
+def noisy_gradient(target: Target, settings: Any, answer: Answer, vector: Array, total: SampledSum) -> Array:
     """The noisy estimate [d] of the gradient of the log-posterior from a sampled sum."""
-    noisy = total.gradients.released(partial(release, jnp.zeros((), jnp.int32)), settings.multiplier)
+    noisy = total.gradients.released(partial(answer, jnp.zeros((), jnp.int32)), settings.multiplier)
     return noisy / settings.rate + jax.grad(target.log_prior)(vector)
 
 
-def describe(total: SampledSum) -> Info:
+def describe(total: SampledSum) -> KernelInfo:
     """What an iteration without an acceptance test reports."""
     clipped = total.gradients.clipped / jnp.maximum(total.size, 1.0)
-    return Info(jnp.ones((), bool), NotPrivate(clipped, jnp.full_like(clipped, jnp.nan)))
+    return KernelInfo(jnp.ones((), bool), NotPrivate(clipped, jnp.full_like(clipped, jnp.nan)))
 
 
 def sampled_query(target: Target, noise: Noise, settings: Any) -> Query:

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_noise, check_numbers, check_target
-from dpjax.private.kernels.base import Info, PrivateKernel, build_release, make_kernel, ravel, start_iteration
-from dpjax.private.kernels.penalty import Release
+from dpjax.private.kernels.base import KernelInfo, PrivateKernel, build_answer, make_kernel, ravel, start_iteration
+from dpjax.private.kernels.penalty import Answer
 from dpjax.private.kernels.schedules import Schedule, as_schedule
 from dpjax.private.kernels.sgld import check_sampling, describe, noisy_gradient, sampled_query
 from dpjax.private.noise import Noise
@@ -29,8 +29,8 @@ class SGNHTState(NamedTuple):
     iteration: Array
 
 
-class Phase(NamedTuple):
-    """What moves: parameters [d], momentum [d] and friction []."""
+class PhasePoint(NamedTuple):
+    """A point of phase space: parameters [d], momentum [d] and the thermostat's friction []."""
 
     vector: Array
     momentum: Array
@@ -100,16 +100,16 @@ def build(settings: SGNHTSettings, noise: Noise, target: Target) -> SamplingAlgo
         friction = jnp.asarray(settings.diffusion, vector.dtype)
         return SGNHTState(position, jnp.zeros_like(vector), friction, start_iteration())
 
-    def step(rng_key: Key, state: SGNHTState) -> tuple[SGNHTState, Info]:
+    def step(rng_key: Key, state: SGNHTState) -> tuple[SGNHTState, KernelInfo]:
         sample_key, normal_key, noise_key = jax.random.split(rng_key, 3)
-        phase = Phase(ravel(state.position), state.momentum, state.friction)
+        point = PhasePoint(ravel(state.position), state.momentum, state.friction)
         total = sampled_gradients(
-            target, sample_key, phase.vector, rate=settings.rate, bound=settings.bound, block=settings.block
+            target, sample_key, point.vector, rate=settings.rate, bound=settings.bound, block=settings.block
         )
-        normals = jax.random.normal(normal_key, phase.vector.shape, phase.vector.dtype)
-        step_size = settings.schedule(state.iteration).astype(phase.vector.dtype)
-        phase = sgnht_core(target, settings, build_release(noise, noise_key), step_size, phase, total, normals)
-        state = SGNHTState(target.unravel(phase.vector), phase.momentum, phase.friction, state.iteration + 1)
+        normals = jax.random.normal(normal_key, point.vector.shape, point.vector.dtype)
+        step_size = settings.schedule(state.iteration).astype(point.vector.dtype)
+        point = sgnht_core(target, settings, build_answer(noise, noise_key), step_size, point, total, normals)
+        state = SGNHTState(target.unravel(point.vector), point.momentum, point.friction, state.iteration + 1)
         return state, describe(total)
 
     return SamplingAlgorithm(init, step)
@@ -118,17 +118,17 @@ def build(settings: SGNHTSettings, noise: Noise, target: Target) -> SamplingAlgo
 def sgnht_core(
     target: Target,
     settings: SGNHTSettings,
-    release: Release,
+    answer: Answer,
     step_size: Array,
-    phase: Phase,
+    point: PhasePoint,
     total: SampledSum,
     normals: Array,
-) -> Phase:
+) -> PhasePoint:
     """One step as a function of a sampled sum, of the answer to its one query and of standard Normals [d]."""
-    gradient = noisy_gradient(target, settings, release, phase.vector, total)
+    gradient = noisy_gradient(target, settings, answer, point.vector, total)
     released = step_size * settings.multiplier * settings.bound / settings.rate
     rest = jnp.sqrt(jnp.maximum(2 * settings.diffusion * step_size - released**2, 0.0))
-    damped = phase.momentum * (1 - step_size * phase.friction)
+    damped = point.momentum * (1 - step_size * point.friction)
     momentum = damped + step_size * gradient + rest * normals
-    friction = phase.friction + step_size * (jnp.mean(momentum**2) - 1)
-    return Phase(phase.vector + step_size * momentum, momentum, friction)
+    friction = point.friction + step_size * (jnp.mean(momentum**2) - 1)
+    return PhasePoint(point.vector + step_size * momentum, momentum, friction)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpjax.base import Key
 from dpjax.private.accounting.ledger import Ledger
-from dpjax.private.kernels.base import PrivateKernel
+from dpjax.private.kernels.base import PrivateKernel, check_contract
 from dpjax.private.runs.checkpoint import Checkpoint, check_path, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.rehearsal import rehearse
@@ -137,7 +137,7 @@ def save_first(save: Callable[[Status], None], status: Status) -> None:
 
 
 def check_kernel(kernel: Any, ledger: Any) -> None:
-    """Raise unless the kernel makes noisy queries and the ledger is one."""
+    """Raise unless the kernel is one that makes noisy queries, and the ledger is one."""
     if not isinstance(ledger, Ledger):
         remedy = "Pass Ledger(Budget(epsilon, delta, neighbours)): there is no default budget."
         fail("ledger", type(ledger).__name__, "a dpjax.private.Ledger", remedy, error=TypeError)
@@ -145,6 +145,7 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
         fail("kernel", type(kernel).__name__, "a PrivateKernel", "Build it with dp_hmc or the like.", error=TypeError)
     if not kernel.queries:
         fail("kernel", "one without noise", "a private one", "hmc and rwmh protect nobody; use dp_hmc or dp_penalty.")
+    check_contract(kernel)
 
 
 def check_iterations(num_iterations: Any, thin: int) -> int | None:

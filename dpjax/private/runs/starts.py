@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.private.kernels.base import NotPrivate, PrivateKernel
+from dpjax.private.kernels.base import NotPrivate, PrivateKernel, form
 from dpjax.private.runs.chunk import Totals, log_priors, start_chains
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.private.runs.run import Status, open_status, to_device
@@ -39,18 +39,13 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> Status:
     vector = jax.ShapeDtypeStruct((num_chains, kernel.target.dimension), kernel.target.weights.dtype)
     positions = jax.eval_shape(jax.vmap(kernel.target.unravel), vector)
     expected = jax.eval_shape(lambda at: start_chains(kernel.build, kernel.target, at), positions)
-    if describe(expected) != describe(earlier.final_states):
+    if form(expected) != form(earlier.final_states):
         given = f"a run of another kernel or target, with states {type(earlier.final_states).__name__}"
         remedy = "Start a run of its own at positions=result.final_states.position."
         fail("positions", given, f"one with states {type(expected).__name__} of the same shapes", remedy)
     sums: list[Any] = [rate * earlier.num_iterations for rate in earlier.not_private]
     totals = Totals(sums[0], NotPrivate(*sums[1:]))
     return Status(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations)
-
-
-def describe(tree: Any) -> Any:
-    """The structure, shapes and types of a tree."""
-    return jax.tree.structure(tree), [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)]
 
 
 def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:

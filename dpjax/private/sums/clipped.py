@@ -35,9 +35,10 @@ class ClippedSum(NamedTuple):
         return (self.total.high + self.total.low) * self.unit
 
     def released(self, release: Callable[[Parts, Array | float], Array], multiplier: Array | float) -> Array:
-        """The sum [d] or [] with noise of `multiplier` times the bound.
+        """The sum [d] or [] with noise of `multiplier` times the bound, by ``release(parts, scale)``.
 
-        The noise is added to whole steps: what follows, the conversion to floats included, reads no record.
+        With a source of noise that is ``partial(noise.release, key)``, each key used once. The noise is added to whole
+        steps: what follows, the conversion to floats included, reads no record.
         """
         return release(self.total, multiplier * steps_of(self.unit.dtype)) * self.unit
 
