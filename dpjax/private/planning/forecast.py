@@ -1,4 +1,4 @@
-"""What a planned run of DP-HMC is worth: how many independent draws, and how long the way to the first."""
+"""The effective sample size and the warm-up that a planned run of DP-HMC is expected to have."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from dpjax.validation import fail
 __all__ = ["Forecast", "Worth", "advise", "check_worth", "even_dimension", "forecast"]
 
 FEW_DRAWS, MANY_DRAWS = 4.0, 100.0
-"""Independent draws below which a run is refused, and above which nothing is said of it."""
+"""Effective sample sizes below which a run is refused, and from which on it is made without a warning."""
 CLOSE = 0.1
-"""The distance from the centre, in posterior deviations, at which a chain has arrived."""
+"""The distance from the posterior mean, in standard deviations, at which a chain's warm-up ends."""
 COUNTS = tuple(round(4 * 2 ** (step / 2)) for step in range(29))
 """Iterations of one chain that are tried, up to 65,536."""
 NEARLY_ALL = 0.85
@@ -25,12 +25,12 @@ LEVELS = (np.arange(200) + 0.5) / 200
 
 
 class Worth(NamedTuple):
-    """What chains are expected to be worth.
+    """The expected efficiency of chains.
 
     num_warmup
-        The way of each from its start to within a tenth of a deviation of the centre, in iterations.
+        The iterations in which each chain comes within a tenth of a standard deviation of the posterior mean.
     effective_draws
-        How many independent draws the rest of all chains is worth.
+        The effective sample size of what follows, over all chains.
     """
 
     num_warmup: int
@@ -38,14 +38,14 @@ class Worth(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What is expected where the posterior is as normal and as wide as the pilot says.
+    """What is expected of several divisions of the budget if the posterior is the normal one that the pilot predicts.
 
     run
         Of the chains that were asked for.
     alone
         Of one chain that makes all the iterations.
     enough
-        Iterations of one chain, of which four times as many are worth hardly more: each moves the less.
+        The fewest iterations of one chain that have nearly the largest effective sample size of all numbers tried.
     best
         Of that chain.
     """
@@ -64,7 +64,7 @@ def forecast(
     num_chains: int,
     num_iterations: int,
 ) -> Forecast:
-    """What a number of chains and iterations is expected to be worth, and how many would be enough.
+    """The expected efficiency of a number of chains and iterations, and how many iterations would be enough.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def forecast(
     affordable
         μ for all iterations together, where noise 2 τ b is τ sensitivities.
     dimension
-        Over how many directions the posterior spreads evenly.
+        The effective dimension of the posterior; see `even_dimension`.
     distance
-        Of the starts from the centre, in posterior deviations.
+        Of the starts from the posterior mean, in standard deviations.
     """
 
     def worth(chains: int, iterations: int) -> Worth:
@@ -89,11 +89,11 @@ def forecast(
 
 
 def expect(energy: Energy, dimension: float, distance: float, num_chains: int, num_iterations: int) -> Worth:
-    """What chains of so many iterations are expected to be worth.
+    """The expected efficiency of chains of so many iterations.
 
     On a normal posterior a trajectory of length T takes x to x cos T + p sin T, and is accepted or not. So the draws
-    have autocorrelations ρ^k with ρ = 1 − a (1 − cos T), and n of them the worth of n (1 − ρ) / (1 + ρ). Longer moves
-    are accepted less often: a is the acceptance weighted by the squared length.
+    have autocorrelations ρ^k with ρ = 1 − a (1 − cos T), and n of them an effective sample size of n (1 − ρ) / (1 + ρ).
+    Longer moves are accepted less often: a is the mean acceptance rate weighted by the squared length of the move.
     """
     correlation = correlate(energy, dimension)
     warmup = ceil(log(max(distance, CLOSE) / CLOSE) / -log(correlation))
@@ -101,7 +101,7 @@ def expect(energy: Energy, dimension: float, distance: float, num_chains: int, n
 
 
 def correlate(energy: Energy, dimension: float) -> float:
-    """The correlation ρ of a draw with the next."""
+    """The autocorrelation ρ of successive draws."""
     squares = chi2.ppf(LEVELS, dimension) / dimension
     length = energy.length()
     accepted = 2 * ndtr(-np.sqrt(energy.variance(length) * squares) / 2)
@@ -109,13 +109,13 @@ def correlate(energy: Energy, dimension: float) -> float:
 
 
 def even_dimension(precision: np.ndarray) -> float:
-    """Over how many directions a normal law spreads evenly: (tr Σ)² / tr Σ²."""
+    """The effective dimension (tr Σ)² / tr Σ² of a normal distribution: d if it is spherical."""
     covariance = np.linalg.inv(precision)
     return float(np.trace(covariance) ** 2 / np.sum(covariance**2))
 
 
 def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> None:
-    """Raise if the run is expected to be worth next to nothing; warn if it is worth little."""
+    """Raise if the expected effective sample size is next to nothing; warn if it is small."""
     found = expected.run
     if found.effective_draws >= MANY_DRAWS:
         return
@@ -134,7 +134,7 @@ def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> Non
 
 
 def advise(expected: Forecast) -> tuple[str, ...]:
-    """What the run is worth, and how the budget could be divided, in words."""
+    """The expected efficiency, and that of other divisions of the budget, in words."""
     return (
         f"the run is worth about {expected.run.effective_draws:.3g} independent draws, without the first"
         f" {expected.run.num_warmup} iterations of each chain, its way from the start",

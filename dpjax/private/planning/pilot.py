@@ -1,4 +1,4 @@
-"""What public or synthetic records say of the scales of a posterior: its mode, its precision, its contributions."""
+"""A posterior's mode, precision and sizes of gradients and ratios, estimated from public or synthetic records."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,27 +15,27 @@ from dpjax.validation import fail
 __all__ = ["Pilot", "explore"]
 
 NUM_PROBES = 16
-"""Draws near the mode at which the records' contributions are measured."""
+"""Draws from the normal approximation at which gradients and log-likelihood ratios of the records are measured."""
 MAX_STEPS = 500
 
 
 class Pilot(NamedTuple):
-    """The scales of a posterior of `num_records` records that are like the pilot's.
+    """Estimates for the posterior of n confidential records that have the distribution of the pilot's m.
 
     mode, precision
-        The mode [d] and the negative Hessian [d, d] of the log-posterior there.
-    gradients : [records, d]
-        ∇ log p(x | θ) of each of the pilot's records at the mode.
+        The mode [d], and the negative Hessian P [d, d] of the log-posterior there.
+    gradients : [m, d]
+        The gradients ∇ log p(x | θ) of the pilot's records at the mode.
     weight
-        How many records each of them stands for.
+        n / m.
     gradient_norms
-        ‖∇ log p(x | θ)‖ of each record at draws near the mode.
+        ‖∇ log p(x | θ)‖ of each record at draws from N(mode, P⁻¹).
     ratio_slopes
         |log p(x | θ′) − log p(x | θ)| / ‖θ′ − θ‖ of each record and pairs of such draws.
     directions : [pairs, d]
         The unit vectors from θ to θ′.
     stiffness
-        The largest curvature at such draws, in units of that at the mode.
+        The largest eigenvalue of the negative Hessian at such draws, where P is the unit matrix.
     """
 
     mode: np.ndarray
@@ -48,38 +48,42 @@ class Pilot(NamedTuple):
     stiffness: float
 
     def pull(self, bound: float) -> float:
-        """The force at the mode of gradients clipped to `bound`, in units of the posterior's one deviation from it.
+        """The bias ‖P^(−1/2) Σ (g − clip(g))‖ at the mode of the sum of gradients clipped to norm `bound`.
 
-        It is what skewed gradients lose on one side.
+        It is zero for gradients that are distributed symmetrically about zero.
         """
         norms = np.linalg.norm(self.gradients, axis=1, keepdims=True)
         lost = self.gradients * (1 - bound / np.maximum(norms, bound))
-        return self.strength(lost @ np.linalg.inv(np.linalg.cholesky(self.precision)).T)
+        return self.norm_of_sum(lost @ np.linalg.inv(np.linalg.cholesky(self.precision)).T)
 
     def shift(self, bound: float) -> float:
-        """How far ratios clipped to `bound`‖θ′ − θ‖ move the law left invariant, in deviations along a line."""
+        """The shift of the stationary distribution by ratios clipped to ±`bound`‖θ′ − θ‖, in standard deviations.
+
+        To first order, as the root mean square over the directions.
+        """
         slopes = self.gradients @ self.directions.T
         lost = slopes - np.clip(slopes, -bound, bound)
         informations = np.einsum("ji,ik,jk->j", self.directions, self.precision, self.directions)
-        return self.strength(lost / np.sqrt(informations)) / len(self.directions) ** 0.5
+        return self.norm_of_sum(lost / np.sqrt(informations)) / len(self.directions) ** 0.5
 
-    def strength(self, forces: np.ndarray) -> float:
-        """The length of the sum over all records of forces [records, ...] that were measured on the pilot's.
+    def norm_of_sum(self, summands: np.ndarray) -> float:
+        """The norm of a sum over n records, estimated from the m summands [m, ...] of the pilot's.
 
-        Estimated without bias: the sum over few records strays further than the sum over many does.
+        The squared norm is estimated without bias: scaling that of the pilot's sum by (n / m)² would count the sampling
+        error of the m summands as part of their mean.
         """
-        strayed = np.sum(forces**2)
-        systematic = max(np.sum(np.sum(forces, axis=0) ** 2) - strayed, 0.0)
-        return float(np.sqrt(self.weight**2 * systematic + self.weight * strayed))
+        scatter = np.sum(summands**2)
+        systematic = max(np.sum(np.sum(summands, axis=0) ** 2) - scatter, 0.0)
+        return float(np.sqrt(self.weight**2 * systematic + self.weight * scatter))
 
 
 def explore(key: Key, target: Target, num_records: int) -> Pilot:
-    """The scales of the posterior of `num_records` records, from a target that holds fewer or other ones.
+    """Estimates for the posterior of `num_records` records, from a target that holds the pilot's.
 
     Raises
     ------
     ValueError
-        If the mode is not found or the records leave a direction without information.
+        If the mode is not found, or the log-posterior is not strictly concave there.
     """
     factor = num_records / target.num_records
     start = jnp.zeros(target.dimension, target.weights.dtype)
@@ -150,7 +154,7 @@ def find_mode(loss: Callable[[Array], Array], start: Array) -> Array:
 
 
 def check_mode(precision: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """A factor [d, d] of the inverse precision; an error unless it exists and the gradient is that of a mode."""
+    """A factor C [d, d] of P⁻¹ = C Cᵀ; an error unless it exists and the gradient is that of a mode."""
     try:
         factor = np.linalg.inv(np.linalg.cholesky(precision)).T
     except np.linalg.LinAlgError:

@@ -1,4 +1,4 @@
-"""Settings of DP-HMC from public information: no privacy is spent on tuning."""
+"""Settings of DP-HMC from public information, so that tuning spends no privacy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ __all__ = ["Plan", "plan"]
 Source = Literal["public", "synthetic"]
 
 LARGEST_STEP = 0.5
-"""The largest step, in units of the stiffest deviation: a quarter of what leapfrog is stable at."""
+"""The largest step size, in standard deviations of the narrowest direction: leapfrog is stable below 2 of them."""
 TAU_MARGIN = 1e-4
-"""More noise than needed by this part, for the cost of rounding to a grid."""
+"""The relative surplus of noise that pays for rounding to a grid; see `Noise.query`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,24 +37,24 @@ class Plan:
     Attributes
     ----------
     step_size, num_leapfrog, mass
-        η, L and M [d, d], the precision that the pilot predicts.
+        η, L and M [d, d], the posterior precision that the pilot predicts.
     gradient_bound, ratio_bound
         b_g and b_l.
     tau_g, tau_l
-        The noise, such that `num_iterations` of each chain spend the budget.
+        τ_g and τ_l, such that `num_iterations` of each chain spend the budget.
     num_iterations
         Iterations of each chain.
     acceptance_rate
-        What the plan predicts for a move of average length, without clipping and discretization.
+        The predicted acceptance rate at the average size of a move, leaving out clipping and discretization error.
     effective_draws, num_warmup
-        How many independent draws the run is expected to be worth, over all chains, once the first `num_warmup`
-        iterations of each, its way from the start, are left out.
+        The predicted effective sample size over all chains, after the first `num_warmup` iterations of each, in which
+        it moves from its start to the posterior.
     mode : [d]
-        The pilot's mode; chains start around it.
+        The posterior mode that the pilot predicts; chains start around it.
     unravel
         From a vector [d] to the parameters.
     assumptions
-        What the plan rests on, in words.
+        What the predictions assume, in words.
     """
 
     step_size: float
@@ -78,7 +78,7 @@ class Plan:
         return {name: getattr(self, name) for name in names}
 
     def starts(self, key: Key, num_chains: int) -> Any:
-        """Starting points, with leading axis [chains], drawn around the pilot's mode with the precision it predicts."""
+        """Starting points, leading axis [chains], drawn from the normal approximation N(mode, M⁻¹) of the posterior."""
         check_key("key", key)
         normals = jax.random.normal(key, (check_count("num_chains", num_chains), len(self.mode)), self.mode.dtype)
         vectors = self.mode + np.asarray(normals) @ np.linalg.inv(np.linalg.cholesky(self.mass))
@@ -109,42 +109,45 @@ def plan(
     Parameters
     ----------
     key
-        A typed key, for draws around the pilot's mode.
+        A typed key, for draws from the normal approximation of the pilot's posterior.
     pilot
         The model with records that need no protection: published ones, or ones drawn from the model at plausible
-        parameters. **Never the confidential ones**: settings computed from those tell of them, and nothing accounts
-        for it. Their number is of no account as long as they determine the parameters.
+        parameters. **Never the confidential ones**: settings computed from those leak information that nothing accounts
+        for. The pilot may be of another size than the confidential data, if it identifies every parameter.
     source
-        Where the pilot's records come from, ``"public"`` or ``"synthetic"``: there is no default, so that it is said.
+        Where the pilot's records come from, ``"public"`` or ``"synthetic"``; it has no default, so that it is stated.
     num_records
-        n of the confidential records: their number where it is public, a guess otherwise.
+        The number of confidential records under ``"replace-one"``, where it is public. Under ``"add-or-remove"`` it is
+        confidential: pass a guess that was made without looking at the records.
     budget
-        What the run may spend, all of it.
+        The privacy budget; the plan spends all of it on this run.
     num_chains, num_iterations
-        How many chains of how many iterations share it. More iterations mean more noise and shorter moves.
+        How many chains of how many iterations share it. More iterations mean more noise in each and shorter moves.
     clipped_ratios
-        The largest fraction of the pilot's log-likelihood ratios that are clipped; fewer are where that would shift the
-        draws by more than a tenth of a deviation. (Clipped gradients cost acceptance alone, and the plan chooses.)
+        The largest fraction of the pilot's log-likelihood ratios that may be clipped. The plan clips fewer if this many
+        would bias the draws by more than a tenth of a posterior standard deviation. Clipping gradients only lowers the
+        acceptance rate, so the plan chooses that bound itself.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is out of range, the pilot does not determine the parameters, or the run is expected to be worth
-        less than a handful of draws.
+        If an argument is out of range, the pilot does not identify the parameters, or the predicted effective sample
+        size is below 4.
 
     Warns
     -----
     UserWarning
-        If the run is expected to be worth less than 100 independent draws.
+        If the predicted effective sample size is below 100.
 
     Notes
     -----
-    What a budget buys is nearly a number of independent draws: with more iterations each moves less. So one long chain
-    is better than several short ones, each of which pays for its own way from the start, and the plan says how many
-    iterations are enough.
+    A budget buys a nearly fixed effective sample size: with more iterations each is noisier, and its trajectory must be
+    shorter. So one long chain is better than several short ones, each of which pays for its own warm-up, and the plan
+    says how many iterations are enough.
 
-    `Energy` has the formulas. The length of a trajectory is such that the noise in its energy has variance 3, or 1.5
-    where less is left then; the budget is divided, and the gradients' bound chosen, for the longest such trajectory.
+    Trajectories are as long as they can be with an energy error of variance 3 from the privacy noise, and at most 1.5
+    on the scale on which the posterior is N(0, I); see `Energy`. The budget's split between gradients and acceptance
+    tests, and the clip bound of gradients, are those that allow the longest trajectory.
     """
     check_arguments(key, pilot, source, budget, clipped_ratios)
     num_chains, num_iterations = check_count("num_chains", num_chains), check_count("num_iterations", num_iterations)
@@ -185,14 +188,16 @@ def describe(
     source: Source, ratio: float, budget: Budget, num_chains: int, energy: Energy, clipped_ratios: float
 ) -> tuple[str, ...]:
     """What a plan assumed, in words; `ratio` is n over the number of the pilot's records."""
+    is_public = budget.neighbours == "replace-one"  # under add-or-remove the number itself is protected
+    known = "a number that is public" if is_public else "a guess, since their number is confidential"
     return (
         f"the pilot's records are {source}, as stated: nothing was computed from confidential ones",
-        f"there are {ratio:.3g} times as many confidential records, and their number is no secret",
-        f"they scatter like the pilot's, of which {energy.clipped:.1%} of the gradients and at most"
+        f"there are {ratio:.3g} times as many confidential records, {known}",
+        f"they have the distribution of the pilot's, of which {energy.clipped:.1%} of the gradients and at most"
         f" {clipped_ratios:.1%} of the log-likelihood ratios are clipped; if more ratios are, the draws are biased",
-        "the posterior is close to a normal law of the precision found at the pilot's mode, and chains that start there"
-        f" are about {sqrt(1 + ratio):.2g} posterior deviations from its centre even if the pilot has the same law",
-        f"moves have length {energy.length():.3g} on its scale",
+        "the posterior is close to normal, with the precision at the pilot's mode; chains that start there are about"
+        f" {sqrt(1 + ratio):.2g} posterior standard deviations from its mean even if both kinds have one distribution",
+        f"trajectories have length {energy.length():.3g}, on the scale on which the posterior is N(0, I)",
         f"the whole budget {budget} goes to {num_chains} chains: nothing is left for a second run",
     )
 
