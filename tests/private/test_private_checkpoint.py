@@ -126,7 +126,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path, saved_run, content):
 
 def fill_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """No more than so many checkpoints fit."""
-    from dpjax.private.runs import checkpoint
+    from dpjax.running import checkpoint
 
     real, calls = checkpoint.write_whole, []
 

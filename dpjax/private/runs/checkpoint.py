@@ -1,47 +1,32 @@
 """A private run's file: all that was paid for, taken up only by the same run."""
 
 import hashlib
-import json
 import os
-import zlib
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
-from zipfile import BadZipFile
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key
-from dpjax.files import write_whole
 from dpjax.private.accounting.ledger import Ledger
 from dpjax.private.kernels.base import PrivateKernel, ravel
 from dpjax.private.runs.run import Status, to_device
 from dpjax.private.targets.target import Target
+from dpjax.running.checkpoint import CheckpointFile
 from dpjax.validation import fail
 
 __all__ = ["Checkpoint", "check_path", "make_fingerprint"]
 
 Fingerprint = dict[str, Any]
-UNREADABLE = (OSError, ValueError, TypeError, EOFError, KeyError, BadZipFile, zlib.error, NotImplementedError)
-"""What broken and forged archives make numpy raise."""
 
 
-class Checkpoint:
-    """The file of one run, **as confidential as the records**: it holds diagnostics and a digest of them.
+class Checkpoint(CheckpointFile):
+    """The file of one private run, **as confidential as the records**: it holds diagnostics and a digest of them."""
 
-    Parameters
-    ----------
-    path
-        Where it is, or will be.
-    fingerprint
-        What identifies the run.
-    """
-
-    def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
-        self.path = path
-        self.fingerprint = fingerprint
+    REMEDY = "Pass another path, or move the file away."
 
     def save(self, total: int, status: Status) -> None:
         """Write what was paid for; whatever happens, the file holds it or what it held before.
@@ -52,10 +37,8 @@ class Checkpoint:
             If it cannot be written.
         """
         leaves = jax.tree.leaves((status.states, status.draws, status.totals))
-        texts = {"fingerprint": self.fingerprint, "progress": {"done": status.done, "total": total}}
-        arrays = {name: np.array(json.dumps(text)) for name, text in texts.items()}
-        arrays |= {f"leaf{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
-        write_whole(self.path, partial(put, arrays))
+        arrays = {f"leaf{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
+        self.write({"done": status.done, "total": total}, arrays)
 
     def load(self, start: Status) -> tuple[Status, int] | None:
         """The status in the file and the run's total of iterations; None if there is no file.
@@ -70,34 +53,10 @@ class Checkpoint:
         ValueError
             If the file is no checkpoint, or that of another run; the message lists what differs.
         """
-        if not self.path.exists():
-            return None
-        arrays = self.read()
-        saved, progress = (self.parse(arrays, name) for name in ("fingerprint", "progress"))
-        ours = self.fingerprint
-        names = [name for name in sorted({*saved, *ours}) if saved.get(name) != ours.get(name)]
-        if names:
-            differences = "; ".join(f"{name}: saved {saved.get(name)}, now {ours.get(name)}" for name in names)
-            self.refuse(f"of a run that differs in {differences}")
-        return self.fill(start, arrays, progress)
+        found: tuple[Status, int] | None = self.take_up(partial(self.fill, start))
+        return found
 
-    def read(self) -> dict[str, np.ndarray]:
-        """All arrays of the file."""
-        try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                return dict(archive)
-        except UNREADABLE as error:
-            return self.refuse(f"which cannot be read ({error})")
-
-    def parse(self, arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:
-        """A text of the file as a dict."""
-        try:
-            content = json.loads(str(arrays[name]))
-        except (KeyError, ValueError):
-            content = None
-        return content if isinstance(content, dict) else self.refuse("which is no checkpoint")
-
-    def fill(self, start: Status, arrays: dict[str, np.ndarray], progress: dict[str, Any]) -> tuple[Status, int]:
+    def fill(self, start: Status, progress: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Status, int]:
         """The saved status, of the structure of `start`."""
         done, total = (progress.get(name) for name in ("done", "total"))
         if not (isinstance(done, int) and isinstance(total, int) and start.done <= done <= total):
@@ -111,16 +70,6 @@ class Checkpoint:
                 self.refuse("whose arrays are not those of this run")
         states, draws, totals = jax.tree.unflatten(jax.tree.structure(tree), leaves)
         return Status(to_device(states), draws, totals, done), total
-
-    def refuse(self, given: str) -> Any:
-        """Raise the error of a file that cannot be continued."""
-        given = f"{str(self.path)!r}, {given}"
-        return fail("checkpoint", given, "a checkpoint of this run", "Pass another path, or move the file away.")
-
-
-def put(arrays: dict[str, np.ndarray], file: BinaryIO) -> None:
-    """Write arrays to an open file."""
-    np.savez(file, allow_pickle=False, **arrays)
 
 
 def with_more(number: int, leaf: np.ndarray) -> np.ndarray:
