@@ -154,7 +154,7 @@ def hmc(
 
 
 def build(settings: HMCSettings, answer_with: Callable[[Key], Answer], target: Target) -> SamplingAlgorithm:
-    """The shell: draws the innovations of `hmc_core`."""
+    """The algorithm: each step draws the innovations of `hmc_core`."""
 
     def init(position: Any, rng_key: Key | None = None) -> HMCState:
         del rng_key

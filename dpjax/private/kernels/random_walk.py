@@ -124,7 +124,7 @@ def rwmh(
 
 
 def build(settings: WalkSettings, answer_with: Callable[[Key], Answer], target: Target) -> SamplingAlgorithm:
-    """The shell: draws the innovations of `walk_core`."""
+    """The algorithm: each step draws the innovations of `walk_core`."""
 
     def init(position: Any, rng_key: Key | None = None) -> WalkState:
         del rng_key

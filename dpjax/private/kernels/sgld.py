@@ -112,7 +112,7 @@ def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_boun
 
 
 def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgorithm:
-    """The shell: draws the sample and the innovations of `sgld_core`."""
+    """The algorithm: each step draws the sample and the innovations of `sgld_core`."""
 
     def init(position: Any, rng_key: Key | None = None) -> SGLDState:
         del rng_key

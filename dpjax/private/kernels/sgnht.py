@@ -92,7 +92,7 @@ def dp_sgnht(
 
 
 def build(settings: SGNHTSettings, noise: Noise, target: Target) -> SamplingAlgorithm:
-    """The shell: draws the sample and the innovations of `sgnht_core`; momenta start at zero."""
+    """The algorithm: each step draws the sample and the innovations of `sgnht_core`; momenta start at zero."""
 
     def init(position: Any, rng_key: Key | None = None) -> SGNHTState:
         del rng_key

@@ -121,7 +121,7 @@ def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> Non
         return
     worth = (
         f"{num_chains} chains of {num_iterations} iterations, worth about {found.effective_draws:.2g} independent draws"
-        f" after a way from the start of about {found.num_warmup} iterations each"
+        f" after a warm-up of about {found.num_warmup} iterations each"
     )
     remedy = (
         f"One chain of all the iterations is worth about {expected.alone.effective_draws:.2g}, one of"
@@ -136,8 +136,8 @@ def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> Non
 def advise(expected: Forecast) -> tuple[str, ...]:
     """The expected efficiency, and that of other divisions of the budget, in words."""
     return (
-        f"the run is worth about {expected.run.effective_draws:.3g} independent draws, without the first"
-        f" {expected.run.num_warmup} iterations of each chain, its way from the start",
+        f"the run is worth about {expected.run.effective_draws:.3g} independent draws, after a warm-up of"
+        f" {expected.run.num_warmup} iterations of each chain",
         f"one chain of all iterations would be worth {expected.alone.effective_draws:.3g}, one of {expected.enough}"
         f" about {expected.best.effective_draws:.3g}, and longer ones hardly more",
     )

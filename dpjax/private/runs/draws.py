@@ -14,8 +14,8 @@ __all__ = ["Diagnostics", "PrivateDraws"]
 
 LEAST_DRAWS = 4
 REMEDY = (
-    "Leave out the way from the start (num_warmup), and take what is left for what it is: more iterations cost privacy,"
-    " and one long chain wastes fewer of them on its way than several short ones."
+    "Leave out the warm-up (num_warmup), and report the errors with the estimates: more iterations cost privacy,"
+    " and one long chain spends fewer of them on warm-up than several short ones."
 )
 
 
@@ -86,7 +86,7 @@ class PrivateDraws:
         Parameters
         ----------
         num_warmup
-            How many draws of each chain to leave out: the way from the start to the posterior. `Plan` forecasts them.
+            How many draws of each chain to leave out as its warm-up. `Plan` forecasts them.
 
         Warns
         -----

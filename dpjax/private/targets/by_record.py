@@ -27,14 +27,14 @@ class Densities(NamedTuple):
 
 
 class ByRecord(NamedTuple):
-    """A model in two readings.
+    """A model evaluated in two ways.
 
     draw
         ``(key, known) -> (parameters, records)``, made up; the records with all that belongs to one, leading axis [m].
     joint
-        ``(parameters, records) -> Densities``, as the model has it for all of them together.
+        ``(parameters, records) -> Densities``, by the model of all records together.
     prior, likelihood
-        ``parameters -> []`` and ``(parameters, record) -> []``, as a run has it: a record at a time.
+        ``parameters -> []`` and ``(parameters, record) -> []``, as a run evaluates them: one record at a time.
     """
 
     draw: Callable[[Key, Any], tuple[Any, Any]]
@@ -48,9 +48,9 @@ class ByRecord(NamedTuple):
 
 
 def check_by_record(model: ByRecord, known: Any, remedy: str) -> bool:
-    """Raise if the model is another one for a record at a time; whether there was anything to compare.
+    """Raise if the model is not the same when evaluated record by record; whether there was anything to compare.
 
-    Compared are the prior and each record's density at several draws. Both readings are computed in floats: how far
+    Compared are the prior and each record's density at several draws. Both are computed in floats: how far
     rounding may set them apart is measured by nudging the arguments.
 
     Parameters
@@ -85,7 +85,7 @@ def nudge(rng: np.random.Generator, values: Any) -> Any:
 
 
 def judge(joint: np.ndarray, apart: np.ndarray, nudged: list[np.ndarray]) -> tuple[bool, bool]:
-    """Whether the readings differ by more than rounding does, and whether there was anything to compare."""
+    """Whether the two differ by more than rounding explains, and whether there was anything to compare."""
     with np.errstate(invalid="ignore", over="ignore"):
         change = np.max(np.abs(np.stack(nudged) - joint), axis=0)
         known = np.isfinite(joint) & np.isfinite(change)
