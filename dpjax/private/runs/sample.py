@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,8 @@ def sample(
         support, or noise and bounds let no chain move even without records; if the checkpoint is that of another run;
         or if the budget does not allow the iterations. No query is made then.
     RuntimeError, KeyboardInterrupt
-        What breaks the run off before its first draw.
+        If another run is using the checkpoint, since each would write over what the other has paid for; and what breaks
+        the run off before its first draw.
 
     Warns
     -----
@@ -85,15 +87,16 @@ def sample(
     start = begin(kernel, positions, thin)
     asked = check_iterations(num_iterations, thin)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, kernel, start, ledger, asked, thin))
-    saved = None if file is None else file.load(start)
-    status, total = saved or (start, start.done + choose_iterations(kernel, ledger, start, asked, thin))
-    rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
-    run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin))
-    save = nowhere if file is None else partial(file.save, total)
-    if saved is None:
-        rehearse(run, status, rehearsal_keys)
-        save_first(save, status)
-    return report(run, *finish(run, status, save), path)
+    with nullcontext() if file is None else file.held():
+        saved = None if file is None else file.load(start)
+        status, total = saved or (start, start.done + choose_iterations(kernel, ledger, start, asked, thin))
+        rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
+        run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin))
+        save = nowhere if file is None else partial(file.save, total)
+        if saved is None:
+            rehearse(run, status, rehearsal_keys)
+            save_first(save, status)
+        return report(run, *finish(run, status, save), path)
 
 
 def nowhere(status: Status) -> None:
