@@ -1,12 +1,15 @@
 """The four algorithms at the paper's settings, the two exact ones, and how they are run and paid for."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.dphmc.problems import DELTA, NUM_CHAINS, Problem
 from dpjax import private
-from dpjax.private.loop import run_chunk, start_chains
-from dpjax.private.sgld import largest_langevin_noise
 
 NAMES = ("DP-HMC", "DP-penalty", "DP-SGLD", "DP-SGNHT")
 HMC = {
@@ -63,7 +66,7 @@ def subsampled(name: str, problem: Problem) -> private.PrivateKernel:
     settings = dict((SGLD if name == "DP-SGLD" else SGNHT)[problem.name])
     step, bound, rate = settings.pop("step_size") / n, settings["gradient_bound"], BATCH / n
     if name == "DP-SGLD":
-        multiplier = largest_langevin_noise(step, rate, bound)
+        multiplier = private.largest_langevin_noise(step, rate, bound)
         return private.dp_sgld(
             target, noise, step_size=step, sampling_rate=rate, noise_multiplier=multiplier, **settings
         )
@@ -99,13 +102,26 @@ def run_chains(
     kernel: private.PrivateKernel, key: jax.Array, positions: jax.Array, num_iterations: int, thin: int = 1
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Draws [chains, iterations // thin, d], charged to no ledger, and means over them that are not private."""
-    states = start_chains(kernel.build, kernel.target, positions)
-    capacity = -(-num_iterations // thin)
     keys = jax.random.split(key, len(positions))
-    chunk = run_chunk(
-        kernel.build, kernel.target, keys, states, np.int32(0), np.int32(num_iterations), capacity=capacity, thin=thin
-    )
-    draws = np.swapaxes(np.asarray(chunk.draws)[: num_iterations // thin], 0, 1)
-    totals = jax.tree.map(lambda leaf: np.asarray(leaf) / num_iterations, chunk.totals)
-    rates = {"acceptance": totals.accepted, **totals.not_private._asdict()}
-    return draws, {name: float(np.mean(rate)) for name, rate in rates.items() if np.all(np.isfinite(rate))}
+    draws, info = scan_chains(kernel.build, kernel.target, keys, positions, number=num_iterations // thin, thin=thin)
+    rates = {"acceptance": np.asarray(info.is_accepted), **jax.device_get(info.not_private)._asdict()}
+    means = {name: float(np.mean(rate)) for name, rate in rates.items() if np.all(np.isfinite(rate))}
+    return np.swapaxes(np.asarray(draws), 0, 1), means
+
+
+@partial(jax.jit, static_argnames=("build", "number", "thin"))
+def scan_chains(
+    build: Callable[..., Any], target: private.Target, keys: jax.Array, positions: jax.Array, *, number: int, thin: int
+) -> tuple[jax.Array, private.KernelInfo]:
+    """Draws [draw, chain, d] and the reports on all iterations [draw, iteration, chain]."""
+    algorithm = build(target)
+
+    def iterate(states: Any, count: jax.Array) -> tuple[Any, private.KernelInfo]:
+        return jax.vmap(lambda key, state: algorithm.step(jax.random.fold_in(key, count), state))(keys, states)
+
+    def draw(states: Any, counts: jax.Array) -> tuple[Any, tuple[jax.Array, private.KernelInfo]]:
+        states, info = jax.lax.scan(iterate, states, counts)
+        return states, (states.position, info)
+
+    counts = jnp.arange(number * thin).reshape(number, thin)
+    return jax.lax.scan(draw, jax.vmap(algorithm.init)(positions), counts)[1]

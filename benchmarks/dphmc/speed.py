@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.dphmc.algorithms import HMC, count_iterations, make_kernel, run_chains
 from benchmarks.dphmc.problems import NUM_CHAINS, make_problem
-from dpjax.private.clipped import clipped_gradients
+from dpjax import private
 
 TARGETS = {"banana": 8.0, "gaussian": 40.0}
 """Milliseconds by the clock, on two cores."""
@@ -32,7 +32,7 @@ def measure(repeats: int, whole_run: int) -> dict[str, Any]:
 
 def compare(target: Any, starts: jax.Array, bound: float, repeats: int) -> dict[str, Any]:
     """The gradient of 4 chains and one pass over the same records, in turns."""
-    gradient = jax.jit(lambda target, at: jax.vmap(lambda one: clipped_gradients(target, one, bound).value)(at))
+    gradient = jax.jit(lambda target, at: jax.vmap(lambda one: private.clipped_gradients(target, one, bound).value)(at))
     read = jax.jit(lambda target, scale: jnp.sum(target.records * scale))
     floor, ours = time_in_turns([lambda: read(target, jnp.asarray(1.5)), lambda: gradient(target, starts)], repeats)
     return {"gradient": ours, "one_pass": floor, "ratio_to_floor": round(ours["best_ms"] / floor["best_ms"], 1)}

@@ -17,7 +17,7 @@ from dpjax.mixture.report import report
 from dpjax.mixture.run import Phase, Run, Status, draw_all
 from dpjax.mixture.schemes import functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels
-from dpjax.sampling.progress import Progress
+from dpjax.running.progress import Progress
 
 CAPACITY = 40
 """Slots to begin with; where more are needed the run goes on with twice as many."""

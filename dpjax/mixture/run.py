@@ -11,7 +11,7 @@ import numpy as np
 from dpjax.base import Key
 from dpjax.mixture.base import Mixing, MixtureState, Theta
 from dpjax.mixture.chunks import Draw, Sweep, run_chunk
-from dpjax.sampling.progress import Progress, next_length
+from dpjax.running.progress import Progress, next_length
 from dpjax.threads import one_blas_thread
 
 __all__ = ["Phase", "Run", "Status", "draw_all", "grow", "trim"]
@@ -24,7 +24,7 @@ MAX_CAPACITY = 2**14
 
 
 class Phase(NamedTuple):
-    """A part of a run: its name, the number of its first step, its steps, and how far kept ones lie apart."""
+    """A part of a run: its name, the number of its first step, its steps, and how many of them make a draw."""
 
     name: str
     start: int
@@ -80,7 +80,7 @@ def draw_all(run: Run, phase: Phase, status: Status, bar: Progress) -> Status:
             with one_blas_thread():
                 status = make_chunk(run, phase, status, length)
             made = status.done - before
-            length = next_length(max(made, 1), time.perf_counter() - began)
+            length = next_length(max(made // phase.thin, 1), time.perf_counter() - began)
             bar.advance(made, phase.name)
     except KeyboardInterrupt:
         status = status._replace(interrupted=True)
@@ -88,25 +88,25 @@ def draw_all(run: Run, phase: Phase, status: Status, bar: Progress) -> Status:
 
 
 def make_chunk(run: Run, phase: Phase, status: Status, length: int) -> Status:
-    """Make up to `length` steps; where slots run out, stop before that step and come back with more of them."""
-    buffer = choose_buffer(run, status)
-    length = min(length, (buffer - 1) * phase.thin, phase.steps - status.done)
+    """Make up to `length` draws; where slots run out, stop before that draw and come back with more of them."""
+    capacity = choose_buffer(run, status)
+    length = min(length, capacity, (phase.steps - status.done) // phase.thin)
     numbers = {"start": status.done, "length": length, "thin": phase.thin}
-    states, draws, made, overflow = run_chunk(
+    chunk = run_chunk(
         run.sweep,
         status.scheme,
         run.collect,
-        buffer,
+        capacity,
         problem=run.problem,
         chain_keys=phase_keys(run, phase),
         states=status.states,
         **{name: np.int32(number) for name, number in numbers.items()},
     )
-    done = status.done + int(made)
-    whole = done // phase.thin - status.done // phase.thin
-    kept = jax.tree.map(lambda leaf: np.asarray(leaf)[:whole], draws)
-    status = status._replace(states=states, done=done, chunks=(*status.chunks, kept))
-    return grow(status) if overflow else status
+    made = int(chunk.made)
+    kept = jax.tree.map(lambda leaf: np.asarray(leaf)[:made], chunk.draws)
+    done, chunks = status.done + made * phase.thin, (*status.chunks, kept)
+    status = status._replace(states=chunk.states, done=done, chunks=chunks)
+    return grow(status) if made < length else status
 
 
 def phase_keys(run: Run, phase: Phase) -> Key:
@@ -115,10 +115,10 @@ def phase_keys(run: Run, phase: Phase) -> Key:
 
 
 def choose_buffer(run: Run, status: Status) -> int:
-    """How many draws of all chains fit the memory for one chunk, at least 2."""
+    """How many draws of all chains fit the memory for one chunk, at least 1."""
     kept = (status.states.mixing, {name: getattr(status.states, name) for name in run.collect})
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(kept))
-    return max(2, min(MAX_BUFFER, BUFFER_BYTES // max(size, 1)))
+    return max(1, min(MAX_BUFFER, BUFFER_BYTES // max(size, 1)))
 
 
 def grow(status: Status) -> Status:

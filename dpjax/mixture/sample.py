@@ -10,7 +10,6 @@ import numpy as np
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, MixtureState
-from dpjax.mixture.chunks import for_chains
 from dpjax.mixture.conditional import Problem, Scheme
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_problem, choose_component, take_apart
 from dpjax.mixture.relabelled import MarginalScheme
@@ -20,8 +19,9 @@ from dpjax.mixture.run import Phase, Run, Status, draw_all, trim
 from dpjax.mixture.schemes import add_split_merge, choose_scheme, functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.models import GammaPrior
+from dpjax.running.chunk import for_chains
+from dpjax.running.progress import Progress
 from dpjax.sampling.inputs import check_run
-from dpjax.sampling.progress import Progress
 
 __all__ = ["sample"]
 

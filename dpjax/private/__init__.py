@@ -1,26 +1,32 @@
 """The data holder's job: publishing posterior draws under differential privacy, and accounting for it."""
 
 from dpjax.private import accounting, noise
-from dpjax.private.budget import Budget
-from dpjax.private.composition import noise_multiplier_for
-from dpjax.private.draws import Diagnostics, PrivateDraws
-from dpjax.private.hmc import dp_hmc, hmc
-from dpjax.private.kernel import PrivateKernel
-from dpjax.private.ledger import BudgetExceeded, Ledger, PrivacySpent
-from dpjax.private.planning import Plan, plan
-from dpjax.private.query import Query
-from dpjax.private.random_walk import dp_penalty, rwmh
-from dpjax.private.sample import sample
-from dpjax.private.schedules import halton_steps
-from dpjax.private.sgld import dp_sgld, largest_langevin_noise
-from dpjax.private.sgnht import dp_sgnht
-from dpjax.private.target import Target, model_target, target
+from dpjax.private.accounting import events
+from dpjax.private.accounting.budget import Budget
+from dpjax.private.accounting.composition import noise_multiplier_for
+from dpjax.private.accounting.ledger import BudgetExceeded, Ledger, PrivacySpent
+from dpjax.private.accounting.query import Query
+from dpjax.private.kernels.base import KernelInfo, KernelState, NotPrivate, PrivateKernel, make_kernel
+from dpjax.private.kernels.hmc import dp_hmc, hmc
+from dpjax.private.kernels.random_walk import dp_penalty, rwmh
+from dpjax.private.kernels.schedules import halton_steps
+from dpjax.private.kernels.sgld import dp_sgld, largest_langevin_noise
+from dpjax.private.kernels.sgnht import dp_sgnht
+from dpjax.private.planning.plan import Plan, plan
+from dpjax.private.runs.draws import Diagnostics, PrivateDraws
+from dpjax.private.runs.sample import sample
+from dpjax.private.sums.clipped import ClippedSum, clipped_gradients, clipped_ratios
+from dpjax.private.targets.target import Target, model_target, target
 
 __all__ = [
     "Budget",
     "BudgetExceeded",
+    "ClippedSum",
     "Diagnostics",
+    "KernelInfo",
+    "KernelState",
     "Ledger",
+    "NotPrivate",
     "Plan",
     "PrivacySpent",
     "PrivateDraws",
@@ -28,13 +34,17 @@ __all__ = [
     "Query",
     "Target",
     "accounting",
+    "clipped_gradients",
+    "clipped_ratios",
     "dp_hmc",
     "dp_penalty",
     "dp_sgld",
     "dp_sgnht",
+    "events",
     "halton_steps",
     "hmc",
     "largest_langevin_noise",
+    "make_kernel",
     "model_target",
     "noise",
     "noise_multiplier_for",

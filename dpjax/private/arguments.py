@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax.private.target import Target
+from dpjax.private.targets.target import Target
 from dpjax.validation import fail, is_traced
 
 __all__ = ["check_noise", "check_not_negative", "check_numbers", "check_real", "check_target"]

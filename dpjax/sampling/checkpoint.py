@@ -1,79 +1,38 @@
-"""Checkpoints: a run's status on disk, written whole or not at all, and taken up only by the same run."""
+"""Checkpoints of `sample`: when a run is saved, and what of it."""
 
-import glob
-import json
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from filelock import FileLock, Timeout
 
-from dpjax.files import write_whole
 from dpjax.parameters import Tuning
+from dpjax.running.checkpoint import CheckpointFile
 from dpjax.sampling.fingerprint import Plain, named_leaves, plain_values, restore
 from dpjax.sampling.run import Run, Status, open_segment
-from dpjax.validation import fail, is_refusal, summarize_error
 
 SECONDS_BETWEEN_SAVES = 15.0
 
 
-class Checkpoint:
-    """The checkpoint file of one run.
-
-    Parameters
-    ----------
-    path
-        The file; it is written by way of a second file beside it, and a third one beside it keeps other runs away.
-    fingerprint
-        What identifies the run; see `make_fingerprint`.
-    """
+class Checkpoint(CheckpointFile):
+    """The checkpoint file of one run of `sample`; its fingerprint is that of `make_fingerprint`."""
 
     def __init__(self, path: Path, fingerprint: dict[str, Plain]) -> None:
-        self.path = path
-        self.fingerprint = fingerprint
+        super().__init__(path, fingerprint)
         self.last_save = time.monotonic()
         self.problem: OSError | None = None
         self.saved_at: tuple[int, int] | None = None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """While no other run uses the file, in this process or another.
-
-        Raises
-        ------
-        RuntimeError
-            If another run does.
-        """
-        lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=0)
-        try:
-            lock.acquire()
-            for left in self.path.parent.glob(glob.escape(self.path.name) + ".*.unfinished"):
-                left.unlink(missing_ok=True)  # by a run that was killed while it saved
-        except Timeout:
-            given, remedy = f"{str(self.path)!r}, which another run is using", "Wait for it, or pass another path."
-            fail("checkpoint", given, "a file that is this run's alone", remedy, error=RuntimeError)
-        except (OSError, NotImplementedError):
-            pass  # there is no lock where nothing can be written; the first save will say so
-        try:
-            yield
-        finally:
-            lock.release()
 
     def save(self, status: Status) -> None:
         """Write the status; whatever happens, the file holds either it or the one before."""
         held = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
         trees = {"tuning": status.tuning, "chains": status.chains, "draws": held}
         arrays = {name: np.asarray(leaf) for tree in trees for name, leaf in named_leaves(tree, trees[tree]).items()}
-        progress = {"segment": status.segment, "filled": status.filled, "plan": plain_values(status.plan)}
-        texts = {"fingerprint": json.dumps(self.fingerprint), "progress": json.dumps(progress)}
-        arrays |= {name: np.array(text) for name, text in texts.items()}
-        write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+        self.write({"segment": status.segment, "filled": status.filled, "plan": plain_values(status.plan)}, arrays)
 
     def try_to_save(self, status: Status) -> None:
         """Write the status; a disk that is full or cannot be written to costs a warning and not the draws."""
@@ -100,48 +59,14 @@ class Checkpoint:
         ValueError
             If the file is no checkpoint, is damaged, or is that of another run; the message lists what differs.
         """
-        if not self.path.exists():
-            return None
-        try:
-            arrays = self.read()
-            self.check_fingerprint(json.loads(str(arrays["fingerprint"])))
-            status = restore_status(run, tuning, arrays)
-        except Exception as error:  # whatever a damaged file may lead to
-            if is_refusal(error):
-                raise
-            self.refuse(f"{str(self.path)!r}, which cannot be read ({summarize_error(error)})")
-        self.saved_at = (status.segment, status.filled)
+        status: Status | None = self.take_up(partial(restore_status, run, tuning))
+        if status is not None:
+            self.saved_at = (status.segment, status.filled)
         return status
 
-    def read(self) -> dict[str, np.ndarray]:
-        """All arrays of the file."""
-        # A file that numpy opens itself stays open if it is broken.
-        with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = dict(archive)
-        if not {"fingerprint", "progress"} <= set(arrays):
-            self.refuse(f"{str(self.path)!r}, which is no checkpoint")
-        return arrays
 
-    def check_fingerprint(self, saved: dict[str, Plain]) -> None:
-        """Raise unless the saved fingerprint is that of this run."""
-        names = sorted(set(saved) | set(self.fingerprint))
-        ours, missing = self.fingerprint, "nothing"
-        differences = [
-            f"{name}: saved {saved.get(name, missing)}, now {ours.get(name, missing)}"
-            for name in names
-            if saved.get(name, missing) != ours.get(name, missing)
-        ]
-        if differences:
-            self.refuse(f"{str(self.path)!r}, of a run that differs in " + "; ".join(differences))
-
-    def refuse(self, given: str) -> None:
-        """Raise the error of a file that cannot be continued."""
-        fail("checkpoint", given, "a checkpoint of this run", "Pass another path, or remove the file to start afresh.")
-
-
-def restore_status(run: Run, tuning: Tuning, arrays: dict[str, np.ndarray]) -> Status:
-    """The status in the arrays of a file; whatever does not fit the run is an error."""
-    progress = json.loads(str(arrays["progress"]))
+def restore_status(run: Run, tuning: Tuning, progress: dict[str, Any], arrays: dict[str, np.ndarray]) -> Status:
+    """The status in a file; whatever does not fit the run is an error."""
     segment, filled = progress["segment"], progress["filled"]
     if segment not in range(len(run.schedule)) or filled not in range(run.schedule[segment].draws + 1):
         raise ValueError(f"{filled} draws of segment {segment}")

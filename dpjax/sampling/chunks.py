@@ -12,6 +12,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
+from dpjax.running.chunk import Chunk, make_draws
 from dpjax.states import GibbsState
 from dpjax.sweep import GibbsInfo, SweepPlan, build_kernel
 
@@ -24,7 +25,7 @@ Collect = Callable[[GibbsState], Any]
 
 
 class Chains(NamedTuple):
-    """What all chains carry from chunk to chunk.
+    """What the chains carry from step to step.
 
     state
         The states, leading axis [chain].
@@ -67,76 +68,40 @@ def run_chunk(
     start: Array,
     length: Array,
     thin: Array,
-) -> tuple[Chains, Draw]:
+) -> Chunk:
     """Advance all chains by ``length * thin`` steps of the posterior's kernel and keep every ``thin``-th.
 
-    Step t of chain i uses ``fold_in(chain_keys[i], t)``, and the length is an ordinary value of one program, so that
-    the draws are the same to the last bit however a run is cut into chunks.
-
-    Parameters
-    ----------
-    capacity
-        The largest length; entries of the buffers beyond `length` mean nothing.
-    start
-        The number t of the first step.
-
-    Returns
-    -------
-    chains
-        The carried states and counts.
-    draws
-        Buffers with leading axes [capacity, chain].
+    See `make_draws`, whose states are here `Chains` and whose draws are `Draw`.
     """
-    sweep = jax.vmap(build_kernel(model, release, plan), in_axes=(0, 0, None))
-    advance = jax.jit(partial(make_draw, model, collect, sweep, tuning, chain_keys, thin))
-    _, shapes = jax.eval_shape(advance, start, chains)
-    buffers = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), shapes)
+    kernel = build_kernel(model, release, plan)
 
-    def body(index: Array, carry: tuple[Chains, Draw]) -> tuple[Chains, Draw]:
-        chains, buffers = carry
-        chains, draw = advance(start + index * thin, chains)
-        return chains, jax.tree.map(lambda buffer, leaf: buffer.at[index].set(leaf), buffers, draw)
-
-    return jax.lax.fori_loop(0, length, body, (chains, buffers))
-
-
-def make_draw(
-    model: Model,
-    collect: Collect | None,
-    sweep: Callable[..., tuple[GibbsState, GibbsInfo]],
-    tuning: Tuning,
-    chain_keys: Key,
-    thin: Array,
-    start: Array,
-    chains: Chains,
-) -> tuple[Chains, Draw]:
-    """Advance all chains by `thin` steps and keep the last."""
-
-    @jax.jit
-    def step(number: Array, chains: Chains) -> tuple[Chains, dict[str, Array]]:
-        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(chain_keys, number)
-        state, info = sweep(keys, chains.state, tuning)
-        accepted = chains.accepted + info.imputation.accepted.astype(chains.accepted.dtype)
+    def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
+        state, info = kernel(key, chain.state, tuning)
+        accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
         return Chains(state, accepted), report(info)
 
-    def body(index: Array, carry: tuple[Chains, dict[str, Array]]) -> tuple[Chains, dict[str, Array]]:
-        chains, info = step(start + index, carry[0])
-        return chains, jax.tree.map(jnp.add, carry[1], info)
+    def keep(chain: Chains, total: dict[str, Array]) -> Draw:
+        info = {name: leaf / thin.astype(leaf.dtype) if is_rate(leaf) else leaf for name, leaf in total.items()}
+        derived = {} if model.derived is None else model.derived(chain.state.parameters)
+        return Draw(chain.state.parameters, derived, info, None if collect is None else collect(chain.state))
 
-    _, shapes = jax.eval_shape(step, start, chains)
-    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    chains, total = jax.lax.fori_loop(0, thin, body, (chains, nothing))
-    info = jax.tree.map(lambda leaf: leaf / thin.astype(leaf.dtype) if is_rate(leaf) else leaf, total)
-    derived = {} if model.derived is None else jax.vmap(model.derived)(chains.state.parameters)
-    collected = None if collect is None else jax.vmap(collect)(chains.state)
-    return chains, Draw(chains.state.parameters, derived, info, collected)
+    return make_draws(
+        step,
+        keep,
+        chain_keys=chain_keys,
+        states=chains,
+        start=start,
+        length=length,
+        thin=thin,
+        capacity=capacity,
+    )
 
 
 def report(info: GibbsInfo) -> dict[str, Array]:
-    """The scalar reports of all chains [chain] by name; counts [n] are carried, and other arrays are not kept."""
+    """The scalar reports on a chain's step by name; counts [n] are carried, and other arrays are not kept."""
     kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.num_nonfinite}
     for path, leaf in jax.tree.leaves_with_path({"centred": info.centred, "interweaving": info.interweaving}):
-        if leaf.ndim == 1:
+        if leaf.ndim == 0:
             kept[jax.tree_util.keystr(path, simple=True, separator="_")] = leaf
     # The share of steps is the average of a flag.
     return {name: leaf.astype(float) if leaf.dtype == bool else leaf for name, leaf in kept.items()}

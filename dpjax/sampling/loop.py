@@ -3,8 +3,8 @@
 import time
 import warnings
 
+from dpjax.running.progress import Progress, next_length
 from dpjax.sampling.checkpoint import Checkpoint
-from dpjax.sampling.progress import Progress, next_length
 from dpjax.sampling.run import Run, Status, is_done, make_chunk
 
 

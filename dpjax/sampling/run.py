@@ -85,7 +85,7 @@ def open_segment(run: Run, segment: int, plan: SweepPlan, tuning: Tuning, state:
 def allocate(run: Run, status: Status) -> Draw:
     """Host arrays [chain, draw, ...] for the draws of the current segment."""
     draws = run.schedule[status.segment].draws
-    _, shapes = run_chunk.eval_shape(*static(run, status), **dynamic(run, status, 0))
+    shapes = run_chunk.eval_shape(*static(run, status), **dynamic(run, status, 0)).draws
     return jax.tree.map(lambda leaf: np.zeros((leaf.shape[1], draws, *leaf.shape[2:]), leaf.dtype), shapes)
 
 
@@ -119,9 +119,9 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
     """
     segment = run.schedule[status.segment]
     length = min(length, run.capacity, segment.draws - status.filled)
-    chains, buffers = run_chunk(*static(run, status), **dynamic(run, status, length))
-    store(status.draws, buffers, status.filled, length)
-    status = status._replace(chains=chains, filled=status.filled + length)
+    chunk = run_chunk(*static(run, status), **dynamic(run, status, length))
+    store(status.draws, chunk.draws, status.filled, length)
+    status = status._replace(chains=chunk.states, filled=status.filled + length)
     ended = status.filled == segment.draws and not is_done(run, status)
     return (close_segment(run, status) if ended else status), length
 

@@ -17,7 +17,7 @@ from dpjax.mixture import run as run_module
 from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
 from dpjax.mixture.run import Phase, Run, Status, draw_all
 from dpjax.mixture.weights import posterior_weights, stick_weights
-from dpjax.sampling.progress import Progress
+from dpjax.running.progress import Progress
 from tests.mixture.two_points import TwoPoints
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dpjax import private
-from dpjax.private import run as run_module
+from dpjax.private.runs import run as run_module
 from tests.private import cases
 from tests.private.cases import AMPLE, STARTS, WALK
 

@@ -16,10 +16,10 @@ from scipy import stats
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.clipped import ClippedSum, clipped_gradients, clipped_ratios
-from dpjax.private.composition import composed_epsilon
+from dpjax.private.accounting.composition import composed_epsilon
 from dpjax.private.fixed_point import Parts, steps_of
-from dpjax.private.sgld import largest_langevin_noise
+from dpjax.private.kernels.sgld import largest_langevin_noise
+from dpjax.private.sums.clipped import ClippedSum, clipped_gradients, clipped_ratios
 from tests.private.neighbours import linear, numbers, sum_of_floats
 
 pytestmark = pytest.mark.slow

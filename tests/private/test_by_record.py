@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax.private.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
+from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 
 
 def model(shift: float, *, finite: bool = True) -> ByRecord:

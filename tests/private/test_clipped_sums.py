@@ -7,8 +7,8 @@ import optax
 import pytest
 
 from dpjax import private
-from dpjax.private.clipped import clip_rows, clipped_gradients, clipped_ratios
 from dpjax.private.fixed_point import steps_of
+from dpjax.private.sums.clipped import clip_rows, clipped_gradients, clipped_ratios
 from tests.private.cases import normal_mean
 
 RNG = np.random.default_rng(3)

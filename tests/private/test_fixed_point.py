@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dpjax import private
-from dpjax.private.clipped import clip_numbers, clip_rows, clipped_gradients, clipped_ratios
 from dpjax.private.fixed_point import FixedPoint, Parts, steps_of
-from dpjax.private.penalty import exact, noisy_ratio
+from dpjax.private.kernels.penalty import exact, noisy_ratio
+from dpjax.private.sums.clipped import clip_numbers, clip_rows, clipped_gradients, clipped_ratios
 from tests.private.neighbours import linear, numbers, sum_of_floats
 
 PRECISIONS = [jnp.float32, pytest.param(jnp.float64, marks=pytest.mark.x64)]

@@ -13,13 +13,13 @@ from blackjax.mcmc.integrators import IntegratorState, velocity_verlet
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.clipped import clipped_gradients
 from dpjax.private.fixed_point import Parts, steps_of
-from dpjax.private.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog
-from dpjax.private.kernel import build_release
-from dpjax.private.metric import metric
-from dpjax.private.penalty import exact, noisy_ratio
-from dpjax.private.schedules import as_schedule, halton_steps
+from dpjax.private.kernels.base import build_answer
+from dpjax.private.kernels.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog
+from dpjax.private.kernels.metric import metric
+from dpjax.private.kernels.penalty import exact, noisy_ratio
+from dpjax.private.kernels.schedules import as_schedule, halton_steps
+from dpjax.private.sums.clipped import clipped_gradients
 from tests.private.cases import BOUND, tilted
 
 RECORDS = jnp.asarray(np.random.default_rng(5).normal(size=(20, 3)))
@@ -127,7 +127,7 @@ def test_gradients_are_released_with_the_noise_stated() -> None:
     def kick(key: jax.Array) -> jax.Array:
         def gradient(index: jax.Array, at: jax.Array) -> tuple[jax.Array, jax.Array]:
             total = clipped_gradients(target, at, bound).value
-            answer = build_release(noise.jax, key)(index, total, jnp.asarray(2 * tau * bound))
+            answer = build_answer(noise.jax, key)(index, total, jnp.asarray(2 * tau * bound))
             return answer, jnp.zeros(())
 
         _, momentum, _ = leapfrog(

@@ -11,27 +11,27 @@ import pytest
 from scipy import stats
 
 from dpjax.private import noise
-from dpjax.private.hmc import HMCSettings
-from dpjax.private.kernel import build_release
-from dpjax.private.metric import metric
-from dpjax.private.random_walk import WalkSettings, WalkState
-from dpjax.private.schedules import as_schedule
+from dpjax.private.kernels.base import build_answer
+from dpjax.private.kernels.hmc import HMCSettings
+from dpjax.private.kernels.metric import metric
+from dpjax.private.kernels.random_walk import WalkSettings, WalkState
+from dpjax.private.kernels.schedules import as_schedule
 from tests.perfect_start import REJECT, corrected
 from tests.private.cases import BOUND, MEAN, tilted
 
 TAUS = (0.1, 0.5, 1.0)
 """With moves of about 1.4 the noise of a log ratio has a standard deviation of about 0.3, 1.4 and 2.8."""
 TARGET = tilted()
-BUILD = partial(build_release, noise.jax)
+BUILD = partial(build_answer, noise.jax)
 
 
 def walk(components: str, guided: bool) -> Callable:
-    module = sys.modules["dpjax.private.random_walk"]
+    module = sys.modules["dpjax.private.kernels.random_walk"]
     return lambda tau: module.build(WalkSettings(jnp.asarray(1.0), components, guided, BOUND, tau), BUILD, TARGET)
 
 
 def hamiltonian(tau: jax.Array):
-    module = sys.modules["dpjax.private.hmc"]
+    module = sys.modules["dpjax.private.kernels.hmc"]
     settings = HMCSettings(as_schedule(0.4), 3, metric(1.0, 2), BOUND, BOUND, tau, tau)
     return module.build(settings, BUILD, TARGET)
 
@@ -93,6 +93,6 @@ def test_the_posterior_is_invariant_at_three_levels_of_noise(name: str) -> None:
 @pytest.mark.parametrize("name", ["walk", pytest.param("hmc", marks=pytest.mark.slow)])
 def test_without_the_penalty_it_is_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the noisy ratio is tested as if it were exact."""
-    module = sys.modules["dpjax.private.hmc" if name == "hmc" else "dpjax.private.random_walk"]
+    module = sys.modules["dpjax.private.kernels.hmc" if name == "hmc" else "dpjax.private.kernels.random_walk"]
     monkeypatch.setattr(module, "accepts", lambda log_uniform, difference, variance: log_uniform < difference)
     assert max(p_values(run(KERNELS[name])[0])[1:]) < REJECT

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dpjax import private
-from dpjax.private import ledger_file
-from dpjax.private import run as run_module
+from dpjax.private.accounting import ledger_file
+from dpjax.private.runs import run as run_module
 from tests.private.cases import AMPLE, STARTS, WALK, ledger
 
 KEY = jax.random.key(1)
@@ -70,7 +70,7 @@ RUN = """
 import sys
 import jax
 from dpjax import private
-from dpjax.private import run
+from dpjax.private.runs import run
 from tests.private.cases import STARTS, WALK, ledger
 def advance(*arguments, real=run.advance):
     result = real(*arguments)

@@ -13,12 +13,18 @@ from scipy import stats
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.clipped import ClippedSum, clip_rows, gradients_of
 from dpjax.private.fixed_point import arithmetic
-from dpjax.private.penalty import exact
-from dpjax.private.poisson import SampledSum, sampled_gradients, successes
-from dpjax.private.schedules import as_schedule
-from dpjax.private.sgld import SGLDSettings, check_sampling, check_temperature, largest_langevin_noise, sgld_core
+from dpjax.private.kernels.penalty import exact
+from dpjax.private.kernels.schedules import as_schedule
+from dpjax.private.kernels.sgld import (
+    SGLDSettings,
+    check_sampling,
+    check_temperature,
+    largest_langevin_noise,
+    sgld_core,
+)
+from dpjax.private.sums.clipped import ClippedSum, clip_rows, gradients_of
+from dpjax.private.sums.poisson import SampledSum, sampled_gradients, successes
 from tests.perfect_start import REJECT
 from tests.private.cases import normal_mean
 
@@ -139,7 +145,7 @@ def test_the_stationary_variance_of_sgld_is_the_posterior_s() -> None:
 
 def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: θ += η ∇̂ + N(0, η), which targets the squared posterior."""
-    module = sys.modules["dpjax.private.sgld"]
+    module = sys.modules["dpjax.private.kernels.sgld"]
     right = module.noisy_gradient
 
     def doubled(target, settings, release, vector, total):

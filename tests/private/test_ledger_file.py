@@ -223,7 +223,7 @@ def test_a_flipped_bit_never_lowers_what_was_spent(path, flips):
 
 
 def test_without_a_checksum_flipped_bits_do(path, monkeypatch):
-    monkeypatch.setattr("dpjax.private.ledger_text.checksum", lambda content: "0")
+    monkeypatch.setattr("dpjax.private.accounting.ledger_text.checksum", lambda content: "0")
     assert accepted_with_less(path, 300) > 0
 
 
@@ -267,7 +267,7 @@ def test_a_charge_that_cannot_be_written_is_not_made(path, monkeypatch, code):
 
 def test_a_file_that_cannot_be_read_or_locked_is_named(path, monkeypatch):
     ledger = Ledger(BUDGET, path)
-    monkeypatch.setattr("dpjax.private.ledger_file.SECONDS_TO_WAIT", 0.01)
+    monkeypatch.setattr("dpjax.private.accounting.ledger_file.SECONDS_TO_WAIT", 0.01)
     other = Ledger(BUDGET, path)
     held = threading.Event()
     done = threading.Event()

@@ -7,10 +7,10 @@ import pytest
 from scipy.special import ndtr
 
 from dpjax import diagnostics, private
-from dpjax.private import planning
-from dpjax.private.energy import LONGEST, Energy, choose_bounds, choose_ratio_bound
-from dpjax.private.forecast import correlate, even_dimension, forecast
-from dpjax.private.pilot import Pilot, explore
+from dpjax.private.planning import plan as planning
+from dpjax.private.planning.energy import LONGEST, Energy, choose_bounds, choose_ratio_bound
+from dpjax.private.planning.forecast import correlate, even_dimension, forecast
+from dpjax.private.planning.pilot import Pilot, explore
 
 SCATTER = np.array([1.0, 0.2])
 TRUTH = np.array([0.3, -1.0])

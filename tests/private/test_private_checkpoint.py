@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpjax import private
+from dpjax.running.checkpoint import CheckpointFile
 from tests.private.cases import STARTS, TARGET, WALK, tilted
 from tests.private.paid_runs import KEY, break_off, go, ledger, make_whole, shorten_parts
 
@@ -126,7 +127,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path, saved_run, content):
 
 def fill_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """No more than so many checkpoints fit."""
-    from dpjax.private import checkpoint
+    from dpjax.running import checkpoint
 
     real, calls = checkpoint.write_whole, []
 
@@ -156,6 +157,14 @@ def test_a_full_disk_at_the_end_does_not_lose_a_finished_run(tmp_path, monkeypat
     with pytest.warns(UserWarning, match="made 40 of 40.*No space left"):
         result = go(checkpoint=tmp_path / "run.npz")
     np.testing.assert_array_equal(result.draws, whole.draws)
+
+
+def test_a_checkpoint_that_another_run_uses_costs_nothing(tmp_path):
+    path, spent = tmp_path / "run.npz", ledger()
+    with CheckpointFile(path, {}).held(), pytest.raises(RuntimeError, match="which another run is using"):
+        go(spent=spent, checkpoint=path)
+    assert spent.queries == ()
+    assert go(spent=spent, checkpoint=path).num_iterations == 40
 
 
 def test_a_checkpoint_that_cannot_be_written_costs_nothing(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.query import Query
+from dpjax.private.accounting.query import Query
 from tests.private.cases import AMPLE, BOUND, STARTS, TARGET, WALK, ledger
 
 

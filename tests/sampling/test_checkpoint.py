@@ -10,9 +10,9 @@ import pytest
 from dpjax.imputation import soma
 from dpjax.mechanisms import Laplace
 from dpjax.release import Release
+from dpjax.running.progress import Progress, next_length
 from dpjax.sampling import chunks, loop, starts
 from dpjax.sampling import fingerprint as fingerprint_module
-from dpjax.sampling.progress import Progress, next_length
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ import jax
 import numpy as np
 import pytest
 
+from dpjax.running.progress import Progress
 from dpjax.sampling import checkpoint, loop
 from dpjax.sampling.checkpoint import Checkpoint
-from dpjax.sampling.progress import Progress
 
 SAVEZ = np.savez
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key
-from dpjax.private.query import Grade, Query
+from dpjax.private.accounting.query import Grade, Query
 
 Value = Array | tuple[Array, ...]
 

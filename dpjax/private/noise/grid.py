@@ -11,10 +11,10 @@ import numpy as np
 from jax.experimental import io_callback
 
 from dpjax.base import Array, Key
+from dpjax.private.accounting.query import Grade, Query
 from dpjax.private.noise.base import Value, at_least, float_dtype
 from dpjax.private.noise.chacha import keystream
 from dpjax.private.noise.rounded import rounded_normal
-from dpjax.private.query import Grade, Query
 from dpjax.validation import check_count
 
 GRID_BITS = 32  # the grid is 2^-32 to 2^-33 of the standard deviation

@@ -6,8 +6,8 @@ from typing import Literal
 import jax
 
 from dpjax.base import Array, Key
+from dpjax.private.accounting.query import Query
 from dpjax.private.noise.base import Value, at_least, float_dtype
-from dpjax.private.query import Query
 
 
 @dataclass(frozen=True)

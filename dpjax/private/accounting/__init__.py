@@ -1,0 +1,25 @@
+"""What noisy queries cost in privacy: closed forms, their composition, and the ledger that they are charged to."""
+
+from dpjax.private.accounting.closed_form import (
+    Taus,
+    epsilon,
+    iterations_per_chain,
+    largest_mu,
+    log_delta,
+    max_iterations,
+    mu,
+    sensitivity,
+    taus_for,
+)
+
+__all__ = [
+    "Taus",
+    "epsilon",
+    "iterations_per_chain",
+    "largest_mu",
+    "log_delta",
+    "max_iterations",
+    "mu",
+    "sensitivity",
+    "taus_for",
+]

@@ -1,0 +1,199 @@
+"""What a DP-MCMC run costs in privacy: the closed forms of Räisä, Koskela and Honkela (2021), in plain floats.
+
+A run is a composition of Gaussian queries. τ is the standard deviation of the noise of one query over the query's
+sensitivity *under the neighbouring relation that the promise is about*; so μ and everything made of it holds for
+either relation. The algorithms add noise of standard deviation 2 τ b to sums of records of norm at most b, which is τ
+sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `sensitivity` says which, and `Ledger` and
+`events` ask for the relation.
+"""
+
+from math import exp, inf, log, sqrt
+from typing import NamedTuple
+
+from scipy.optimize import brentq
+
+from dpjax.mechanisms.calibration import log_gaussian_delta
+from dpjax.mechanisms.privacy import Neighbours, check_neighbours
+from dpjax.private.accounting.search import largest_count
+from dpjax.private.arguments import check_not_negative, check_real
+from dpjax.validation import check_count, check_positive, fail
+
+LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
+LOG_TOLERANCE = 1e-14
+FAR_BELOW = 1e3  # stands for -inf in root finding
+
+
+class Taus(NamedTuple):
+    """The noise of a run, in sensitivities: of the log-likelihood ratio and of one gradient (None without)."""
+
+    tau_l: float
+    tau_g: float | None
+
+
+def sensitivity(bound: float, neighbours: Neighbours) -> float:
+    """The L2 sensitivity of a sum over records of vectors with norm at most `bound`.
+
+    Replacing one record moves the sum by up to 2 bound, adding or removing one by up to bound.
+
+    Raises
+    ------
+    ValueError
+        If the bound is not finite and positive or the relation is not named.
+    """
+    check_positive("bound", check_real("bound", bound))
+    check_neighbours(neighbours)
+    return (2.0 if neighbours == "replace-one" else 1.0) * bound
+
+
+def mu(num_iterations: int, tau_l: float, tau_g: float | None, num_leapfrog: int) -> float:
+    """The mean μ = k / (2 τ_l²) + k (L + 1) / (2 τ_g²) of the privacy loss of k iterations (Theorem 3.5).
+
+    Parameters
+    ----------
+    num_iterations
+        k, over all chains that read the same records.
+    tau_l
+        The noise of the log-likelihood ratio, one query an iteration.
+    tau_g
+        The noise of a gradient; None for an algorithm without gradients, such as DP-penalty.
+    num_leapfrog
+        L. An iteration asks for L + 1 gradients.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a count or a noise is out of range.
+    """
+    iterations = check_count("num_iterations", num_iterations, least=0)
+    gradients = check_count("num_leapfrog", num_leapfrog, least=0) + 1
+    _check_tau("tau_l", tau_l)
+    if tau_g is None:
+        return iterations / tau_l / tau_l / 2
+    _check_tau("tau_g", tau_g)
+    return iterations / tau_l / tau_l / 2 + iterations * gradients / tau_g / tau_g / 2
+
+
+def log_delta(epsilon: float, mu: float) -> float:
+    """log δ(ε) of a composition of Gaussian queries with privacy loss N(μ, 2μ) (Theorem 2.4), tight and in log space.
+
+    Raises
+    ------
+    ValueError
+        If ε or μ is negative or not finite.
+    """
+    check_not_negative("epsilon", epsilon)
+    check_not_negative("mu", mu)
+    return log_gaussian_delta(float(epsilon), 1 / sqrt(2 * mu)) if mu > 0 else -inf
+
+
+def epsilon(delta: float, mu: float) -> float:
+    """The smallest ε >= 0 at which a composition of Gaussian queries is (ε, δ)-DP: Theorem 2.4 solved for ε.
+
+    Raises
+    ------
+    ValueError
+        If δ is not in (0, 1) or μ is negative or not finite.
+    """
+    check_delta(delta)
+    target = log(delta)
+    if log_delta(0.0, mu) <= target:
+        return 0.0
+    high = 1.0
+    while log_delta(high, mu) > target:
+        high *= 2
+    return float(brentq(lambda guess: log_delta(guess, mu) - target, 0.0, high, xtol=1e-300, rtol=LOG_TOLERANCE))
+
+
+def largest_mu(epsilon: float, delta: float) -> float:
+    """The largest μ at which a composition of Gaussian queries is (ε, δ)-DP: Theorem 2.4 solved for μ.
+
+    It is what a budget buys: μ adds up over queries, chains and runs.
+
+    Raises
+    ------
+    ValueError
+        If ε is not finite and positive or δ is not in (0, 1).
+    """
+    check_positive("epsilon", check_real("epsilon", epsilon))
+    check_delta(delta)
+
+    def excess(log_mu: float) -> float:
+        return max(log_delta(epsilon, exp(log_mu)) - log(delta), -FAR_BELOW)
+
+    solution = brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)
+    margin = LOG_TOLERANCE
+    while excess(solution) > 0:  # from the side that keeps the promise
+        solution, margin = solution - margin, 2 * margin
+    return exp(solution)
+
+
+def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | None, num_leapfrog: int) -> int:
+    """The largest number of iterations, over all chains, that stays within (ε, δ); 0 if none does.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    check_positive("epsilon", check_real("epsilon", epsilon))
+    check_delta(delta)
+    if mu(1, tau_l, tau_g, num_leapfrog) == 0:
+        fail("tau_l", tau_l, "finite noise", "Without any cost no number of iterations is the largest.")
+    return largest_count(lambda count: log_delta(epsilon, mu(count, tau_l, tau_g, num_leapfrog)) <= log(delta))
+
+
+def iterations_per_chain(total: int, *, num_chains: int, num_runs: int) -> int:
+    """The share of one chain of one run in a total number of iterations, rounded down.
+
+    Chains and runs (restarts, pilots, repetitions) that read the same records share one budget, whichever of them is
+    published: their queries compose, and μ adds up.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a count is not a whole number of at least 1 (0 for the total).
+    """
+    total = check_count("total", total, least=0)
+    return total // (check_count("num_chains", num_chains) * check_count("num_runs", num_runs))
+
+
+def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: int, *, gradient_share: float) -> Taus:
+    """The least noise with which `num_iterations` iterations are (ε, δ)-DP: Theorem 3.5 solved for τ_l and τ_g.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget.
+    num_iterations
+        Iterations over all chains.
+    num_leapfrog
+        L; an iteration asks for L + 1 gradients.
+    gradient_share
+        The part of μ that goes to the gradients, in [0, 1). With 0 there are none, and τ_g is None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    iterations = check_count("num_iterations", num_iterations)
+    gradients = iterations * (check_count("num_leapfrog", num_leapfrog, least=0) + 1)
+    if not 0 <= check_real("gradient_share", gradient_share) < 1:
+        fail("gradient_share", gradient_share, "a number in [0, 1)", "Leave a part for the acceptance test.")
+    affordable = largest_mu(epsilon, delta)
+    tau_l = sqrt(iterations / (2 * affordable * (1 - gradient_share)))
+    tau_g = sqrt(gradients / (2 * affordable)) / sqrt(gradient_share) if gradient_share > 0 else None
+    return Taus(tau_l, tau_g)
+
+
+def check_delta(delta: float) -> None:
+    """Raise unless δ is in (0, 1)."""
+    if not 0 < check_real("delta", delta) < 1:
+        fail(
+            "delta", delta, "a number in (0, 1)", "Pass the δ of (ε, δ)-DP, well below one over the number of records."
+        )
+
+
+def _check_tau(name: str, tau: float) -> None:
+    if not check_real(name, tau) > 0:
+        fail(name, tau, "a number above 0", "Without noise there is no privacy.")

@@ -1,0 +1,76 @@
+"""What queries made of the same records cost together."""
+
+from collections.abc import Sequence
+from math import exp, log, sqrt
+
+from scipy.optimize import brentq
+
+from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.accounting import closed_form, events
+from dpjax.private.accounting.budget import Budget
+from dpjax.private.accounting.query import Query
+from dpjax.private.arguments import check_real
+from dpjax.validation import check_count, check_positive, fail
+
+__all__ = ["composed_epsilon", "composed_log_delta", "composed_mu", "noise_multiplier_for"]
+
+ROUNDING = 1e-14
+PRECISION = 1e-4
+"""Of the logarithm of a noise multiplier whose cost takes long to compute."""
+
+
+def composed_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:
+    """log δ at ε of queries made of the same records: by the closed form, or from above if any is subsampled."""
+    if any(query.sampling_rate < 1 for query in queries):
+        return events.subsampled_log_delta(queries, epsilon, neighbours)
+    return closed_form.log_delta(epsilon, composed_mu(queries, neighbours))
+
+
+def composed_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbours) -> float:
+    """ε at δ of queries made of the same records: by the closed form, or from above if any is subsampled."""
+    if any(query.sampling_rate < 1 for query in queries):
+        return events.subsampled_epsilon(queries, delta, neighbours)
+    return closed_form.epsilon(delta, composed_mu(queries, neighbours))
+
+
+def composed_mu(queries: Sequence[Query], neighbours: Neighbours) -> float:
+    """The mean privacy loss Σ Δ² / (2σ²) of full-batch queries (Theorem 2.4)."""
+    step = closed_form.sensitivity(1.0, neighbours)
+    return sum((query.count * (step / query.noise_multiplier) ** 2 / 2 for query in queries), 0.0)
+
+
+def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: float) -> float:
+    """The least noise multiplier with which `num_queries` queries stay within a budget.
+
+    Parameters
+    ----------
+    budget
+        What the queries may spend together.
+    num_queries
+        How many there are, over all chains.
+    sampling_rate
+        The probability with which each record takes part in one; 1 for all records, for which the closed form answers.
+        Otherwise the answer comes from dp_accounting in some seconds, and is from above within one in a thousand.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    if not isinstance(budget, Budget):
+        fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)
+    count = check_count("num_queries", num_queries)
+    check_positive("sampling_rate", check_real("sampling_rate", sampling_rate))
+    step = closed_form.sensitivity(1.0, budget.neighbours)
+    full = step * sqrt(count / (2 * closed_form.largest_mu(budget.epsilon, budget.delta)))
+
+    def excess(log_multiplier: float) -> float:
+        query = Query("query", exp(log_multiplier), "secure", count, sampling_rate)
+        return composed_log_delta([query], budget.epsilon, budget.neighbours) - log(budget.delta)
+
+    if sampling_rate == 1:
+        return full * (1 + ROUNDING)
+    high = low = log(full) + 0.1  # subsampling only lowers it, but its cost is computed from above
+    while excess(low) <= 0:
+        high, low = low, low - log(2)
+    return exp(brentq(excess, low, high, xtol=PRECISION) + 2 * PRECISION)

@@ -1,0 +1,70 @@
+"""Queries as dp_accounting events, and their composition by its privacy loss distributions."""
+
+from collections.abc import Sequence
+from math import inf, log
+from typing import Any
+
+from dpjax.mechanisms.privacy import Neighbours, check_neighbours
+from dpjax.private.accounting.closed_form import check_neighbours
+from dpjax.private.accounting.query import Query
+
+
+def event(queries: Sequence[Query]) -> Any:
+    """The queries as one ``dp_accounting.DpEvent``, for any accountant of that library.
+
+    Its ``GaussianDpEvent`` takes the standard deviation over the bound of one record's norm, as `Query` does, and the
+    accountant is told the neighbouring relation: built for REPLACE_ONE it allows for a sensitivity of 2.
+
+    Raises
+    ------
+    ImportError
+        If dp_accounting is not installed.
+    """
+    library = _library()
+    return library.ComposedDpEvent([_one_kind(library, query) for query in queries])
+
+
+def accountant(queries: Sequence[Query], neighbours: Neighbours) -> Any:
+    """A ``dp_accounting.pld.PLDAccountant`` under the relation named that has composed the queries.
+
+    Raises
+    ------
+    ImportError
+        If dp_accounting is not installed.
+    ValueError
+        If the relation is not named.
+    """
+    check_neighbours(neighbours)
+    library = _library()
+    from dp_accounting.pld import PLDAccountant
+
+    relations = library.NeighboringRelation
+    relation = relations.REPLACE_ONE if neighbours == "replace-one" else relations.ADD_OR_REMOVE_ONE
+    return PLDAccountant(relation).compose(event(queries))
+
+
+def subsampled_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:
+    """An upper bound of log δ at ε of the queries' composition, by privacy loss distributions."""
+    delta = accountant(queries, neighbours).get_delta(epsilon)
+    return log(delta) if delta > 0 else -inf
+
+
+def subsampled_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbours) -> float:
+    """An upper bound of ε at δ of the queries' composition, by privacy loss distributions."""
+    return float(accountant(queries, neighbours).get_epsilon(delta))
+
+
+def _one_kind(library: Any, query: Query) -> Any:
+    noise = library.GaussianDpEvent(query.noise_multiplier)
+    if query.sampling_rate < 1:
+        noise = library.PoissonSampledDpEvent(query.sampling_rate, noise)
+    return library.SelfComposedDpEvent(noise, query.count)
+
+
+def _library() -> Any:
+    try:
+        import dp_accounting
+    except ImportError as error:
+        need = "expected for privacy accounting of subsampled queries"
+        raise ImportError(f'dp_accounting: not installed; {need}. Run pip install "dpjax[privacy]".') from error
+    return dp_accounting

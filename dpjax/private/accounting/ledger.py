@@ -1,0 +1,252 @@
+"""The record of every noisy query made of one set of records, and what they cost together."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from math import log
+from threading import RLock
+from typing import Any, NamedTuple
+
+from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.accounting.budget import Budget
+from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
+from dpjax.private.accounting.ledger_file import LedgerFile
+from dpjax.private.accounting.ledger_text import Entries, decode, encode
+from dpjax.private.accounting.query import Grade, Query, total
+from dpjax.private.accounting.search import largest_count, nearly_largest_count
+from dpjax.private.arguments import check_not_negative
+from dpjax.validation import check_count, fail
+
+
+class PrivacySpent(NamedTuple):
+    """What the queries so far cost: they are (ε, δ)-DP under the relation named.
+
+    The grade is ``"simulation-grade"`` as soon as one query's noise was: the numbers then describe what the run would
+    promise with noise fit for it, and nothing is promised. It is None before the first query.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    grade: Grade | None
+    num_queries: int
+
+
+class BudgetExceeded(RuntimeError):
+    """A query was refused, before it was made, because the budget does not allow it."""
+
+
+class Ledger:
+    """Every noisy query made of one set of records, charged before it is made.
+
+    A ledger changes in one way only: `charge` adds queries, and nothing takes them away. Whatever reads the same
+    records (chains, restarts, pilots, other algorithms) is charged to the same ledger, one after the other.
+
+    Parameters
+    ----------
+    budget
+        The promise that no charge may break.
+    path
+        A file that holds the ledger, so that the budget survives the process. If it exists, its queries count and its
+        budget must be this one. Each charge is on disk before `charge` returns. Several processes may share it, under
+        any names that symbolic links give it: each sees what the others have charged.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the budget is none, the path leads nowhere, or the file is damaged or not a ledger of this budget.
+    RuntimeError
+        If the file was removed, has a second name by a hard link, or cannot be locked, read or written.
+
+    Notes
+    -----
+    Full-batch Gaussian queries are composed by the closed form of `accounting`. As soon as one query is subsampled,
+    the privacy loss distributions of dp_accounting compose them all, from above.
+
+    The checksum in the file tells damage, not forgery. A ledger out of a pickle is a record: it cannot be charged, as
+    the ledger that it was copied from may be.
+    """
+
+    def __init__(self, budget: Budget, path: str | os.PathLike[str] | None = None) -> None:
+        if not isinstance(budget, Budget):
+            fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)
+        self._budget = budget
+        self._queries: tuple[Query, ...] = ()
+        self._lock = RLock()
+        self._is_copy = False
+        self._file = None if path is None else LedgerFile(path)
+        if self._file is not None:
+            self._open(self._file)
+
+    @property
+    def budget(self) -> Budget:
+        """The promise that no charge may break."""
+        return self._budget
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries charged so far, by whoever shares the file; equal ones counted together."""
+        with self._lock:
+            self._catch_up()
+            return self._queries
+
+    def charge(self, queries: Sequence[Query], times: int = 1) -> None:
+        """Record `queries`, each made `times` times, or refuse them: call it before they are made.
+
+        Raises
+        ------
+        BudgetExceeded
+            If they would exceed the budget. Nothing is recorded then.
+        RuntimeError
+            If the ledger's file was removed or cannot be written, or this ledger came out of a pickle. Nothing is
+            recorded then, either.
+        TypeError, ValueError
+            If an argument is out of range, or the ledger's file is damaged.
+        """
+        times = check_count("times", times)
+        queries = _checked(queries)
+        with self._lock, self._alone():
+            after = self._after(queries, times)
+            fits = self._excess(after) <= 0
+            if fits:
+                self._record(after)
+        if not fits:
+            raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
+
+    def affordable(self, queries: Sequence[Query]) -> int:
+        """How many more times `queries` can be charged; of an iteration's queries, over all chains.
+
+        The number is exact while all queries read all records. With subsampled ones it may fall short of the largest by
+        one in a thousand, and takes some seconds.
+        """
+        queries = _checked(queries)
+        if any(query.sampling_rate < 1 for query in (*self.queries, *queries)):
+            return nearly_largest_count(lambda times: self._excess(self._after(queries, times)))
+        return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
+
+    def privacy_spent(self) -> PrivacySpent:
+        """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise."""
+        queries = self.queries
+        spent = composed_epsilon(queries, self._budget.delta, self._budget.neighbours)
+        count = sum(query.count for query in queries)
+        return PrivacySpent(spent, self._budget.delta, self._budget.neighbours, _grade(queries), count)
+
+    def log_delta(self, epsilon: float) -> float:
+        """The smallest log δ at this ε that the queries so far amount to."""
+        check_not_negative("epsilon", epsilon)
+        return composed_log_delta(self.queries, epsilon, self._budget.neighbours)
+
+    def to_json(self) -> str:
+        """The ledger as JSON: the budget and the queries. Nothing in it was computed from the records."""
+        return encode(self._budget, self.queries)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Ledger":
+        """The ledger that `to_json` wrote: a second budget, as long as the first one is charged too.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the text is not such a ledger, or damaged.
+        """
+        if not isinstance(text, (str, bytes)):
+            remedy = "Pass the text itself; to open a file, Ledger(budget, path)."
+            fail("text", type(text).__name__, "what Ledger.to_json wrote", remedy, error=TypeError)
+        entries = decode(text)
+        ledger = cls(entries.budget)
+        ledger._queries = entries.queries
+        return ledger
+
+    def _open(self, file: LedgerFile) -> None:
+        """Take up the file, or begin it."""
+        with file.locked():
+            entries = file.read()
+            if entries is None:
+                file.write(encode(self._budget, ()))
+            else:
+                self._take_in(entries)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While nobody else charges, and with all that was charged before known."""
+        if self._is_copy:
+            remedy = "Open the ledger's file, or rebuild it with Ledger.from_json if nothing else is charged to it."
+            fail("ledger", "a copy out of a pickle", "the ledger itself", remedy, error=RuntimeError)
+        if self._file is None:
+            yield
+            return
+        with self._file.locked():
+            self._catch_up()
+            yield
+
+    def _catch_up(self) -> None:
+        """Count what others have charged to the file."""
+        if self._file is None:
+            return
+        entries = self._file.read()
+        if entries is None:
+            remedy = "Put it back from a backup, or with what Ledger.to_json wrote."
+            self._file.refuse("that is gone, with the record of what was spent", remedy)
+        else:
+            self._take_in(entries)
+
+    def _take_in(self, entries: Entries) -> None:
+        """Go by what the file says, which must be no less than was known."""
+        if entries.budget != self._budget:
+            remedy = "Keep one ledger for one set of records."
+            fail("budget", self._budget, f"that of the file, {entries.budget}", remedy)
+        if not _holds(entries.queries, self._queries):
+            remedy = "Put back the newest one: an older copy forgets what was spent."
+            assert self._file is not None
+            self._file.refuse("in which queries are missing that were charged", remedy)
+        self._queries = entries.queries
+
+    def _record(self, queries: tuple[Query, ...]) -> None:
+        if self._file is not None:
+            self._file.write(encode(self._budget, queries))
+        self._queries = queries
+
+    def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
+        return total((*self._queries, *total(queries, times)))
+
+    def _excess(self, queries: Sequence[Query]) -> float:
+        """How far log δ is above what the budget allows; not above 0 within it."""
+        budget = self._budget
+        return composed_log_delta(queries, budget.epsilon, budget.neighbours) - log(budget.delta)
+
+    def _refusal(self, queries: Sequence[Query], times: int) -> str:
+        spent = f"{self._budget}, of which ε = {self.privacy_spent().epsilon:.6g} is spent"
+        asked = ", ".join(f"{query.count * times} × {query.name}" for query in queries)
+        return (
+            f"budget: given {spent}; asked for {asked}; expected to stay within it. Of {times} such rounds"
+            f" {self.affordable(queries)} can be made: ask for no more, add more noise, or start with a larger budget."
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"budget": self._budget, "queries": self._queries}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._budget, self._queries = state["budget"], state["queries"]
+        self._lock, self._is_copy, self._file = RLock(), True, None
+
+    def __repr__(self) -> str:
+        return f"Ledger(budget={self._budget}, queries={self._queries})"
+
+
+def _grade(queries: Sequence[Query]) -> Grade | None:
+    if not queries:
+        return None
+    return "secure" if all(query.grade == "secure" for query in queries) else "simulation-grade"
+
+
+def _checked(queries: Sequence[Query]) -> tuple[Query, ...]:
+    if not isinstance(queries, (list, tuple)) or not queries or not all(isinstance(one, Query) for one in queries):
+        fail("queries", f"{queries!r}", "at least one dpjax.private.Query", "Pass a sequence of them.", error=TypeError)
+    return tuple(queries)
+
+
+def _holds(queries: Sequence[Query], others: Sequence[Query]) -> bool:
+    """Whether the queries have at least as many of each kind as the others have."""
+    counts = {replace(query, count=1): query.count for query in queries}
+    return all(counts.get(replace(query, count=1), 0) >= query.count for query in others)

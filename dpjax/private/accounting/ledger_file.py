@@ -1,0 +1,117 @@
+"""The file of a ledger: one for all processes and names that lead to it, and never lost unnoticed."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from filelock import FileLock, Timeout
+
+from dpjax.files import write_whole
+from dpjax.private.accounting.ledger_text import Entries, decode
+from dpjax.validation import fail
+
+__all__ = ["LedgerFile"]
+
+SECONDS_TO_WAIT = 120.0
+SECONDS_BETWEEN_TRIES = 0.002
+
+
+class LedgerFile:
+    """The file of a ledger.
+
+    Beside it lie a lock, which one process holds at a time, and a marker of the ledger's existence: where the marker
+    is and the ledger is not, somebody has removed what was spent.
+
+    Parameters
+    ----------
+    path
+        Where it is, or will be. Symbolic links are followed, so that all names of a file share one lock.
+    """
+
+    def __init__(self, path: Any) -> None:
+        remedy = "Pass the path of a file, such as 'ledger.json', in a folder that exists."
+        if not isinstance(path, (str, os.PathLike)):
+            fail("path", repr(path), "a path", remedy, error=TypeError)
+        try:
+            self.path = Path(path).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
+            fail("path", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
+        if self.path.is_dir() or not self.path.parent.is_dir():
+            fail("path", repr(str(path)), "a file in an existing folder", remedy)
+        self.marker = self.path.with_name(self.path.name + ".begun")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """While no other process or thread reads in order to write.
+
+        Raises
+        ------
+        RuntimeError
+            If another one holds the lock for minutes, or there can be no lock.
+        """
+        lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=SECONDS_TO_WAIT)
+        try:
+            lock.acquire(poll_interval=SECONDS_BETWEEN_TRIES)
+        except Timeout:
+            self.refuse(f"held by another process for {SECONDS_TO_WAIT:g} seconds", "Wait for it, or end it.")
+        except (OSError, NotImplementedError) as error:
+            self.refuse(f"in a folder where no lock can be had ({error})", "Use a local folder that can be written to.")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def read(self) -> Entries | None:
+        """What the file says; None if there has never been one.
+
+        Raises
+        ------
+        RuntimeError
+            If the file was removed, has a second name, or cannot be read.
+        ValueError
+            If it is no ledger, or damaged.
+        """
+        try:
+            with self.path.open("rb") as file:
+                if os.fstat(file.fileno()).st_nlink > 1:
+                    remedy = "Keep one name for one budget, and remove the other; a symbolic link may lead to it."
+                    self.refuse("with a second name, by a hard link, which the next charge would not reach", remedy)
+                return decode(file.read())
+        except FileNotFoundError:
+            if self.marker.exists():
+                remedy = f"Put it back from a backup. To begin with nothing spent, remove {self.marker.name!r} as well."
+                self.refuse("that is gone, with the record of what was spent", remedy)
+            return None
+        except OSError as error:
+            return self.refuse(f"that cannot be read ({error})", "Give this process access to it.")
+
+    def write(self, text: str) -> None:
+        """Put the text on disk at once: a reader finds the old file or the new one, never half of one.
+
+        Raises
+        ------
+        RuntimeError
+            If it cannot be written; the file is then as it was.
+        """
+        try:
+            write_whole(self.path, partial(put, text))
+            if not self.marker.exists():
+                write_whole(self.marker, partial(put, f"{self.path.name} exists; to forget it, remove both files\n"))
+        except OSError as error:
+            self.refuse(
+                f"that cannot be written ({error})", "Nothing was charged. Make room or give access, and retry."
+            )
+
+    def refuse(self, given: str, remedy: str) -> Any:
+        """Raise the error of a file that cannot be used."""
+        return fail(
+            "ledger", f"the file {str(self.path)!r} {given}", "a file that only ledgers use", remedy, error=RuntimeError
+        )
+
+
+def put(text: str, file: BinaryIO) -> None:
+    """Write a text to an open file."""
+    file.write(text.encode())

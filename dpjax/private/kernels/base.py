@@ -1,0 +1,142 @@
+"""The contract of the private kernels, and what they report."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.accounting.query import Query
+from dpjax.private.kernels.penalty import Answer
+from dpjax.private.noise import Noise
+from dpjax.private.targets.target import Target
+from dpjax.validation import fail
+
+__all__ = [
+    "KernelInfo",
+    "KernelState",
+    "NotPrivate",
+    "PrivateKernel",
+    "build_answer",
+    "check_contract",
+    "form",
+    "make_kernel",
+    "ravel",
+    "start_iteration",
+]
+
+
+class NotPrivate(NamedTuple):
+    """Diagnostics for the data holder's eyes: computed from the records without noise, so that showing them leaks.
+
+    clipped_gradients
+        The fraction of the records' gradients that were clipped [], NaN without gradients.
+    clipped_ratios
+        The fraction of the records' log-likelihood ratios that were clipped [], NaN without ratios.
+    """
+
+    clipped_gradients: Array
+    clipped_ratios: Array
+
+
+class KernelInfo(NamedTuple):
+    """What one iteration reports.
+
+    is_accepted
+        Whether the proposal was accepted []; a function of noisy answers, and seen in the draws anyway. True for
+        algorithms without a test.
+    not_private
+        Diagnostics that must not be published.
+    """
+
+    is_accepted: Array
+    not_private: NotPrivate
+
+
+@runtime_checkable
+class KernelState(Protocol):
+    """What a private kernel carries from one iteration to the next: a pytree, such as a NamedTuple."""
+
+    @property
+    def position(self) -> Any:
+        """The parameters, unconstrained: what draws are made of."""
+
+
+class PrivateKernel(NamedTuple):
+    """A kernel in BlackJAX's form, with what each of its iterations asks of the records; `make_kernel` builds one.
+
+    init
+        ``position -> state``, a `KernelState`. It must not read the records: starting is charged to no one.
+    step
+        ``(key, state) -> (state, KernelInfo)``, pure, for `jax.jit` and `jax.vmap`. It makes the queries of one
+        iteration, charged to no one: `sample` charges them to a ledger.
+    queries
+        The noisy queries of one iteration of one chain; none where there is no noise and no privacy.
+    target, build
+        The target, and ``target -> SamplingAlgorithm(init, step)``, so that a program can take the records as an
+        argument in the place of a constant.
+    """
+
+    init: Callable[..., Any]
+    step: Callable[..., Any]
+    queries: tuple[Query, ...]
+    target: Target
+    build: Callable[[Target], SamplingAlgorithm]
+
+
+def make_kernel(
+    target: Target, build: Callable[[Target], SamplingAlgorithm], queries: tuple[Query, ...]
+) -> PrivateKernel:
+    """The kernel that `build` makes of a target: for algorithms of your own.
+
+    What an accountant cannot check is yours to promise: that `step` reads the records through noisy sums only, that
+    these are the sums stated, and that it asks for all of them in every iteration, wherever the chain is.
+
+    Parameters
+    ----------
+    target
+        The posterior.
+    build
+        ``target -> SamplingAlgorithm(init, step)``, as in `PrivateKernel`. It must take the records from the target
+        that it is given. Programs are compiled for it: build the kernel once.
+    queries
+        What one `step` asks of the records: as `Noise.query` of the source states it, whose `Noise.release` answers.
+    """
+    init, step = build(target)
+    return PrivateKernel(init, step, queries, target, build)
+
+
+def check_contract(kernel: PrivateKernel) -> None:
+    """Raise unless a kernel's states have a position of the target's parameters, and its steps keep their form."""
+    target = kernel.target
+    position = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
+    state = jax.eval_shape(lambda at: kernel.init(at), position)
+    if not isinstance(state, KernelState) or form(state.position) != form(position):
+        expected = "a state with the parameters, unconstrained, as `position`"
+        fail("kernel", f"init that returns {state}", expected, "Return a NamedTuple with that field.", error=TypeError)
+    moved, info = jax.eval_shape(kernel.step, jax.eval_shape(lambda: jax.random.key(0)), state)
+    if form(moved) != form(state) or not isinstance(info, KernelInfo):
+        given, expected = f"a step that returns {(moved, info)}", f"a state like {state} and a private.KernelInfo"
+        fail("kernel", given, expected, "Keep structure, shapes and types from step to step.", error=TypeError)
+
+
+def form(tree: Any) -> Any:
+    """The structure, shapes and types of a tree."""
+    return jax.tree.structure(tree), [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)]
+
+
+def build_answer(noise: Noise, key: Key) -> Answer:
+    """Answers with noise from a source; the index of a query within an iteration chooses its key."""
+    return lambda index, value, scale: noise.release(jax.random.fold_in(key, index), value, scale)
+
+
+def ravel(position: Any) -> Array:
+    """The parameters as a vector [d]."""
+    return ravel_pytree(position)[0]
+
+
+def start_iteration() -> Array:
+    """The number [] of the first iteration."""
+    return jnp.zeros((), jnp.int32)

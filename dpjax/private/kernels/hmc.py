@@ -1,0 +1,235 @@
+"""DP-HMC: Hamiltonian Monte Carlo with noisy clipped gradients and a noisy clipped acceptance test."""
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.arguments import check_noise, check_target
+from dpjax.private.checks import check_bound, check_tau
+from dpjax.private.kernels.base import (
+    KernelInfo,
+    NotPrivate,
+    PrivateKernel,
+    build_answer,
+    make_kernel,
+    ravel,
+    start_iteration,
+)
+from dpjax.private.kernels.metric import Metric, metric
+from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
+from dpjax.private.kernels.schedules import Schedule, as_schedule
+from dpjax.private.noise import Noise
+from dpjax.private.sums.clipped import clipped_gradients
+from dpjax.private.targets.target import Target
+from dpjax.validation import check_count
+
+__all__ = ["HMCInnovations", "HMCState", "dp_hmc", "hmc", "hmc_core", "leapfrog"]
+
+
+class HMCState(NamedTuple):
+    """The parameters, unconstrained, and the number of iterations made []."""
+
+    position: Any
+    iteration: Array
+
+
+class HMCInnovations(NamedTuple):
+    """The randomness of one iteration that needs no protection.
+
+    momentum
+        Standard Normal numbers [d].
+    log_uniform
+        The logarithm [] of a uniform number.
+    """
+
+    momentum: Array
+    log_uniform: Array
+
+
+class HMCSettings(NamedTuple):
+    """The numbers of Algorithm 1; τ = 0 is no noise and an infinite bound no clipping."""
+
+    schedule: Schedule
+    num_leapfrog: int
+    metric: Metric
+    gradient_bound: float
+    ratio_bound: float
+    tau_g: float
+    tau_l: float
+
+
+def dp_hmc(
+    target: Target,
+    noise: Noise,
+    *,
+    step_size: float | Schedule,
+    num_leapfrog: int,
+    gradient_bound: float,
+    ratio_bound: float,
+    tau_g: float,
+    tau_l: float,
+    mass: Any = 1.0,
+) -> PrivateKernel:
+    """Leaves the posterior invariant where no log-likelihood ratio is clipped: Algorithm 1 of Räisä et al. (2021).
+
+    Each iteration asks for L + 1 noisy gradients and one noisy log-likelihood ratio. Clipped gradients cost acceptance
+    alone; clipped ratios change the law left invariant.
+
+    Parameters
+    ----------
+    target
+        See `target`, `model_target`.
+    noise
+        The source of noise: there is no default.
+    step_size
+        η, or a schedule such as `halton_steps`.
+    num_leapfrog
+        L.
+    gradient_bound
+        b_g: each record's gradient is clipped to this norm.
+    ratio_bound
+        b_l: each record's log-likelihood ratio is clipped to ±b_l‖θ − θ′‖.
+    tau_g, tau_l
+        The noise of a gradient has standard deviation 2 τ_g b_g, that of a ratio 2 τ_l b_l‖θ − θ′‖.
+    mass
+        M: a number, a diagonal [d] or a matrix [d, d]. Choose it without looking at the records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    check_target("target", target)
+    check_noise(noise)
+    settings = HMCSettings(
+        schedule=as_schedule(step_size),
+        num_leapfrog=check_count("num_leapfrog", num_leapfrog),
+        metric=metric(mass, target.dimension),
+        gradient_bound=check_bound("gradient_bound", gradient_bound),
+        ratio_bound=check_bound("ratio_bound", ratio_bound),
+        tau_g=check_tau("tau_g", tau_g),
+        tau_l=check_tau("tau_l", tau_l),
+    )
+    queries = (
+        noise.query("gradient", 2 * settings.tau_g, dimension=target.dimension, count=settings.num_leapfrog + 1),
+        noise.query("log-likelihood ratio", 2 * settings.tau_l, dimension=1),
+    )
+    return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
+
+
+def hmc(
+    target: Target,
+    *,
+    step_size: float | Schedule,
+    num_leapfrog: int,
+    mass: Any = 1.0,
+    gradient_bound: float = inf,
+    ratio_bound: float = inf,
+) -> PrivateKernel:
+    """Leaves the posterior invariant, **without any privacy**: `dp_hmc` with no noise and no clipping.
+
+    Bounds are for the study of clipping: clipped ratios change the law left invariant.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    check_target("target", target)
+    settings = HMCSettings(
+        schedule=as_schedule(step_size),
+        num_leapfrog=check_count("num_leapfrog", num_leapfrog),
+        metric=metric(mass, target.dimension),
+        gradient_bound=check_bound("gradient_bound", gradient_bound, largest=inf),
+        ratio_bound=check_bound("ratio_bound", ratio_bound, largest=inf),
+        tau_g=0.0,
+        tau_l=0.0,
+    )
+    return make_kernel(target, partial(build, settings, lambda key: exact), ())
+
+
+def build(settings: HMCSettings, answer_with: Callable[[Key], Answer], target: Target) -> SamplingAlgorithm:
+    """The algorithm: each step draws the innovations of `hmc_core`."""
+
+    def init(position: Any, rng_key: Key | None = None) -> HMCState:
+        del rng_key
+        return HMCState(position, start_iteration())
+
+    def step(rng_key: Key, state: HMCState) -> tuple[HMCState, KernelInfo]:
+        momentum_key, uniform_key, noise_key = jax.random.split(rng_key, 3)
+        vector = ravel(state.position)
+        normals = jax.random.normal(momentum_key, vector.shape, vector.dtype)
+        innovations = HMCInnovations(normals, jnp.log(jax.random.uniform(uniform_key, (), vector.dtype)))
+        step_size = settings.schedule(state.iteration).astype(vector.dtype)
+        vector, info = hmc_core(target, settings, answer_with(noise_key), step_size, vector, innovations)
+        return HMCState(target.unravel(vector), state.iteration + 1), info
+
+    return SamplingAlgorithm(init, step)
+
+
+def hmc_core(
+    target: Target,
+    settings: HMCSettings,
+    answer: Answer,
+    step_size: Array,
+    vector: Array,
+    innovations: HMCInnovations,
+) -> tuple[Array, KernelInfo]:
+    """One iteration of Algorithm 1 as a function of its innovations and of the answers to its queries.
+
+    Queries 0, ..., L are the gradients along the trajectory, query L + 1 is the log-likelihood ratio.
+    """
+
+    def gradient(index: Array, at: Array) -> tuple[Array, Array]:
+        total = clipped_gradients(target, at, settings.gradient_bound)
+        noisy = total.released(partial(answer, index), 2 * settings.tau_g)
+        return noisy + jax.grad(target.log_prior)(at), total.clipped / target.num_records
+
+    momentum = settings.metric.momentum(innovations.momentum).astype(vector.dtype)
+    proposal, end, clipped = leapfrog(
+        gradient, vector, momentum, step_size, settings.num_leapfrog, settings.metric.velocity
+    )
+    last = jnp.asarray(settings.num_leapfrog + 1)
+    ratio = noisy_ratio(target, partial(answer, last), vector, proposal, settings.ratio_bound, settings.tau_l)
+    energy = settings.metric.kinetic(momentum) - settings.metric.kinetic(end)
+    accepted = accepts(innovations.log_uniform, ratio.difference + energy, ratio.variance)
+    info = KernelInfo(accepted, NotPrivate(jnp.mean(clipped), ratio.clipped))
+    return jnp.where(accepted, proposal, vector), info
+
+
+def leapfrog(
+    gradient: Callable[[Array, Array], tuple[Array, Array]],
+    vector: Array,
+    momentum: Array,
+    step_size: Array,
+    num_steps: int,
+    velocity: Callable[[Array], Array],
+) -> tuple[Array, Array, Array]:
+    """The end of a leapfrog trajectory with momentum updates p + s g(θ), and what `gradient` reported on the way.
+
+    Parameters
+    ----------
+    gradient
+        ``(index, vector) -> (gradient of the log-posterior [d], report [])``, asked L + 1 times.
+
+    Notes
+    -----
+    A kick comes before each drift, and the last drift is of length zero, so that there is one loop with one gradient
+    in it.
+    """
+
+    def leap(phase: tuple[Array, Array], index: Array) -> tuple[tuple[Array, Array], Array]:
+        at, momentum = phase
+        slope, report = gradient(index, at)
+        is_end = (index == 0) | (index == num_steps)
+        momentum = momentum + jnp.where(is_end, step_size / 2, step_size) * slope
+        at = jnp.where(index < num_steps, at + step_size * velocity(momentum), at)
+        return (at, momentum), report
+
+    (vector, momentum), reports = jax.lax.scan(leap, (vector, momentum), jnp.arange(num_steps + 1))
+    return vector, momentum, reports

@@ -1,0 +1,192 @@
+"""DP-penalty: a random walk with a noisy clipped acceptance test."""
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.arguments import check_noise, check_numbers, check_target
+from dpjax.private.checks import check_bound, check_tau
+from dpjax.private.kernels.base import KernelInfo, NotPrivate, PrivateKernel, build_answer, make_kernel, ravel
+from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
+from dpjax.private.noise import Noise
+from dpjax.private.targets.target import Target
+from dpjax.validation import check_positive, fail
+
+__all__ = ["WalkInnovations", "WalkState", "dp_penalty", "rwmh", "walk_core"]
+
+Components = Literal["all", "one"]
+
+
+class WalkState(NamedTuple):
+    """The parameters, unconstrained, and the direction ±1 [d] in which a guided walk goes on."""
+
+    position: Any
+    direction: Array
+
+
+class WalkInnovations(NamedTuple):
+    """The randomness of one iteration that needs no protection.
+
+    normals
+        Standard Normal numbers [d].
+    component
+        The coordinate that moves [], where one does.
+    log_uniform
+        The logarithm [] of a uniform number.
+    """
+
+    normals: Array
+    component: Array
+    log_uniform: Array
+
+
+class WalkSettings(NamedTuple):
+    """The numbers of a walk; τ = 0 is no noise and an infinite bound no clipping."""
+
+    scale: Array
+    components: Components
+    guided: bool
+    ratio_bound: float
+    tau: float
+
+
+def dp_penalty(
+    target: Target,
+    noise: Noise,
+    *,
+    proposal_scale: Any,
+    ratio_bound: float,
+    tau: float,
+    components: Components = "all",
+    guided: bool = False,
+) -> PrivateKernel:
+    """Leaves the posterior invariant where no log-likelihood ratio is clipped: Yıldırım and Ermis (2019).
+
+    Each iteration asks for one noisy log-likelihood ratio.
+
+    Parameters
+    ----------
+    target
+        See `target`, `model_target`.
+    noise
+        The source of noise: there is no default.
+    proposal_scale
+        The standard deviation of a move: a number, or one for each coordinate [d].
+    ratio_bound
+        b: each record's log-likelihood ratio is clipped to ±b‖θ − θ′‖.
+    tau
+        The noise of a ratio has standard deviation 2 τ b‖θ − θ′‖.
+    components
+        Whether all coordinates move at once, or one that is chosen at random.
+    guided
+        Whether each coordinate goes on in its direction until a proposal is rejected (Gustafson 1998).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    check_target("target", target)
+    check_noise(noise)
+    bound, tau = check_bound("ratio_bound", ratio_bound), check_tau("tau", tau)
+    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, bound, tau)
+    queries = (noise.query("log-likelihood ratio", 2 * tau, dimension=1),)
+    return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
+
+
+def rwmh(
+    target: Target,
+    *,
+    proposal_scale: Any,
+    ratio_bound: float = inf,
+    components: Components = "all",
+    guided: bool = False,
+) -> PrivateKernel:
+    """Leaves the posterior invariant, **without any privacy**: `dp_penalty` with no noise and no clipping.
+
+    A bound is for the study of clipping: clipped ratios change the law left invariant.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range.
+    """
+    check_target("target", target)
+    bound = check_bound("ratio_bound", ratio_bound, largest=inf)
+    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, bound, 0.0)
+    return make_kernel(target, partial(build, settings, lambda key: exact), ())
+
+
+def build(settings: WalkSettings, answer_with: Callable[[Key], Answer], target: Target) -> SamplingAlgorithm:
+    """The algorithm: each step draws the innovations of `walk_core`."""
+
+    def init(position: Any, rng_key: Key | None = None) -> WalkState:
+        del rng_key
+        return WalkState(position, jnp.ones_like(ravel(position)))
+
+    def step(rng_key: Key, state: WalkState) -> tuple[WalkState, KernelInfo]:
+        normal_key, component_key, uniform_key, noise_key = jax.random.split(rng_key, 4)
+        vector = ravel(state.position)
+        innovations = WalkInnovations(
+            jax.random.normal(normal_key, vector.shape, vector.dtype),
+            jax.random.randint(component_key, (), 0, vector.size),
+            jnp.log(jax.random.uniform(uniform_key, (), vector.dtype)),
+        )
+        vector, direction, info = walk_core(
+            target, settings, answer_with(noise_key), vector, state.direction, innovations
+        )
+        return WalkState(target.unravel(vector), direction), info
+
+    return SamplingAlgorithm(init, step)
+
+
+def walk_core(
+    target: Target,
+    settings: WalkSettings,
+    answer: Answer,
+    vector: Array,
+    direction: Array,
+    innovations: WalkInnovations,
+) -> tuple[Array, Array, KernelInfo]:
+    """One iteration of the walk as a function of its innovations and of the answer to its one query.
+
+    A guided walk proposes (θ + ν|z|, −ν) and then turns ν round: an accepted proposal goes on, a rejected one turns.
+    """
+    moves = settings.scale.astype(vector.dtype) * innovations.normals
+    moved = jnp.ones(vector.size, bool)
+    if settings.components == "one":
+        moved = jnp.arange(vector.size) == innovations.component
+    if settings.guided:
+        moves = direction * jnp.abs(moves)
+    proposal = vector + jnp.where(moved, moves, 0.0)
+    query = jnp.zeros((), jnp.int32)
+    ratio = noisy_ratio(target, partial(answer, query), vector, proposal, settings.ratio_bound, settings.tau)
+    accepted = accepts(innovations.log_uniform, ratio.difference, ratio.variance)
+    if settings.guided:
+        direction = jnp.where(moved & ~accepted, -direction, direction)
+    nothing = jnp.asarray(jnp.nan, vector.dtype)
+    return jnp.where(accepted, proposal, vector), direction, KernelInfo(accepted, NotPrivate(nothing, ratio.clipped))
+
+
+def check_scale(scale: Any, target: Target) -> Array:
+    """The standard deviations of a move, a number or one for each coordinate."""
+    check_numbers("proposal_scale", scale)
+    if np.shape(scale) not in ((), (target.dimension,)):
+        fail("proposal_scale", f"shape {np.shape(scale)}", f"a number or [{target.dimension}]", "Pass one of these.")
+    check_positive("proposal_scale", scale)
+    return jnp.asarray(scale, float)
+
+
+def check_components(components: Any) -> Components:
+    """Which coordinates move."""
+    if components == "all":
+        return "all"
+    if components == "one":
+        return "one"
+    return fail("components", repr(components), "'all' or 'one'", "Name one of these.")

@@ -1,0 +1,202 @@
+"""DP-SGLD: Langevin dynamics with noisy clipped gradients of Poisson samples."""
+
+from dataclasses import replace
+from functools import partial
+from math import sqrt
+from numbers import Real
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.private.accounting.query import Query
+from dpjax.private.arguments import check_noise, check_real, check_target
+from dpjax.private.checks import check_bound, check_tau
+from dpjax.private.kernels.base import (
+    KernelInfo,
+    NotPrivate,
+    PrivateKernel,
+    build_answer,
+    make_kernel,
+    ravel,
+    start_iteration,
+)
+from dpjax.private.kernels.penalty import Answer
+from dpjax.private.kernels.schedules import Schedule, as_schedule
+from dpjax.private.noise import Noise
+from dpjax.private.sums.poisson import SampledSum, choose_block, sampled_gradients
+from dpjax.private.targets.target import Target
+from dpjax.validation import check_count, check_positive, fail
+
+__all__ = ["SGLDState", "dp_sgld", "largest_langevin_noise", "sgld_core"]
+
+
+class SGLDState(NamedTuple):
+    """The parameters, unconstrained, and the number of iterations made []."""
+
+    position: Any
+    iteration: Array
+
+
+class SGLDSettings(NamedTuple):
+    """The numbers of DP-SGLD."""
+
+    schedule: Schedule
+    rate: float
+    bound: float
+    multiplier: float
+    block: int
+
+
+def dp_sgld(
+    target: Target,
+    noise: Noise,
+    *,
+    step_size: float | Schedule,
+    sampling_rate: float,
+    gradient_bound: float,
+    noise_multiplier: float,
+    block: int | None = None,
+) -> PrivateKernel:
+    """Leaves the posterior invariant as the step goes to zero, where no gradient is clipped (Wang et al. 2015).
+
+    θ += (η/2) ∇̂ + N(0, η), where ∇̂ is the noisy sum of clipped gradients of a Poisson sample over its rate, plus the
+    gradient of the log-prior. The noise of the release is part of N(0, η), and the rest is added.
+
+    Parameters
+    ----------
+    target
+        See `target`, `model_target`.
+    noise
+        The source of noise: there is no default.
+    step_size
+        η, or a schedule that does not rise, such as optax's.
+    sampling_rate
+        q: each record takes part with probability q, and the sum of a sample is scaled by 1 / q. Like every setting it
+        is published by the draws and the ledger: where n is confidential, as under ``"add-or-remove"``, choose it
+        without n, never as a sample's size over n.
+    gradient_bound
+        Each record's gradient is clipped to this norm.
+    noise_multiplier
+        The standard deviation of the noise of the sum over `gradient_bound`; at most `largest_langevin_noise`.
+    block
+        How many sampled records are held at once; see `sampled_gradients`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range, or the noise alone is hotter than N(0, η).
+
+    Notes
+    -----
+    Its queries are simulation-grade with any noise source, unless every record takes part: what subsampling saves
+    counts on a sample that nobody can guess, and JAX's generator draws it.
+    """
+    check_target("target", target)
+    check_noise(noise)
+    settings = SGLDSettings(
+        as_schedule(step_size), *check_sampling(target, sampling_rate, gradient_bound, noise_multiplier, block)
+    )
+    check_temperature(settings)
+    queries = (sampled_query(target, noise, settings),)
+    return make_kernel(target, partial(build, settings, noise), queries)
+
+
+def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_bound: float) -> float:
+    """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs."""
+    for name, value in (("step_size", step_size), ("sampling_rate", sampling_rate), ("gradient_bound", gradient_bound)):
+        check_positive(name, check_real(name, value))
+    return 2 * sampling_rate / (gradient_bound * sqrt(step_size))
+
+
+def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgorithm:
+    """The algorithm: each step draws the sample and the innovations of `sgld_core`."""
+
+    def init(position: Any, rng_key: Key | None = None) -> SGLDState:
+        del rng_key
+        return SGLDState(position, start_iteration())
+
+    def step(rng_key: Key, state: SGLDState) -> tuple[SGLDState, KernelInfo]:
+        sample_key, normal_key, noise_key = jax.random.split(rng_key, 3)
+        vector = ravel(state.position)
+        total = sampled_gradients(
+            target, sample_key, vector, rate=settings.rate, bound=settings.bound, block=settings.block
+        )
+        normals = jax.random.normal(normal_key, vector.shape, vector.dtype)
+        step_size = settings.schedule(state.iteration).astype(vector.dtype)
+        vector = sgld_core(target, settings, build_answer(noise, noise_key), step_size, vector, total, normals)
+        return SGLDState(target.unravel(vector), state.iteration + 1), describe(total)
+
+    return SamplingAlgorithm(init, step)
+
+
+def sgld_core(
+    target: Target,
+    settings: SGLDSettings,
+    answer: Answer,
+    step_size: Array,
+    vector: Array,
+    total: SampledSum,
+    normals: Array,
+) -> Array:
+    """One Langevin step as a function of a sampled sum, of the answer to its one query and of standard Normals [d]."""
+    gradient = noisy_gradient(target, settings, answer, vector, total)
+    released = step_size / 2 * settings.multiplier * settings.bound / settings.rate
+    rest = jnp.sqrt(jnp.maximum(step_size - released**2, 0.0))
+    return vector + step_size / 2 * gradient + rest * normals
+
+
+def noisy_gradient(target: Target, settings: Any, answer: Answer, vector: Array, total: SampledSum) -> Array:
+    """The noisy estimate [d] of the gradient of the log-posterior from a sampled sum."""
+    noisy = total.gradients.released(partial(answer, jnp.zeros((), jnp.int32)), settings.multiplier)
+    return noisy / settings.rate + jax.grad(target.log_prior)(vector)
+
+
+def describe(total: SampledSum) -> KernelInfo:
+    """What an iteration without an acceptance test reports."""
+    clipped = total.gradients.clipped / jnp.maximum(total.size, 1.0)
+    return KernelInfo(jnp.ones((), bool), NotPrivate(clipped, jnp.full_like(clipped, jnp.nan)))
+
+
+def sampled_query(target: Target, noise: Noise, settings: Any) -> Query:
+    """The one query of an iteration.
+
+    It is simulation-grade with any noise: its price counts on a sample that nobody can guess, which JAX's generator
+    draws.
+    """
+    rate, multiplier = settings.rate, settings.multiplier
+    query = noise.query("sampled gradient", multiplier, dimension=target.dimension, sampling_rate=rate)
+    return query if rate == 1 else replace(query, grade="simulation-grade")
+
+
+def check_sampling(
+    target: Target, rate: float, bound: float, multiplier: float, block: int | None
+) -> tuple[float, float, float, int]:
+    """The rate, the bound, the noise multiplier and the block of a subsampled algorithm."""
+    size = None if block is None else check_count("block", block)
+    rate, bound = check_rate(rate), check_bound("gradient_bound", bound)
+    return rate, bound, check_tau("noise_multiplier", multiplier), choose_block(rate, target.num_records, size)
+
+
+def check_rate(rate: Any) -> float:
+    """The sampling rate, or an error unless it is a probability above zero."""
+    remedy = "Pass the probability with which one record takes part, chosen without looking at the records."
+    if isinstance(rate, bool) or not isinstance(rate, Real):
+        fail("sampling_rate", type(rate).__name__, "a probability in (0, 1]", remedy, error=TypeError)
+    if not 0 < float(rate) <= 1:
+        fail("sampling_rate", rate, "a probability in (0, 1]", remedy)
+    return float(rate)
+
+
+def check_temperature(settings: SGLDSettings) -> None:
+    """Raise if the schedule rises, or if its first and largest step makes the released noise hotter than the target."""
+    steps = np.asarray([settings.schedule(jnp.asarray(iteration, jnp.int32)) for iteration in (0, *2 ** np.arange(24))])
+    if np.any(np.diff(steps) > 0):
+        fail("step_size", "a schedule that rises", "one that does not", "Let the step sizes decrease.")
+    largest = largest_langevin_noise(float(steps[0]), settings.rate, settings.bound)
+    if settings.multiplier > largest * (1 + 1e-6):
+        given = f"{settings.multiplier:.4g} at step size {float(steps[0]):.4g}"
+        remedy = "Use a smaller step size, which is as hot as it should be with more noise in the gradient."
+        fail("noise_multiplier", given, f"at most {largest:.4g}, with which the noise is N(0, η)", remedy)

@@ -1,0 +1,1 @@
+"""Settings of DP-HMC from public information."""

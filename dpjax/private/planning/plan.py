@@ -1,0 +1,216 @@
+"""Settings of DP-HMC from public information, so that tuning spends no privacy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import ndtr
+
+from dpjax.base import Array, Key
+from dpjax.private import accounting
+from dpjax.private.accounting.budget import Budget
+from dpjax.private.arguments import check_real, check_target
+from dpjax.private.planning.energy import Energy, choose_energy, list_energies
+from dpjax.private.planning.forecast import advise, check_worth, even_dimension, forecast
+from dpjax.private.planning.pilot import explore
+from dpjax.private.targets.target import Target
+from dpjax.validation import check_count, check_key, fail
+
+__all__ = ["Plan", "plan"]
+
+Source = Literal["public", "synthetic"]
+
+LARGEST_STEP = 0.5
+"""The largest step size, in standard deviations of the narrowest direction: leapfrog is stable below 2 of them."""
+TAU_MARGIN = 1e-4
+"""The relative surplus of noise that pays for rounding to a grid; see `Noise.query`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Settings for `dp_hmc`, made without the confidential records.
+
+    Attributes
+    ----------
+    step_size, num_leapfrog, mass
+        η, L and M [d, d], the posterior precision that the pilot predicts.
+    gradient_bound, ratio_bound
+        b_g and b_l.
+    tau_g, tau_l
+        τ_g and τ_l, such that `num_iterations` of each chain spend the budget.
+    num_iterations
+        Iterations of each chain.
+    acceptance_rate
+        The predicted acceptance rate at the average size of a move, leaving out clipping and discretization error.
+    effective_draws, num_warmup
+        The predicted effective sample size over all chains, after the first `num_warmup` iterations of each, in which
+        it moves from its start to the posterior.
+    mode : [d]
+        The posterior mode that the pilot predicts; chains start around it.
+    unravel
+        From a vector [d] to the parameters.
+    assumptions
+        What the predictions assume, in words.
+    """
+
+    step_size: float
+    num_leapfrog: int
+    mass: np.ndarray
+    gradient_bound: float
+    ratio_bound: float
+    tau_g: float
+    tau_l: float
+    num_iterations: int
+    acceptance_rate: float
+    effective_draws: float
+    num_warmup: int
+    mode: np.ndarray
+    unravel: Callable[[Array], Any]
+    assumptions: tuple[str, ...]
+
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments of `dp_hmc`."""
+        names = ("step_size", "num_leapfrog", "mass", "gradient_bound", "ratio_bound", "tau_g", "tau_l")
+        return {name: getattr(self, name) for name in names}
+
+    def starts(self, key: Key, num_chains: int) -> Any:
+        """Starting points, leading axis [chains], drawn from the normal approximation N(mode, M⁻¹) of the posterior."""
+        check_key("key", key)
+        normals = jax.random.normal(key, (check_count("num_chains", num_chains), len(self.mode)), self.mode.dtype)
+        vectors = self.mode + np.asarray(normals) @ np.linalg.inv(np.linalg.cholesky(self.mass))
+        return jax.vmap(self.unravel)(jnp.asarray(vectors, self.mode.dtype))
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [f"{name} = {value}" for name, value in self.settings().items() if name != "mass"]
+            + [f"{name} = {getattr(self, name)}" for name in ("num_iterations", "num_warmup")]
+            + [f"effective_draws = {self.effective_draws:.3g}"]
+            + ["assumes:", *(f"- {line}" for line in self.assumptions)]
+        )
+
+
+def plan(
+    key: Key,
+    pilot: Target,
+    *,
+    source: Source,
+    num_records: int,
+    budget: Budget,
+    num_chains: int,
+    num_iterations: int,
+    clipped_ratios: float = 0.01,
+) -> Plan:
+    """Settings of `dp_hmc` that spend a budget on a number of iterations, from public information.
+
+    Parameters
+    ----------
+    key
+        A typed key, for draws from the normal approximation of the pilot's posterior.
+    pilot
+        The model with records that need no protection: published ones, or ones drawn from the model at plausible
+        parameters. **Never the confidential ones**: settings computed from those leak information that nothing accounts
+        for. The pilot may be of another size than the confidential data, if it identifies every parameter.
+    source
+        Where the pilot's records come from, ``"public"`` or ``"synthetic"``; it has no default, so that it is stated.
+    num_records
+        The number of confidential records under ``"replace-one"``, where it is public. Under ``"add-or-remove"`` it is
+        confidential: pass a guess that was made without looking at the records.
+    budget
+        The privacy budget; the plan spends all of it on this run.
+    num_chains, num_iterations
+        How many chains of how many iterations share it. More iterations mean more noise in each and shorter moves.
+    clipped_ratios
+        The largest fraction of the pilot's log-likelihood ratios that may be clipped. The plan clips fewer if this many
+        would bias the draws by more than a tenth of a posterior standard deviation. Clipping gradients only lowers the
+        acceptance rate, so the plan chooses that bound itself.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range, the pilot does not identify the parameters, or the predicted effective sample
+        size is below 4.
+
+    Warns
+    -----
+    UserWarning
+        If the predicted effective sample size is below 100.
+
+    Notes
+    -----
+    A budget buys a nearly fixed effective sample size: with more iterations each is noisier, and its trajectory must be
+    shorter. So one long chain is better than several short ones, each of which pays for its own warm-up, and the plan
+    says how many iterations are enough.
+
+    Trajectories are as long as they can be with an energy error of variance 3 from the privacy noise, and at most 1.5
+    on the scale on which the posterior is N(0, I); see `Energy`. The budget's split between gradients and acceptance
+    tests, and the clip bound of gradients, are those that allow the longest trajectory.
+    """
+    check_arguments(key, pilot, source, budget, clipped_ratios)
+    num_chains, num_iterations = check_count("num_chains", num_chains), check_count("num_iterations", num_iterations)
+    total = num_chains * num_iterations
+    facts = explore(key, pilot, check_count("num_records", num_records))
+    factor = accounting.sensitivity(1.0, budget.neighbours) / 2  # noise of 2 τ b is 2 τ sensitivities of b
+    affordable = accounting.largest_mu(budget.epsilon, budget.delta) / factor**2
+    energies = list_energies(facts, clipped_ratios)
+    energy, ratio = choose_energy(energies, affordable / total), num_records / pilot.num_records
+    length, spread = energy.length(), even_dimension(facts.precision)
+    expected = forecast(energies, affordable, spread, sqrt(1 + ratio), num_chains, num_iterations)
+    check_worth(expected, num_chains, num_iterations)
+    num_leapfrog = max(2, ceil(length * sqrt(facts.stiffness) / LARGEST_STEP))
+    taus = accounting.taus_for(
+        budget.epsilon, budget.delta, total, num_leapfrog, gradient_share=energy.gradient_share(length)
+    )
+    assert taus.tau_g is not None
+    more = factor * (1 + TAU_MARGIN)
+    return Plan(
+        step_size=length / num_leapfrog,
+        num_leapfrog=num_leapfrog,
+        mass=facts.precision,
+        gradient_bound=energy.gradient_bound,
+        ratio_bound=energy.ratio_bound,
+        tau_g=more * taus.tau_g,
+        tau_l=more * taus.tau_l,
+        num_iterations=num_iterations,
+        acceptance_rate=2 * float(ndtr(-sqrt(energy.variance(length)) / 2)),
+        effective_draws=expected.run.effective_draws,
+        num_warmup=expected.run.num_warmup,
+        mode=facts.mode,
+        unravel=pilot.unravel,
+        assumptions=describe(source, ratio, budget, num_chains, energy, clipped_ratios) + advise(expected),
+    )
+
+
+def describe(
+    source: Source, ratio: float, budget: Budget, num_chains: int, energy: Energy, clipped_ratios: float
+) -> tuple[str, ...]:
+    """What a plan assumed, in words; `ratio` is n over the number of the pilot's records."""
+    is_public = budget.neighbours == "replace-one"  # under add-or-remove the number itself is protected
+    known = "a number that is public" if is_public else "a guess, since their number is confidential"
+    return (
+        f"the pilot's records are {source}, as stated: nothing was computed from confidential ones",
+        f"there are {ratio:.3g} times as many confidential records, {known}",
+        f"they have the distribution of the pilot's, of which {energy.clipped:.1%} of the gradients and at most"
+        f" {clipped_ratios:.1%} of the log-likelihood ratios are clipped; if more ratios are, the draws are biased",
+        "the posterior is close to normal, with the precision at the pilot's mode; chains that start there are about"
+        f" {sqrt(1 + ratio):.2g} posterior standard deviations from its mean even if both kinds have one distribution",
+        f"trajectories have length {energy.length():.3g}, on the scale on which the posterior is N(0, I)",
+        f"the whole budget {budget} goes to {num_chains} chains: nothing is left for a second run",
+    )
+
+
+def check_arguments(key: Key, pilot: object, source: object, budget: object, clipped_ratios: float) -> None:
+    """Raise unless the pilot is a target, the source is named, the budget is one, and the fraction is a fraction."""
+    check_key("key", key)
+    check_target("pilot", pilot)
+    if source not in ("public", "synthetic"):
+        remedy = "Say where the pilot's records come from; confidential ones must not be used."
+        fail("source", repr(source), "'public' or 'synthetic'", remedy)
+    if not isinstance(budget, Budget):
+        fail("budget", type(budget).__name__, "a dpjax.private.Budget", "State ε, δ and neighbours.", error=TypeError)
+    if not 0 <= check_real("clipped_ratios", clipped_ratios) < 1:
+        remedy = "Pass the part of the pilot's records that may be clipped."
+        fail("clipped_ratios", clipped_ratios, "a fraction in [0, 1)", remedy)

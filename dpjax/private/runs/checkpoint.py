@@ -1,0 +1,122 @@
+"""A private run's file: all that was paid for, taken up only by the same run."""
+
+import hashlib
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key
+from dpjax.private.accounting.ledger import Ledger
+from dpjax.private.kernels.base import PrivateKernel, ravel
+from dpjax.private.runs.run import Status, to_device
+from dpjax.private.targets.target import Target
+from dpjax.running.checkpoint import CheckpointFile
+from dpjax.validation import fail
+
+__all__ = ["Checkpoint", "check_path", "make_fingerprint"]
+
+Fingerprint = dict[str, Any]
+
+
+class Checkpoint(CheckpointFile):
+    """The file of one private run, **as confidential as the records**: it holds diagnostics and a digest of them."""
+
+    REMEDY = "Pass another path, or move the file away."
+
+    def save(self, total: int, status: Status) -> None:
+        """Write what was paid for; whatever happens, the file holds it or what it held before.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        leaves = jax.tree.leaves((status.states, status.draws, status.totals))
+        arrays = {f"leaf{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
+        self.write({"done": status.done, "total": total}, arrays)
+
+    def load(self, start: Status) -> tuple[Status, int] | None:
+        """The status in the file and the run's total of iterations; None if there is no file.
+
+        Parameters
+        ----------
+        start
+            Where the run would start otherwise, for the structure, types and shapes.
+
+        Raises
+        ------
+        ValueError
+            If the file is no checkpoint, or that of another run; the message lists what differs.
+        """
+        found: tuple[Status, int] | None = self.take_up(partial(self.fill, start))
+        return found
+
+    def fill(self, start: Status, progress: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Status, int]:
+        """The saved status, of the structure of `start`."""
+        done, total = (progress.get(name) for name in ("done", "total"))
+        if not (isinstance(done, int) and isinstance(total, int) and start.done <= done <= total):
+            return self.refuse("which counts its iterations wrongly")
+        drawn = (done - start.done) // self.fingerprint["thin"]
+        longer = jax.tree.map(partial(with_more, drawn), start.draws)
+        tree = (start.states, longer, start.totals)
+        leaves = [arrays.get(f"leaf{number}") for number in range(len(jax.tree.leaves(tree)))]
+        for saved, leaf in zip(leaves, jax.tree.leaves(tree), strict=True):
+            if saved is None or (saved.shape, saved.dtype) != (leaf.shape, leaf.dtype):
+                self.refuse("whose arrays are not those of this run")
+        states, draws, totals = jax.tree.unflatten(jax.tree.structure(tree), leaves)
+        return Status(to_device(states), draws, totals, done), total
+
+
+def with_more(number: int, leaf: np.ndarray) -> np.ndarray:
+    """Room [chains, draws + number, ...] for draws [chains, draws, ...] and further ones."""
+    return np.empty((leaf.shape[0], leaf.shape[1] + number, *leaf.shape[2:]), leaf.dtype)
+
+
+def check_path(path: Any) -> Path:
+    """The path of a checkpoint, or an error where no file can be."""
+    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
+    if not isinstance(path, (str, os.PathLike)):
+        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
+    result = Path(path)
+    if "\0" in str(path) or result.is_dir() or not result.absolute().parent.is_dir():
+        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
+    return result
+
+
+def make_fingerprint(
+    key: Key, kernel: PrivateKernel, start: Status, ledger: Ledger, num_iterations: int | None, thin: int
+) -> Fingerprint:
+    """All that decides the draws of a run, under names that a user knows."""
+    position = jax.tree.map(lambda leaf: leaf[0], start.states.position)
+    return {
+        "key": digest(jax.random.key_data(key)),
+        "key implementation": str(jax.random.key_impl(key)),
+        "num_iterations": num_iterations,
+        "thin": thin,
+        "positions": digest(start.states),
+        "budget": str(ledger.budget),
+        "queries": repr(kernel.queries),
+        "records": digest((kernel.target.records, kernel.target.weights)),
+        "target": [f"{value:.5g}" for value in np.asarray(probe(kernel.target, ravel(position))).tolist()],
+    }
+
+
+@jax.jit
+def probe(target: Target, vector: Array) -> Array:
+    """The log-densities of the prior and of the first record at a vector, in place of the functions themselves."""
+    record = jax.tree.map(lambda leaf: leaf[0, 0], target.records)
+    return jnp.stack([target.log_prior(vector), target.log_likelihood(vector, record)])
+
+
+def digest(tree: Any) -> str:
+    """A short hash of the arrays in a tree, with their types and shapes."""
+    hashed = hashlib.sha256(str(jax.tree.structure(tree)).encode())
+    for leaf in jax.tree.leaves(tree):
+        array = np.asarray(leaf)
+        hashed.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    return hashed.hexdigest()[:16]

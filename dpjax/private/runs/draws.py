@@ -1,0 +1,116 @@
+"""The result of a private run."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from dpjax.private.accounting.ledger import Ledger, PrivacySpent
+from dpjax.summary import Summary, tabulate
+from dpjax.validation import check_count, fail
+
+__all__ = ["Diagnostics", "PrivateDraws"]
+
+LEAST_DRAWS = 4
+REMEDY = (
+    "Leave out the warm-up (num_warmup), and report the errors with the estimates: more iterations cost privacy,"
+    " and one long chain spends fewer of them on warm-up than several short ones."
+)
+
+
+class Diagnostics(NamedTuple):
+    """Per-chain means [chains] over the iterations, **not private**: for the data holder's eyes, not for publication.
+
+    acceptance_rate
+        The fraction of proposals that were accepted.
+    clipped_gradients, clipped_ratios
+        The fraction of records whose gradient or log-likelihood ratio was clipped; NaN where there are none.
+    """
+
+    acceptance_rate: np.ndarray
+    clipped_gradients: np.ndarray
+    clipped_ratios: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateDraws:
+    """The result of a private run. It can be pickled; the ledger in the copy is a record that cannot be charged.
+
+    Attributes
+    ----------
+    draws
+        A pytree with leading axes [chains, draws], on the scale of the model. This alone is what the budget pays for.
+    not_private
+        `Diagnostics`; showing them to anyone else costs privacy that nothing accounts for.
+    ledger
+        The ledger that was charged.
+    num_iterations, thin
+        Iterations of each chain that were made, and every how many a draw was kept.
+    final_states
+        The kernel's states of the chains after the last iteration, leaves [chains, ...]: functions of the answers that
+        were paid for. Passed as `positions`, a result goes on from them.
+    """
+
+    draws: Any
+    not_private: Diagnostics
+    ledger: Ledger
+    num_iterations: int
+    thin: int
+    final_states: Any
+
+    def privacy_spent(self) -> PrivacySpent:
+        """What everything charged to the ledger costs, this run and what came before it."""
+        return self.ledger.privacy_spent()
+
+    def named_draws(self, num_warmup: int = 0) -> dict[str, np.ndarray]:
+        """The draws as arrays [chains, draws, ...] by name, without the first `num_warmup` draws of each chain.
+
+        Parameters that are no dict are named after their places, and a single array is called ``position``.
+        """
+        skipped = check_count("num_warmup", num_warmup, "Pass how many draws to leave out.", least=0)
+        paths = jax.tree.leaves_with_path(self.draws)
+        names = [jax.tree_util.keystr(path, simple=True, separator=".") or "position" for path, _ in paths]
+        named = {name: np.asarray(leaf)[:, skipped:] for name, (_, leaf) in zip(names, paths, strict=True)}
+        left = min(leaf.shape[1] for leaf in named.values())
+        if left < LEAST_DRAWS:
+            expected = f"a number that leaves at least {LEAST_DRAWS} draws"
+            fail("num_warmup", skipped, expected, "Leave out fewer, or let the run go on.")
+        return named
+
+    def summary(self, num_warmup: int = 0) -> Summary:
+        """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
+
+        It is a function of the published draws and costs nothing.
+
+        Parameters
+        ----------
+        num_warmup
+            How many draws of each chain to leave out as its warm-up. `Plan` forecasts them.
+
+        Warns
+        -----
+        UserWarning
+            If some R-hat is above 1.01 or some effective sample size below 400: the figures are then not to be trusted.
+        """
+        from dpjax.posterior import summarize, warn_of_poor_mixing
+
+        table = tabulate({name: summarize(leaf) for name, leaf in self.named_draws(num_warmup).items()})
+        warn_of_poor_mixing(table, REMEDY)
+        return table
+
+    def to_arviz(self, num_warmup: int = 0) -> Any:
+        """The draws for ArviZ, and nothing that is not private; `num_warmup` as in `summary`.
+
+        Raises
+        ------
+        ImportError
+            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.adapters.arviz import from_groups
+
+        return from_groups({"posterior": self.named_draws(num_warmup)})
+
+    def __repr__(self) -> str:
+        chains, draws = jax.tree.leaves(self.draws)[0].shape[:2]
+        return f"PrivateDraws({chains} chains of {draws} draws, num_iterations={self.num_iterations}, {self.ledger})"

@@ -1,0 +1,177 @@
+"""Draws published under a privacy budget: a run that charges every query before it is made."""
+
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from dpjax.base import Key
+from dpjax.private.accounting.ledger import Ledger
+from dpjax.private.kernels.base import PrivateKernel, check_contract
+from dpjax.private.runs.checkpoint import Checkpoint, check_path, make_fingerprint
+from dpjax.private.runs.draws import Diagnostics, PrivateDraws
+from dpjax.private.runs.rehearsal import rehearse
+from dpjax.private.runs.run import Run, Status, choose_capacity, finish, to_host
+from dpjax.private.runs.starts import begin
+from dpjax.validation import check_count, check_key, fail
+
+__all__ = ["sample"]
+
+MOST_ITERATIONS = 2**31 - 1
+
+
+def sample(
+    key: Key,
+    kernel: PrivateKernel,
+    positions: Any,
+    ledger: Ledger,
+    *,
+    num_iterations: int | None = None,
+    thin: int = 1,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> PrivateDraws:
+    """Draws of several chains that share one budget: each query is charged to the ledger before it is made.
+
+    Parameters
+    ----------
+    key
+        A typed key for everything but the protection of the records, which is the noise source's matter. Keep it
+        secret all the same: with it and ``noise.jax`` the noise can be computed.
+    kernel
+        Such as `dp_hmc` builds.
+    positions
+        Where the chains start, unconstrained, with leading axis [chains]. They must not be computed from the records,
+        or only by way of this ledger. Or the `PrivateDraws` of an earlier run of the kernel, which then goes on: its
+        draws come first in the result, and with the same key the two runs are the one that they would have been.
+    ledger
+        The budget and all that was spent of it; without a default.
+    num_iterations
+        Iterations of each chain, further ones where a run goes on; a multiple of `thin`. None for as many as the budget
+        allows.
+    thin
+        Every how many iterations a draw is kept. Draws that are not kept are paid for all the same.
+    checkpoint
+        A file. What is paid for is saved there as it comes, every few seconds, before more is charged; a call with the
+        same arguments goes on from it. It is **as confidential as the records**, other than the draws in it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is out of range; if the kernel makes no noisy queries; if the starts are outside the prior's
+        support, or noise and bounds let no chain move even without records; if the checkpoint is that of another run;
+        or if the budget does not allow the iterations. No query is made then.
+    RuntimeError, KeyboardInterrupt
+        If another run is using the checkpoint, since each would write over what the other has paid for; and what breaks
+        the run off before its first draw.
+
+    Warns
+    -----
+    UserWarning
+        If fewer iterations are made than asked for, with the reason: an interruption, an error, a budget that others
+        have spent, a file that cannot be written, or chains that do not move. The draws made are returned all the same.
+
+    Notes
+    -----
+    The first Ctrl-C ends the run after the part of a few seconds that is paid for; a second one at once, and loses it.
+    """
+    check_key("key", key)
+    check_kernel(kernel, ledger)
+    thin = check_count("thin", thin)
+    path = None if checkpoint is None else check_path(checkpoint)
+    start = begin(kernel, positions, thin)
+    asked = check_iterations(num_iterations, thin)
+    file = None if path is None else Checkpoint(path, make_fingerprint(key, kernel, start, ledger, asked, thin))
+    with nullcontext() if file is None else file.held():
+        saved = None if file is None else file.load(start)
+        status, total = saved or (start, start.done + choose_iterations(kernel, ledger, start, asked, thin))
+        rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
+        run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin))
+        save = nowhere if file is None else partial(file.save, total)
+        if saved is None:
+            rehearse(run, status, rehearsal_keys)
+            save_first(save, status)
+        return report(run, *finish(run, status, save), path)
+
+
+def nowhere(status: Status) -> None:
+    """Save nothing."""
+
+
+def split_keys(key: Key, num_chains: int) -> tuple[Key, Key]:
+    """Keys of the chains [chains] for the rehearsal and for the run."""
+    rehearsal, chains = jax.random.split(key)
+    return jax.random.split(rehearsal, num_chains), jax.random.split(chains, num_chains)
+
+
+def report(run: Run, status: Status, reason: str | BaseException | None, path: Path | None) -> PrivateDraws:
+    """The draws that are paid for, with a warning if something broke the run off; what did, if there are none."""
+    if status.done == 0:
+        raise reason if isinstance(reason, BaseException) else KeyboardInterrupt(reason)
+    if reason is not None:
+        why = reason if isinstance(reason, str) else f"{type(reason).__name__}: {reason}"
+        remedy = "Pass them as positions to go on"
+        remedy += "." if path is None else f", or call again with the same arguments to go on from {str(path)!r}."
+        made = f"private.sample made {status.done} of {run.total} iterations, and returns their draws"
+        warnings.warn(f"{made}; it stopped because of this: {why}. {remedy}", stacklevel=3)
+    means = (np.asarray(leaf) / status.done for leaf in jax.tree.leaves(status.totals))
+    return PrivateDraws(
+        draws=status.draws,
+        not_private=Diagnostics(*means),
+        ledger=run.ledger,
+        num_iterations=status.done,
+        thin=run.thin,
+        final_states=to_host(status.states),
+    )
+
+
+def save_first(save: Callable[[Status], None], status: Status) -> None:
+    """Raise if the checkpoint cannot be written, as long as nothing is charged."""
+    try:
+        save(status)
+    except OSError as error:
+        remedy = "Make room or give access. Nothing was charged."
+        fail("checkpoint", f"a file that fails ({error})", "one that can be written", remedy, error=RuntimeError)
+
+
+def check_kernel(kernel: Any, ledger: Any) -> None:
+    """Raise unless the kernel is one that makes noisy queries, and the ledger is one."""
+    if not isinstance(ledger, Ledger):
+        remedy = "Pass Ledger(Budget(epsilon, delta, neighbours)): there is no default budget."
+        fail("ledger", type(ledger).__name__, "a dpjax.private.Ledger", remedy, error=TypeError)
+    if not isinstance(kernel, PrivateKernel):
+        fail("kernel", type(kernel).__name__, "a PrivateKernel", "Build it with dp_hmc or the like.", error=TypeError)
+    if not kernel.queries:
+        fail("kernel", "one without noise", "a private one", "hmc and rwmh protect nobody; use dp_hmc or dp_penalty.")
+    check_contract(kernel)
+
+
+def check_iterations(num_iterations: Any, thin: int) -> int | None:
+    """The iterations asked for, None for as many as there can be."""
+    if num_iterations is None:
+        return None
+    asked = check_count("num_iterations", num_iterations)
+    if asked % thin:
+        remedy = "The last iterations would be paid for without a draw."
+        fail("num_iterations", f"{asked} with thin = {thin}", "a multiple of thin", remedy)
+    return asked
+
+
+def choose_iterations(kernel: PrivateKernel, ledger: Ledger, start: Status, asked: int | None, thin: int) -> int:
+    """Iterations of a chain, a multiple of `thin`: those asked for if the budget allows them, else an error."""
+    num_chains = len(start.totals.accepted)
+    affordable = ledger.affordable(kernel.queries) // num_chains
+    wanted = affordable // thin * thin if asked is None else asked
+    if wanted < 1 or wanted > affordable:
+        given = f"{asked} iterations of each of {num_chains} chains, thinned by {thin}"
+        expected = f"at most the {affordable} that {ledger.budget} still allows, and at least {thin}"
+        remedy = "Ask for fewer, run fewer chains, add more noise, or let the data holder decide on a larger budget."
+        fail("num_iterations", given, expected, remedy)
+    if start.done + wanted > MOST_ITERATIONS:
+        fail("num_iterations", wanted, f"at most {MOST_ITERATIONS} in all", "Name a number, or add less noise.")
+    return wanted

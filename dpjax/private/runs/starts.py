@@ -1,0 +1,82 @@
+"""Where a private run begins: at positions, or where an earlier run ended."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.private.kernels.base import NotPrivate, PrivateKernel, form
+from dpjax.private.runs.chunk import Totals, log_priors, start_chains
+from dpjax.private.runs.draws import PrivateDraws
+from dpjax.private.runs.run import Status, open_status, to_device
+from dpjax.validation import fail
+
+__all__ = ["begin"]
+
+
+def begin(kernel: PrivateKernel, positions: Any, thin: int) -> Status:
+    """The status of a run that starts at positions, or goes on from an earlier one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the positions are none of the target's parameters, or outside the prior's support; or if the earlier run is
+        of another kernel or thinned otherwise.
+    """
+    if isinstance(positions, PrivateDraws):
+        return go_on(kernel, positions, thin)
+    positions, num_chains = check_positions(kernel, positions)
+    check_prior(kernel, positions)
+    return open_status(kernel.target, start_chains(kernel.build, kernel.target, positions), num_chains)
+
+
+def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> Status:
+    """The status that an earlier run left."""
+    if earlier.thin != thin:
+        fail("thin", thin, f"{earlier.thin}, as in the run that goes on", "Keep every draw as often as before.")
+    num_chains = len(earlier.not_private.acceptance_rate)
+    vector = jax.ShapeDtypeStruct((num_chains, kernel.target.dimension), kernel.target.weights.dtype)
+    positions = jax.eval_shape(jax.vmap(kernel.target.unravel), vector)
+    expected = jax.eval_shape(lambda at: start_chains(kernel.build, kernel.target, at), positions)
+    if form(expected) != form(earlier.final_states):
+        given = f"a run of another kernel or target, with states {type(earlier.final_states).__name__}"
+        remedy = "Start a run of its own at positions=result.final_states.position."
+        fail("positions", given, f"one with states {type(expected).__name__} of the same shapes", remedy)
+    sums: list[Any] = [rate * earlier.num_iterations for rate in earlier.not_private]
+    totals = Totals(sums[0], NotPrivate(*sums[1:]))
+    return Status(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations)
+
+
+def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:
+    """The positions as the target's numbers and the number of chains, if they are the target's parameters."""
+    target = kernel.target
+    expected = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
+    leaves = jax.tree.leaves(positions)
+    if not all(np.asarray(leaf).dtype.kind in "iuf" for leaf in leaves):
+        kinds = sorted({str(np.asarray(leaf).dtype) for leaf in leaves})
+        fail("positions", f"arrays of {', '.join(kinds)}", "real numbers", "Pass floats.", error=TypeError)
+    shapes = jax.tree.map(np.shape, positions)
+    leading = {np.shape(leaf)[:1] for leaf in leaves}
+    wanted = jax.tree.map(lambda leaf: (*next(iter(leading), ()), *leaf.shape), expected)
+    if len(leading) != 1 or () in leading or (0,) in leading or shapes != wanted:
+        remedy = "Stack the chains' starts, at least one; of one chain, too."
+        fail("positions", f"shapes {shapes}", f"{show(expected)} with a leading axis [chains]", remedy)
+    if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves):
+        fail("positions", "numbers that are not finite", "finite ones", "Start elsewhere.")
+    return jax.tree.map(lambda leaf, shape: jnp.asarray(leaf, shape.dtype), positions, expected), len(leaves[0])
+
+
+def check_prior(kernel: PrivateKernel, positions: Any) -> None:
+    """Raise unless the prior has positive density at every start: no records are needed to know."""
+    impossible = ~np.isfinite(np.asarray(log_priors(kernel.target, positions)))
+    if np.any(impossible):
+        chains = np.flatnonzero(impossible).tolist()
+        given = f"starts of chains {chains} at which the log-density of the prior is not finite"
+        remedy = "Start elsewhere, or mend the prior. Nothing was charged."
+        fail("positions", given, "starts within its support", remedy)
+
+
+def show(shapes: Any) -> str:
+    """The shapes of one chain's parameters in words."""
+    return str(jax.tree.map(lambda leaf: list(leaf.shape), shapes))

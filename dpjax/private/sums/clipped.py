@@ -1,0 +1,123 @@
+"""Sums over records of clipped contributions, a chunk of records at a time."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array
+from dpjax.private.fixed_point import FixedPoint, FloatingPoint, Parts, arithmetic, steps_of
+from dpjax.private.targets.target import Target
+
+__all__ = ["ClippedSum", "clip_rows", "clipped_gradients", "clipped_ratios", "gradients_of"]
+
+
+class ClippedSum(NamedTuple):
+    """A sum over records of bounded contributions, before any noise: **not private**, neither its total nor `clipped`.
+
+    total
+        The sum [d] or [] in steps, in two floats. With a bound the steps are whole, and one record's are within the
+        bound exactly.
+    unit
+        What a step is worth []: public.
+    clipped
+        How many contributions were clipped [].
+    """
+
+    total: Parts
+    unit: Array
+    clipped: Array
+
+    @property
+    def value(self) -> Array:
+        """The sum [d] or [] as floats hold it."""
+        return (self.total.high + self.total.low) * self.unit
+
+    def released(self, release: Callable[[Parts, Array | float], Array], multiplier: Array | float) -> Array:
+        """The sum [d] or [] with noise of `multiplier` times the bound, by ``release(parts, scale)``.
+
+        With a source of noise that is ``partial(noise.release, key)``, each key used once. The noise is added to whole
+        steps: what follows, the conversion to floats included, reads no record.
+        """
+        return release(self.total, multiplier * steps_of(self.unit.dtype)) * self.unit
+
+
+def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum:
+    """The sum [d] of the records' gradients of the log-likelihood at a vector [d], each clipped to norm `bound`.
+
+    The gradients of one chunk of records are held at a time. A record whose gradient is not finite, or too long for its
+    norm to be, adds nothing: any other reading would show that it is there.
+    """
+
+    def contribution(records: object, weights: Array) -> tuple[Array, Array]:
+        return clip_rows(gradients_of(target, vector, records), weights, bound)
+
+    return sum_chunks(target, arithmetic(bound, vector.dtype), contribution, vector.shape)
+
+
+def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array | float) -> ClippedSum:
+    """The sum [] of log p(x | proposal) − log p(x | vector) over records, each clipped to ±bound.
+
+    A ratio that is not a number counts as −bound: the proposal is taken for impossible there.
+    """
+
+    def contribution(records: object, weights: Array) -> tuple[Array, Array]:
+        density = jax.vmap(target.log_likelihood, (None, 0))
+        ratios = (density(proposal, records) - density(vector, records)).astype(vector.dtype)
+        # A product would turn an infinite ratio of filling into NaN.
+        values = jnp.where(weights > 0, clip_numbers(ratios, bound), 0.0)
+        return values, jnp.sum(jnp.where(jnp.abs(ratios) > bound, weights, 0.0))
+
+    return sum_chunks(target, arithmetic(bound, vector.dtype), contribution, ())
+
+
+def gradients_of(target: Target, vector: Array, records: object) -> Array:
+    """The gradients of the log-likelihood [d, m] of m records: this layout needs no transpose to be summed."""
+    return jax.vmap(jax.grad(target.log_likelihood), (None, 0), -1)(vector, records)
+
+
+def clip_numbers(numbers: Array, bound: Array | float) -> Array:
+    """Numbers [m] clipped to ±bound, in whole steps; without a bound as they are. What is none counts as −bound."""
+    adder = arithmetic(bound, numbers.dtype)
+    if isinstance(adder, FloatingPoint):
+        return jnp.where(jnp.isnan(numbers), -jnp.inf, numbers)
+    parts = numbers / bound
+    parts = jnp.where(jnp.isnan(parts), -1.0, jnp.clip(parts, -1.0, 1.0))
+    return jnp.round(parts * steps_of(numbers.dtype))
+
+
+def clip_rows(gradients: Array, weights: Array, bound: float) -> tuple[Array, Array]:
+    """Vectors [d, m] of weight 0 or 1, scaled down to norm `bound` if longer, in whole steps; how many were longer.
+
+    Without a bound all that are finite stay as they are.
+    """
+    # What is clipped must be what was measured: computed a second time, a gradient may be rounded in another way.
+    gradients = jax.lax.optimization_barrier(gradients)
+    adder = arithmetic(bound, gradients.dtype)
+    parts = gradients if isinstance(adder, FloatingPoint) else gradients * (1 / bound)
+    norms = jnp.sqrt(jnp.sum(parts * parts, axis=0))
+    finite = jnp.isfinite(norms)
+    parts = jnp.where(finite[None, :], parts, 0.0)
+    if isinstance(adder, FloatingPoint):
+        return parts * weights[None, :], jnp.sum(jnp.where(finite, 0.0, weights))
+    scales = jnp.minimum(steps_of(adder.dtype), adder.limit(len(gradients)) / jnp.maximum(norms, 0.5))
+    longer = jnp.sum(jnp.where((norms > 1) | ~finite, weights, 0.0))
+    return jnp.round(parts * jnp.where(finite, weights * scales, 0.0)[None, :]), longer
+
+
+def sum_chunks(
+    target: Target,
+    adder: FixedPoint | FloatingPoint,
+    contribution: Callable[[object, Array], tuple[Array, Array]],
+    shape: tuple[int, ...],
+) -> ClippedSum:
+    """The sum of contributions [*shape, m] over the chunks of records, one after the other."""
+
+    def add(carry: tuple[Parts, Array], chunk: tuple[object, Array]) -> tuple[tuple[Parts, Array], None]:
+        values, longer = contribution(*chunk)
+        return (adder.add(carry[0], adder.sum(values)), carry[1] + longer), None
+
+    start = (adder.zeros(shape), jnp.zeros((), adder.dtype))
+    (total, clipped), _ = jax.lax.scan(add, start, (target.records, target.weights))
+    return ClippedSum(adder.floats(total), adder.unit, clipped)

@@ -1,0 +1,1 @@
+"""The posteriors that private runs draw from: records independent given the parameters, and a prior."""

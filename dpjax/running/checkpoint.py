@@ -1,0 +1,117 @@
+"""Checkpoint files: how far a run is, on disk whole or not at all, and taken up only by the same run."""
+
+import glob
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from dpjax.files import write_whole
+from dpjax.validation import fail, is_refusal, summarize_error
+
+__all__ = ["CheckpointFile"]
+
+Arrays = dict[str, np.ndarray]
+
+
+class CheckpointFile:
+    """The checkpoint file of one run.
+
+    Parameters
+    ----------
+    path
+        The file; it is written by way of a second file beside it, and a third one beside it keeps other runs away.
+    fingerprint
+        What identifies the run: values that JSON has, under names that a user knows.
+    """
+
+    REMEDY = "Pass another path, or remove the file to start afresh."
+
+    def __init__(self, path: Path, fingerprint: dict[str, Any]) -> None:
+        self.path = path
+        self.fingerprint = fingerprint
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While no other run uses the file, in this process or another.
+
+        Raises
+        ------
+        RuntimeError
+            If another run does.
+        """
+        lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=0)
+        try:
+            lock.acquire()
+            for left in self.path.parent.glob(glob.escape(self.path.name) + ".*.unfinished"):
+                left.unlink(missing_ok=True)  # by a run that was killed while it saved
+        except Timeout:
+            given, remedy = f"{str(self.path)!r}, which another run is using", "Wait for it, or pass another path."
+            fail("checkpoint", given, "a file that is this run's alone", remedy, error=RuntimeError)
+        except (OSError, NotImplementedError):
+            pass  # there is no lock where nothing can be written; the first save will say so
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def write(self, progress: dict[str, Any], arrays: Arrays) -> None:
+        """Put arrays on disk with how far they are; whatever happens, the file holds them or what it held before.
+
+        Raises
+        ------
+        OSError
+            If they cannot be written.
+        """
+        texts = {"fingerprint": self.fingerprint, "progress": progress}
+        content = arrays | {name: np.array(json.dumps(text)) for name, text in texts.items()}
+        write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **content))
+
+    def take_up(self, restore: Callable[[dict[str, Any], Arrays], Any]) -> Any:
+        """What ``restore(progress, arrays)`` makes of the file, or None if there is no file.
+
+        Whatever does not fit the run is an error in `restore`.
+
+        Raises
+        ------
+        ValueError
+            If the file is no checkpoint, is damaged, or is that of another run; the message lists what differs.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            return restore(*self.read())
+        except Exception as error:  # whatever a damaged file may lead to
+            if is_refusal(error):
+                raise
+            return self.refuse(f"which cannot be read ({summarize_error(error)})")
+
+    def read(self) -> tuple[dict[str, Any], Arrays]:
+        """The progress and the arrays in a file of this run."""
+        # A file that numpy opens itself stays open if it is broken.
+        with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        if not {"fingerprint", "progress"} <= set(arrays):
+            self.refuse("which is no checkpoint")
+        fingerprint, progress = (json.loads(str(arrays.pop(name))) for name in ("fingerprint", "progress"))
+        self.check_fingerprint(fingerprint)
+        return progress, arrays
+
+    def check_fingerprint(self, saved: dict[str, Any]) -> None:
+        """Raise unless the saved fingerprint is that of this run."""
+        ours, missing = self.fingerprint, "nothing"
+        differences = [
+            f"{name}: saved {saved.get(name, missing)}, now {ours.get(name, missing)}"
+            for name in sorted({*saved, *ours})
+            if saved.get(name, missing) != ours.get(name, missing)
+        ]
+        if differences:
+            self.refuse("of a run that differs in " + "; ".join(differences))
+
+    def refuse(self, why: str) -> Any:
+        """Raise the error of a file that cannot be continued."""
+        return fail("checkpoint", f"{str(self.path)!r}, {why}", "a checkpoint of this run", self.REMEDY)
