@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
-from dpjax.private.accounting.closed_form import check_delta, check_neighbours
+from dpjax.private.accounting.closed_form import check_delta
 from dpjax.private.arguments import check_real
 from dpjax.validation import check_positive
 

@@ -5,7 +5,6 @@ from math import inf, log
 from typing import Any
 
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
-from dpjax.private.accounting.closed_form import check_neighbours
 from dpjax.private.accounting.query import Query
 
 
