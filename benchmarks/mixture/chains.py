@@ -10,11 +10,11 @@ import numpy as np
 from dpjax import diagnostics
 from dpjax.mixture import MixturePosterior
 from dpjax.mixture.base import Component, Mixing, MixtureState, Theta
-from dpjax.mixture.conditional import Problem, Scheme, init_state
-from dpjax.mixture.marginal import init_marginal
-from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.mixture.report import report
+from dpjax.mixture.results.report import report
 from dpjax.mixture.run import Phase, Run, Status, draw_all
+from dpjax.mixture.samplers.conditional import Problem, Scheme, init_state
+from dpjax.mixture.samplers.marginal import init_marginal
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.mixture.schemes import functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels
 from dpjax.sampling.progress import Progress

@@ -14,10 +14,10 @@ from benchmarks.mixture.densities import betas_density, measure_distances, poste
 from benchmarks.mixture.problems import CONCENTRATION, three_betas
 from dpjax import diagnostics, mixture, statistics
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.result import MixturePosterior
+from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
 from dpjax.mixture.sample import start_chains
+from dpjax.mixture.samplers.conditional import Problem
 from dpjax.mixture.schemes import functions_of
 
 N = 250

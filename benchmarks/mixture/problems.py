@@ -9,7 +9,7 @@ import numpy as np
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.conditional import Problem
+from dpjax.mixture.samplers.conditional import Problem
 
 CENTRES = (-5.0, 0.0, 5.0)
 DIAMETER = 20.0

@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.mixture.chains import SAMPLERS, time_draws
 from benchmarks.mixture.problems import make_problem
 from dpjax import diagnostics
-from dpjax.mixture.conditional import Problem, Scheme
-from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.mixture.report import join
+from dpjax.mixture.results.report import join
 from dpjax.mixture.run import Phase, Run, Status
+from dpjax.mixture.samplers.conditional import Problem, Scheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.mixture.schemes import functions_of
 from dpjax.mixture.starts import start_labels
 

@@ -9,13 +9,13 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.mechanisms.noise import Additive
 from dpjax.mixture.base import Component, Theta
-from dpjax.mixture.beta import GammaShapes
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.gaussian import NormalInverseGamma
-from dpjax.mixture.multivariate import NormalInverseWishart
+from dpjax.mixture.components.beta import GammaShapes
+from dpjax.mixture.components.gaussian import NormalInverseGamma
+from dpjax.mixture.components.multivariate import NormalInverseWishart
+from dpjax.mixture.components.truncated import TruncatedNormalInverseGamma
+from dpjax.mixture.samplers.conditional import Problem
 from dpjax.mixture.starts import possible_records, record_shape, record_type
-from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
 from dpjax.models.arguments import is_numeric
 from dpjax.release import LocalRelease, Release

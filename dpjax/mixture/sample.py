@@ -10,12 +10,12 @@ import numpy as np
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, MixtureState
 from dpjax.mixture.chunks import for_chains
-from dpjax.mixture.conditional import Problem, Scheme
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_problem, choose_component, take_apart
-from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.mixture.report import report
-from dpjax.mixture.result import MixturePosterior
+from dpjax.mixture.results.posterior import MixturePosterior
+from dpjax.mixture.results.report import report
 from dpjax.mixture.run import Phase, Run, Status, draw_all, trim
+from dpjax.mixture.samplers.conditional import Problem, Scheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.mixture.schemes import add_split_merge, choose_scheme, functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.models import GammaPrior

@@ -9,12 +9,12 @@ import numpy as np
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.chunks import Sweep
-from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
 from dpjax.mixture.inputs import check_options
-from dpjax.mixture.marginal import LEFT_OUT, start_marginal, sweep_marginal
-from dpjax.mixture.relabelled import MarginalScheme
 from dpjax.mixture.run import MAX_CAPACITY
-from dpjax.mixture.split_merge import sweep_split_merge
+from dpjax.mixture.samplers.conditional import Problem, Scheme, start_state, sweep
+from dpjax.mixture.samplers.marginal import LEFT_OUT, start_marginal, sweep_marginal
+from dpjax.mixture.samplers.relabelled import MarginalScheme
+from dpjax.mixture.samplers.split_merge import sweep_split_merge
 from dpjax.models import GammaPrior
 from dpjax.validation import check_count, fail
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.conditional import Problem
+from dpjax.mixture.samplers.conditional import Problem
 
 __all__ = ["NUM_GROUPS", "possible_records", "record_shape", "record_type", "start_labels", "start_records"]
 

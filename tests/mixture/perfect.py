@@ -20,10 +20,10 @@ import dpjax
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.concentration import start_concentration
-from dpjax.mixture.conditional import Problem, Scheme, init_state
-from dpjax.mixture.marginal import init_marginal
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.concentration import start_concentration
+from dpjax.mixture.samplers.conditional import Problem, Scheme, init_state
+from dpjax.mixture.samplers.marginal import init_marginal
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.mixture.schemes import functions_of
 from dpjax.models import GammaPrior
 from tests.mixture.crp import number_of_clusters

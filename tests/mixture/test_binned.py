@@ -12,7 +12,7 @@ import dpjax
 from dpjax import mixture, statistics
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.inputs import WITH_VALUES, take_apart
-from dpjax.mixture.records import channel_densities
+from dpjax.mixture.samplers.records import channel_densities
 from dpjax.models import GammaPrior
 from tests.conftest import FLOAT32
 from tests.mixture.global_release import HISTOGRAM, RELEASES, loop

@@ -11,8 +11,8 @@ import pytest
 import dpjax
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.conditional import Problem, Scheme
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.conditional import Problem, Scheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.mixture.schemes import functions_of
 from tests.mixture.crp import number_partition
 from tests.mixture.global_release import HISTOGRAM, RELEASES, joint_posterior

@@ -11,8 +11,8 @@ from scipy import stats
 import dpjax
 from dpjax import statistics
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.conditional import Scheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.models import GammaPrior
 from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import BASE_LAWS, N, p_value, run

@@ -6,7 +6,7 @@ import jax
 import pytest
 
 import dpjax
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.models import GammaPrior
 from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
@@ -63,7 +63,7 @@ def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
 @pytest.mark.parametrize("fault", ["upside down", "one source for all", "the first auxiliary kept"])
 def test_planted_faults_are_rejected(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ratio of the estimates the wrong way round; every record offered the first one's cluster; no choice."""
-    module = sys.modules["dpjax.mixture.offered_labels"]
+    module = sys.modules["dpjax.mixture.samplers.neal5"]
     scheme, concentration = CASES["neal 5, redrawn"]
     right = {name: getattr(module, name) for name in ("log_mean", "settle", "pack")}
 

@@ -10,7 +10,7 @@ import pytest
 import dpjax
 from dpjax import mixture
 from dpjax.mixture import schemes
-from dpjax.mixture.conditional import Problem
+from dpjax.mixture.samplers.conditional import Problem
 from dpjax.models import GammaPrior
 from tests.mixture.two_points import TwoPoints
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax.mixture.conditional import Scheme
+from dpjax.mixture.samplers.conditional import Scheme
 from dpjax.models import GammaPrior
 from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
@@ -51,7 +51,7 @@ def forget_planted(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def plant(monkeypatch: pytest.MonkeyPatch, name: str, fault: object) -> None:
     jax.clear_caches()  # the program compiled for the right kernel would answer for the wrong one
-    monkeypatch.setattr(sys.modules["dpjax.mixture.conditional"], name, fault)
+    monkeypatch.setattr(sys.modules["dpjax.mixture.samplers.conditional"], name, fault)
 
 
 SCHEME = Scheme("posterior", 20, 0)
@@ -61,7 +61,7 @@ LAPLACE = dpjax.Laplace(NOISE)
 @pytest.mark.slow
 def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: every record may choose every slot held, by equal weights."""
-    from dpjax.mixture import labels
+    from dpjax.mixture.samplers import slices as labels
 
     def level(present: jax.Array, weights: labels.Weights) -> labels.Slices:
         return labels.open_slices(present, weights)._replace(log_shares=jnp.zeros_like(weights.weights))
@@ -106,7 +106,7 @@ def test_offers_that_are_always_taken_are_rejected() -> None:
 @pytest.mark.slow
 def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the slice variables are drawn uniformly on (0, threshold) whatever the slot's weight."""
-    from dpjax.mixture import labels
+    from dpjax.mixture.samplers import slices as labels
 
     def short(uniforms, present, weights, threshold):
         return labels.draw_slices(uniforms * uniforms, present, weights, threshold)
@@ -117,7 +117,7 @@ def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_forgotten_cluster_in_the_concentration_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpjax.mixture.concentration import update_concentration
+    from dpjax.mixture.samplers.concentration import update_concentration
 
     def forgetful(key, prior, present, num_clusters, n):
         return update_concentration(key, prior, present, num_clusters - 1, n)

@@ -14,9 +14,9 @@ from scipy import stats
 import dpjax
 from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
-from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
 from dpjax.mixture.run import Phase, Run, Status, draw_all
-from dpjax.mixture.weights import posterior_weights, stick_weights
+from dpjax.mixture.samplers.conditional import Problem, Scheme, start_state, sweep
+from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
 from dpjax.sampling.progress import Progress
 from tests.mixture.two_points import TwoPoints
 

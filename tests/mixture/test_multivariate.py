@@ -10,7 +10,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.multivariate import factorize_above_one
+from dpjax.mixture.components.multivariate import factorize_above_one
 from tests.conftest import FLOAT32
 from tests.perfect_start import REJECT
 

@@ -7,8 +7,8 @@ from scipy import stats
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.conditional import Scheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.models import GammaPrior
 from tests.mixture.perfect import NOISE, Ends, cluster_p_value, run
 from tests.perfect_start import REJECT

@@ -8,8 +8,8 @@ import numpy as np
 
 import dpjax
 from dpjax.mixture import NormalInverseGamma
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.offered_labels import Offers, Urn, draw_records, draw_urn, log_channels, log_mean, settle
+from dpjax.mixture.samplers.conditional import Problem
+from dpjax.mixture.samplers.neal5 import Offers, Urn, draw_records, draw_urn, log_channels, log_mean, settle
 
 N = 60
 SIZES = (30.0, 0.0, 29.0, 1.0, 0.0, 0.0, 0.0, 0.0)

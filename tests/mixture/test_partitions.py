@@ -10,8 +10,8 @@ from scipy import integrate, stats
 
 import dpjax
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.conditional import Problem, Scheme
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.conditional import Problem, Scheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.mixture.schemes import functions_of
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
 from tests.mixture.two_points import (

@@ -12,10 +12,10 @@ import pytest
 import dpjax
 from dpjax import mixture
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.conditional import Problem
+from dpjax.mixture.samplers.relabelled import MarginalScheme
+from dpjax.mixture.samplers.split_merge import split_merge
 from dpjax.mixture.schemes import functions_of
-from dpjax.mixture.split_merge import split_merge
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
 from tests.mixture.test_partitions import ALPHA, BURN_IN, NOISE, NUM_CHAINS, NUM_SWEEPS, VALUES, evidence
 from tests.mixture.two_points import PRIOR, ConjugateTwoPoints, ReleasedTwoPoints, TwoPoints
@@ -80,7 +80,7 @@ def test_planted_faults_are_rejected(fault: str, monkeypatch: pytest.MonkeyPatch
     attribute, name = FAULTS[fault]
     jax.clear_caches()  # the program compiled for the right move would answer for the wrong one
     nothing = (lambda counts: jnp.zeros_like(counts)) if attribute == "gammaln" else (lambda *given: jnp.array(0.0))
-    monkeypatch.setattr(sys.modules["dpjax.mixture.split_merge"], attribute, nothing)
+    monkeypatch.setattr(sys.modules["dpjax.mixture.samplers.split_merge"], attribute, nothing)
     score = largest_score(name)
     jax.clear_caches()
     assert score > 5

@@ -9,8 +9,8 @@ import pytest
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.conditional import Scheme
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from tests.mixture import test_multivariate_perfect_start as vectors
 from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import BASE_LAWS, LAPLACE, NOISE, p_value, run
@@ -51,7 +51,7 @@ def test_the_joint_law_is_invariant(name: str) -> None:
 @pytest.mark.parametrize(("fault", "name"), [("log_sides", "neal 3"), ("log_imputed", "conditional")])
 def test_missing_proposal_densities_are_rejected(fault: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     jax.clear_caches()  # the program compiled for the right move would answer for the wrong one
-    monkeypatch.setattr(sys.modules["dpjax.mixture.split_merge"], fault, lambda *given: jnp.array(0.0))
+    monkeypatch.setattr(sys.modules["dpjax.mixture.samplers.split_merge"], fault, lambda *given: jnp.array(0.0))
     found = smallest(name)
     jax.clear_caches()
     assert found < REJECT

@@ -5,14 +5,14 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState
-from dpjax.mixture.collapsed_labels import collapsed_labels
-from dpjax.mixture.concentration import start_concentration, update_concentration
-from dpjax.mixture.conditional import Problem, summarize_clusters
-from dpjax.mixture.gibbs_labels import gibbs_labels
-from dpjax.mixture.offered_labels import offered_labels
-from dpjax.mixture.records import channel_densities
-from dpjax.mixture.relabelled import MarginalScheme, Relabel
-from dpjax.mixture.weights import posterior_weights
+from dpjax.mixture.samplers.concentration import start_concentration, update_concentration
+from dpjax.mixture.samplers.conditional import Problem, summarize_clusters
+from dpjax.mixture.samplers.gibbs_labels import gibbs_labels
+from dpjax.mixture.samplers.neal3 import collapsed_labels
+from dpjax.mixture.samplers.neal5 import offered_labels
+from dpjax.mixture.samplers.records import channel_densities
+from dpjax.mixture.samplers.relabelled import MarginalScheme, Relabel
+from dpjax.mixture.samplers.weights import posterior_weights
 
 __all__ = ["LEFT_OUT", "init_marginal", "start_marginal", "sweep_marginal"]
 

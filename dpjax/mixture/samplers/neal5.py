@@ -16,10 +16,10 @@ from jax.scipy.special import logsumexp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
-from dpjax.mixture.conditional import Problem, at_labels
-from dpjax.mixture.labels import first_above, running_sums
-from dpjax.mixture.records import channel_densities, decide, take
-from dpjax.mixture.relabelled import MarginalScheme, Relabelled
+from dpjax.mixture.samplers.conditional import Problem, at_labels
+from dpjax.mixture.samplers.records import channel_densities, decide, take
+from dpjax.mixture.samplers.relabelled import MarginalScheme, Relabelled
+from dpjax.mixture.samplers.slices import first_above, running_sums
 from dpjax.numerics import proper_density
 
 __all__ = ["Urn", "draw_urn", "offered_labels", "settle"]

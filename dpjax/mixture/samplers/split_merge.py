@@ -8,8 +8,8 @@ from jax.scipy.special import gammaln
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureInfo, MixtureState
-from dpjax.mixture.conditional import Problem, Scheme, summarize_clusters, sweep
-from dpjax.mixture.launch import (
+from dpjax.mixture.samplers.conditional import Problem, Scheme, summarize_clusters, sweep
+from dpjax.mixture.samplers.launch import (
     TOGETHER,
     Division,
     Launch,
@@ -20,9 +20,9 @@ from dpjax.mixture.launch import (
     log_sides,
     summarize_places,
 )
-from dpjax.mixture.marginal import sweep_marginal
-from dpjax.mixture.records import take
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.marginal import sweep_marginal
+from dpjax.mixture.samplers.records import take
+from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.numerics import proper_density
 
 __all__ = ["Reseated", "split_merge", "sweep_split_merge"]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array
-from dpjax.mixture.weights import Weights
+from dpjax.mixture.samplers.weights import Weights
 
 __all__ = ["Slices", "choose_slots", "draw_slices", "first_above", "open_slices", "running_sums"]
 

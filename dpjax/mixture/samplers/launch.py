@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta, Tractable
-from dpjax.mixture.conditional import Problem, at_labels, at_slots
+from dpjax.mixture.samplers.conditional import Problem, at_labels, at_slots
 from dpjax.mixture.starts import start_records
 from dpjax.models.gamma import draw_log_gamma
 

@@ -12,8 +12,8 @@ import numpy as np
 from dpjax import diagnostics
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.partition import Loss, Partition, find_partition
+from dpjax.mixture.results.partition import Loss, Partition, find_partition
+from dpjax.mixture.samplers.conditional import Problem
 from dpjax.mixture.starts import record_shape
 from dpjax.posterior import summarize, warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.summary import Summary, tabulate

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.gibbs_labels import choose
-from dpjax.mixture.relabelled import MarginalScheme, Relabelled
+from dpjax.mixture.samplers.conditional import Problem
+from dpjax.mixture.samplers.gibbs_labels import choose
+from dpjax.mixture.samplers.relabelled import MarginalScheme, Relabelled
 
 __all__ = ["collapsed_labels"]
 

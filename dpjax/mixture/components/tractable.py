@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mechanisms import Gaussian, Laplace
 from dpjax.mixture.base import Component, Theta, Tractable
-from dpjax.mixture.gaussian import NormalInverseGamma
-from dpjax.mixture.multivariate import NormalInverseWishart, centred_log_density
+from dpjax.mixture.components.gaussian import NormalInverseGamma
+from dpjax.mixture.components.multivariate import NormalInverseWishart, centred_log_density
 from dpjax.models.linear_algebra import factorize, product, solve_lower, solve_upper
 
 __all__ = ["find_tractable", "register_tractable"]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
-from dpjax.mixture.conditional import Problem
+from dpjax.mixture.samplers.conditional import Problem
 
 __all__ = ["MarginalScheme", "Relabel", "Relabelled"]
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.labels import first_above, running_sums
+from dpjax.mixture.samplers.slices import first_above, running_sums
 from dpjax.numerics import decision_uniforms, proper_density
 
 __all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
-from dpjax.mixture.conditional import Problem, at_labels
-from dpjax.mixture.labels import first_above
-from dpjax.mixture.records import exact_records
-from dpjax.mixture.relabelled import MarginalScheme, Relabelled
+from dpjax.mixture.samplers.conditional import Problem, at_labels
+from dpjax.mixture.samplers.records import exact_records
+from dpjax.mixture.samplers.relabelled import MarginalScheme, Relabelled
+from dpjax.mixture.samplers.slices import first_above
 from dpjax.numerics import proper_density
 
 __all__ = ["Seat", "choose", "gibbs_labels"]

@@ -8,9 +8,9 @@ import numpy as np
 
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.chunks import Draw
-from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.result import MixturePosterior
+from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
+from dpjax.mixture.samplers.conditional import Scheme
 from dpjax.posterior import warn_of_nonfinite
 
 __all__ = ["join", "report", "truncation_error"]

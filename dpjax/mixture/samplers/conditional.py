@@ -15,16 +15,16 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta, Tractable
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.concentration import (
+from dpjax.mixture.components.tractable import find_tractable
+from dpjax.mixture.samplers.concentration import (
     Concentration,
     start_concentration,
     update_concentration,
     update_concentration_of_sticks,
 )
-from dpjax.mixture.labels import Slices, choose_slots, draw_slices, open_slices
-from dpjax.mixture.records import Imputed, channel_densities, exact_records, offered_records
-from dpjax.mixture.tractable import find_tractable
-from dpjax.mixture.weights import DrawWeights, Weights, blocked_weights, posterior_weights, stick_weights
+from dpjax.mixture.samplers.records import Imputed, channel_densities, exact_records, offered_records
+from dpjax.mixture.samplers.slices import Slices, choose_slots, draw_slices, open_slices
+from dpjax.mixture.samplers.weights import DrawWeights, Weights, blocked_weights, posterior_weights, stick_weights
 from dpjax.pytree import frozen_pytree
 
 __all__ = ["Problem", "Scheme", "init_state", "start_state", "summarize_clusters", "sweep"]

@@ -1,0 +1,1 @@
+"""How labels, records and the mixing measure are moved."""
