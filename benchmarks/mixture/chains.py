@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from dpjax.mixture.samplers.relabelled import MarginalScheme
+from dpjax.mixture.schemes import functions_of
 
 from dpjax import diagnostics
 from dpjax.mixture import MixturePosterior
@@ -14,8 +16,6 @@ from dpjax.mixture.results.report import report
 from dpjax.mixture.run import Phase, Run, Status, draw_all
 from dpjax.mixture.samplers.conditional import Problem, Scheme, init_state
 from dpjax.mixture.samplers.marginal import init_marginal
-from dpjax.mixture.samplers.relabelled import MarginalScheme
-from dpjax.mixture.schemes import functions_of
 from dpjax.mixture.starts import NUM_GROUPS, start_labels
 from dpjax.sampling.progress import Progress
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from dpjax.mixture.schemes import functions_of
 
 import dpjax
 from benchmarks.mixture.chains import SAMPLERS, Length, advance_chains, read_clusters
@@ -18,7 +19,6 @@ from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
 from dpjax.mixture.sample import start_chains
 from dpjax.mixture.samplers.conditional import Problem
-from dpjax.mixture.schemes import functions_of
 
 N = 250
 NUM_DRAWS = floor(N ** (3 / 5) + 1)

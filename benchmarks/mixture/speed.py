@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from dpjax.mixture.samplers.relabelled import MarginalScheme
+from dpjax.mixture.schemes import functions_of
 
 from benchmarks.mixture.chains import SAMPLERS, time_draws
 from benchmarks.mixture.problems import make_problem
@@ -19,8 +21,6 @@ from dpjax import diagnostics
 from dpjax.mixture.results.report import join
 from dpjax.mixture.run import Phase, Run, Status
 from dpjax.mixture.samplers.conditional import Problem, Scheme
-from dpjax.mixture.samplers.relabelled import MarginalScheme
-from dpjax.mixture.schemes import functions_of
 from dpjax.mixture.starts import start_labels
 
 EPSILON = 10.0

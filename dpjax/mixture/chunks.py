@@ -13,7 +13,7 @@ from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
 __all__ = ["Draw", "for_chains", "run_chunk"]
 
 Sweep = Callable[[Any, Any, Key, MixtureState], tuple[MixtureState, MixtureInfo]]
-"""``(problem, scheme, key, state) -> (state, info)``, a module-level function; the scheme is hashable and says whether
+"""``(problem, setup, key, state) -> (state, info)``, a module-level function; the setup is hashable and says whether
 chains are advanced ``in_turn``."""
 
 
@@ -46,10 +46,10 @@ class Carry(NamedTuple):
     overflow: Array
 
 
-@partial(jax.jit, static_argnames=("sweep", "scheme", "collect", "buffer"))
+@partial(jax.jit, static_argnames=("sweep", "setup", "collect", "buffer"))
 def run_chunk(
     sweep: Sweep,
-    scheme: Any,
+    setup: Any,
     collect: tuple[str, ...],
     buffer: int,
     *,
@@ -86,9 +86,9 @@ def run_chunk(
 
     def one(step: Array, states: MixtureState) -> tuple[MixtureState, Draw, Array]:
         def advance(key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
-            return sweep(problem, scheme, jax.random.fold_in(key, start + step), state)
+            return sweep(problem, setup, jax.random.fold_in(key, start + step), state)
 
-        moved, info = for_chains(scheme.in_turn, advance)(chain_keys, states)
+        moved, info = for_chains(setup.in_turn, advance)(chain_keys, states)
         return moved, jax.vmap(partial(keep, collect))(moved, info), jnp.any(info.overflow)
 
     shapes = jax.eval_shape(one, start, states)[1]

@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dpjax.mixture.samplers.relabelled import MarginalScheme
+from dpjax.mixture.schemes import functions_of
 
 import dpjax
 from dpjax import mixture
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.samplers.conditional import Problem
-from dpjax.mixture.samplers.relabelled import MarginalScheme
 from dpjax.mixture.samplers.split_merge import split_merge
-from dpjax.mixture.schemes import functions_of
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
 from tests.mixture.test_partitions import ALPHA, BURN_IN, NOISE, NUM_CHAINS, NUM_SWEEPS, VALUES, evidence
 from tests.mixture.two_points import PRIOR, ConjugateTwoPoints, ReleasedTwoPoints, TwoPoints

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mechanisms import Gaussian, Laplace
-from dpjax.mixture.base import Component, Theta, Tractable
+from dpjax.mixture.base import Component, NormalRecords, Theta, Tractable
 from dpjax.mixture.components.gaussian import NormalInverseGamma
 from dpjax.mixture.components.multivariate import NormalInverseWishart, centred_log_density
 from dpjax.models.linear_algebra import factorize, product, solve_lower, solve_upper
@@ -46,7 +46,7 @@ def find_tractable(channel: Mechanism, component: Component) -> Tractable | None
 
 @register_tractable(Laplace, NormalInverseGamma)
 @register_tractable(Gaussian, NormalInverseGamma)
-def normal_behind_noise(channel: Any, component: Any) -> Tractable:
+def normal_behind_noise(channel: Any, component: NormalRecords) -> Tractable:
     """A Normal record behind Laplace or Gaussian noise."""
     return Tractable(
         lambda value, theta: channel.log_marginal_normal(value, *component.normal_field(theta)),

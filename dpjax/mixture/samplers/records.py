@@ -9,10 +9,20 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
+from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.slices import first_above, running_sums
 from dpjax.numerics import decision_uniforms, proper_density
+from dpjax.validation import fail
 
-__all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]
+__all__ = [
+    "Imputed",
+    "RecordKernel",
+    "channel_densities",
+    "check_single",
+    "decide",
+    "exact_records",
+    "offered_records",
+]
 
 
 class Imputed(NamedTuple):
@@ -115,3 +125,9 @@ def several_offers(channel: Mechanism | Binned, component: Component, num_offers
 def take(accepted: Array, offers: Array, records: Array) -> Array:
     """The offers [n, ...] where they are accepted [n], else the records."""
     return jnp.where(accepted.reshape(-1, *(1,) * (records.ndim - 1)), offers, records)
+
+
+def check_single(name: str, number: int, problem: Problem) -> None:
+    """Raise unless records that one release tells of get one offer each."""
+    if isinstance(problem.channel, Binned) and number != 1:
+        fail(name, number, "1 where one release tells of all records", "Leave it out: records decide one by one.")
