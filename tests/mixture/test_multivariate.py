@@ -161,4 +161,4 @@ def test_unusable_base_measures_are_refused(change: dict[str, Any], argument: st
 def test_records_of_another_length_are_refused() -> None:
     for channel in (None, dpjax.Gaussian(1.0)):
         with pytest.raises(ValueError, match=r"^(values|record\['record'\]): given"):
-            mixture.sample(jax.random.key(0), np.zeros((5, 2)), channel, base=BASE, concentration=1.0)
+            mixture.sample(jax.random.key(0), np.zeros((5, 2)), channel, component=BASE, concentration=1.0)
