@@ -47,9 +47,10 @@ def make_problem(values: Any, channel: Any, component: Any, concentration: Any) 
 def check_sampler(sampler: Any) -> Sampler:
     """The sampler, or an error if it is a name, a function that makes one, or something else."""
     if not isinstance(sampler, Sampler):
-        meant = [name for name, make in SAMPLERS.items() if sampler in (name, make)]
-        remedy = f"Use sampler=dpjax.mixture.{(*meant, 'conditional')[0]}()."
-        fail("sampler", repr(sampler), "a sampler such as dpjax.mixture.conditional()", remedy, error=TypeError)
+        name = sampler if isinstance(sampler, str) else getattr(sampler, "__name__", None)
+        remedy = f"Use sampler=dpjax.mixture.{name if name in SAMPLERS else 'conditional'}()."
+        given = repr(sampler if name is None else name)
+        fail("sampler", given, "a sampler such as dpjax.mixture.conditional()", remedy, error=TypeError)
     return sampler
 
 

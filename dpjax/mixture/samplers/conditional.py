@@ -162,9 +162,10 @@ def conditional(
     if weights not in ("posterior", "stick"):
         fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")
     if truncation is not None:
-        check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
+        truncation = check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
     if offers is not None:
-        check_count("offers", offers, "Pass how many offers each record gets a sweep, or 0 for exact draws.", least=0)
+        remedy = "Pass how many offers each record gets a sweep, or 0 for exact draws."
+        offers = check_count("offers", offers, remedy, least=0)
     return Conditional(weights, truncation, offers)
 
 

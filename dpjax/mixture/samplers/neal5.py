@@ -80,7 +80,7 @@ def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
         If a choice is unusable; with a problem, if the records are known, or all are released at once and there are
         several auxiliaries.
     """
-    check_count("auxiliaries", auxiliaries, "Pass how many auxiliary records each person gets, at least 1.")
+    auxiliaries = check_count("auxiliaries", auxiliaries, "Pass how many auxiliary records each person gets.")
     if not isinstance(redraw, bool):
         fail("redraw", repr(redraw), "True or False", "Say whether auxiliary records are drawn anew.", error=TypeError)
     return Neal5(auxiliaries, redraw)

@@ -106,9 +106,9 @@ def split_merge(sampler: Sampler, proposals: int = 1, launch_scans: int = 5) -> 
         If an argument is unusable; with a problem, if such moves do not go with it or with the sampler.
     """
     check_instance("sampler", sampler, Sampler, "Pass one such as dpjax.mixture.conditional().")
-    check_count("proposals", proposals, "Pass how many proposals a sweep begins with.")
-    check_count("launch_scans", launch_scans, "Pass how many scans lead to a launch state, or 0.", least=0)
-    return SplitMerge(sampler, proposals, launch_scans)
+    proposals = check_count("proposals", proposals, "Pass how many proposals a sweep begins with.")
+    remedy = "Pass how many scans lead to a launch state, or 0."
+    return SplitMerge(sampler, proposals, check_count("launch_scans", launch_scans, remedy, least=0))
 
 
 class Reseated(NamedTuple):
