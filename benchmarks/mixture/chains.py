@@ -45,7 +45,7 @@ def run_chains(
     """Draws, and the CPU seconds that they took after the warm-up.
 
     A run of the same key and warm-up with one draw is made before: it compiles, and made again it tells what the
-    warm-up takes. The seconds are not a number where a program was compiled for more slots among the later draws.
+    warm-up takes. Where later draws need more slots than those, they are made again too, as more was compiled for them.
     """
 
     def draw(num_samples: int) -> tuple[mixture.MixturePosterior, float]:
@@ -69,7 +69,7 @@ def run_chains(
     short, of_warmup = draw(1)
     posterior, seconds = draw(length.draws)
     if num_slots(posterior) > num_slots(short):
-        return posterior, np.nan
+        posterior, seconds = draw(length.draws)
     return posterior, (seconds - of_warmup) * length.draws / max(length.draws - 1, 1)
 
 

@@ -49,7 +49,7 @@ def measure_rows(n: int, variant: str, lengths: dict[int, int], repeats: int = 5
 def describe_row(n: int, variant: str, num_chains: int, runs: list[tuple[MixturePosterior, float]]) -> dict[str, Any]:
     """The speed of the median run, and how much all of them tell of the number of clusters."""
     number = np.concatenate([posterior.draws["num_clusters"].astype(float) for posterior, _ in runs])
-    seconds = float(np.nanmedian([seconds for _, seconds in runs])) * len(runs) / number.size
+    seconds = float(np.median([seconds for _, seconds in runs])) * len(runs) / number.size
     effective = float(diagnostics.ess_bulk(number)) / number.size
     enough = effective * number.size > MIN_EFFECTIVE
     return {
