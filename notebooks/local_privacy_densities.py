@@ -42,7 +42,7 @@ posterior = mixture.sample(
     jax.random.key(5),
     released,
     channel,
-    base=mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=3.0, scale=3.0),
+    component=mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=3.0, scale=3.0),
     concentration=dpjax.models.GammaPrior(2.0, 2.0),
     num_warmup=2_000,
     num_samples=1_000,

@@ -88,6 +88,8 @@ def test_mixtures_are_sampled_from():
     from_counts = names["from_counts"].density(grid).mean
     assert np.interp([-5, 5], grid, from_counts).min() > 2 * np.interp(0, grid, from_counts)
     assert names["waits"].draws["num_clusters"].shape == (4, 100)
+    assert not np.any(names["overflow"])
+    assert abs(np.mean(names["num_clusters"][50:]) - np.mean(names["number"])) < 2
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,24 @@
 """Chains of any sampler from over-dispersed starts, timed without their warm-up, and what is read off them."""
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from dpjax import diagnostics
-from dpjax.mixture import MixturePosterior
-from dpjax.mixture.base import Component, Mixing, MixtureState, Theta
-from dpjax.mixture.conditional import Problem, Scheme, init_state
-from dpjax.mixture.marginal import init_marginal
-from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.mixture.report import report
-from dpjax.mixture.run import Phase, Run, Status, draw_all
-from dpjax.mixture.schemes import functions_of
-from dpjax.mixture.starts import NUM_GROUPS, start_labels
-from dpjax.running.progress import Progress
+from benchmarks.mixture.problems import Problem
+from dpjax import diagnostics, mixture
 
-CAPACITY = 40
-"""Slots to begin with; where more are needed the run goes on with twice as many."""
-
-SAMPLERS: dict[str, Scheme | MarginalScheme] = {
-    "exact": Scheme("posterior", CAPACITY, 0, in_turn=True),
-    "metropolis": Scheme("posterior", CAPACITY, 1, in_turn=True),
-    "4 offers": Scheme("posterior", CAPACITY, 4, in_turn=True),
-    "paper's slice": Scheme("stick", CAPACITY, 1, in_turn=True),
-    "Neal 5, m = 1": MarginalScheme("neal5", CAPACITY, 1, in_turn=True),
-    "Neal 5, m = 5": MarginalScheme("neal5", CAPACITY, 5, in_turn=True),
-    "Neal 8": MarginalScheme("neal8", CAPACITY, 3, in_turn=True),
-    "Neal 2": MarginalScheme("neal2", CAPACITY, in_turn=True),
-    "Neal 3": MarginalScheme("neal3", CAPACITY, in_turn=True),
+SAMPLERS: dict[str, mixture.Sampler] = {
+    "exact": mixture.conditional(offers=0),
+    "metropolis": mixture.conditional(offers=1),
+    "4 offers": mixture.conditional(offers=4),
+    "paper's slice": mixture.conditional("stick", offers=1),
+    "Neal 5, m = 1": mixture.neal5(),
+    "Neal 5, m = 5": mixture.neal5(5, redraw=False),
+    "Neal 8": mixture.neal8(),
+    "Neal 2": mixture.neal2(),
+    "Neal 3": mixture.neal3(),
 }
 """The conditional sampler with exact, Metropolis and i-SIR records; the paper's samplers; and those of Neal (2000)."""
 
@@ -54,65 +41,44 @@ def run_chains(
     *,
     num_chains: int = 1,
     collect: tuple[str, ...] = (),
-    records: Any = None,
-) -> tuple[MixturePosterior, float]:
+) -> tuple[mixture.MixturePosterior, float]:
     """Draws, and the CPU seconds that they took after the warm-up.
 
-    `records` [n] are what the chains start from instead of the released values.
+    A run of the same key and warm-up with one draw is made before: it compiles, and made again it tells what the
+    warm-up takes. Where later draws need more slots than those, they are made again too, as more was compiled for them.
     """
-    scheme = SAMPLERS[sampler]
-    start_key, chain_key = jax.random.split(jax.random.key(seed))
-    run = Run(problem, functions_of(scheme)[1], collect, jax.random.split(chain_key, num_chains))
-    given = problem.values if records is None else jnp.asarray(records, float)
-    starts = [start(problem, scheme, jax.random.fold_in(start_key, i), given, groups(i)) for i in range(num_chains)]
-    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
-    return advance_chains(run, Status(scheme, states), length)
 
-
-def advance_chains(run: Run, status: Status, length: Length) -> tuple[MixturePosterior, float]:
-    """The draws after the warm-up, and the CPU seconds that they took."""
-    warm, _ = time_draws(run, Phase("warm-up", 0, length.warmup, 1), status)
-    phase = Phase("sampling", length.warmup, length.draws * length.thin, length.thin)
-    drawn, seconds = time_draws(run, phase, Status(warm.scheme, warm.states))
-    return report(run, drawn, length.draws), seconds
-
-
-def time_draws(run: Run, phase: Phase, status: Status) -> tuple[Status, float]:
-    """The end of a phase, and its CPU seconds; not a number where a program was compiled for more slots in them."""
-    with Progress(phase.steps, 0, False) as bar:
+    def draw(num_samples: int) -> tuple[mixture.MixturePosterior, float]:
         began = time.process_time()
-        drawn = draw_all(run, phase, status, bar)
-        seconds = time.process_time() - began
-    return drawn, seconds if drawn.scheme == status.scheme else np.nan
+        posterior = mixture.sample(
+            jax.random.key(seed),
+            *problem.released,
+            component=problem.component,
+            concentration=problem.concentration,
+            sampler=SAMPLERS[sampler],
+            num_chains=num_chains,
+            num_warmup=length.warmup,
+            num_samples=num_samples,
+            thin=length.thin,
+            collect=collect,
+            progress=False,
+        )
+        return posterior, time.process_time() - began
+
+    draw(1)
+    short, of_warmup = draw(1)
+    posterior, seconds = draw(length.draws)
+    if num_slots(posterior) > num_slots(short):
+        posterior, seconds = draw(length.draws)
+    return posterior, (seconds - of_warmup) * length.draws / max(length.draws - 1, 1)
 
 
-def groups(chain: int) -> int:
-    """The number of clusters with which a chain starts."""
-    return NUM_GROUPS[-1 - chain % len(NUM_GROUPS)]
+def num_slots(posterior: mixture.MixturePosterior) -> int:
+    """How many slots were held."""
+    return int(posterior.mixing.weights.shape[2])
 
 
-def start(
-    problem: Problem, scheme: Scheme | MarginalScheme, key: jax.Array, records: jax.Array, num_groups: int
-) -> MixtureState:
-    """A state with these records, in groups of neighbours; one small program serves all samplers and sizes."""
-    labels = start_labels(records, jnp.asarray(num_groups))
-    features = np.asarray(jax.vmap(problem.component.features)(records))
-    members = np.asarray(labels) == np.arange(scheme.capacity)[:, None]
-    counts = jnp.asarray(members.sum(axis=1), float)
-    theta = draw_theta(problem.component, key, counts, jnp.asarray(members @ features, float))
-    mixing = Mixing(jnp.zeros(scheme.capacity), theta, jnp.zeros(()))
-    init = init_marginal if isinstance(scheme, MarginalScheme) else init_state
-    return init(problem, scheme, mixing, problem.concentration, labels, records)
-
-
-@jax.jit
-def draw_theta(component: Component, key: jax.Array, counts: jax.Array, totals: jax.Array) -> Theta:
-    """Parameters of the clusters given their statistics; the weights are drawn by the first sweep."""
-    prior_key, update_key = jax.random.split(key)
-    return component.update(update_key, component.sample_prior(prior_key, counts.shape[0]), counts, totals)
-
-
-def read_clusters(posterior: MixturePosterior, seconds: float, length: Length) -> dict[str, float]:
+def read_clusters(posterior: mixture.MixturePosterior, seconds: float, length: Length) -> dict[str, float]:
     """The acceptance rate, and how well the number of clusters is known, of a run of one chain or several."""
     number = posterior.draws["num_clusters"].astype(float)
     sweeps = number.size * length.thin

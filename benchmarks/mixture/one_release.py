@@ -9,21 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from benchmarks.mixture.chains import SAMPLERS, Length, advance_chains, read_clusters
+from benchmarks.mixture.chains import Length, read_clusters, run_chains
 from benchmarks.mixture.densities import betas_density, measure_distances, posterior_density, shorten
-from benchmarks.mixture.problems import CONCENTRATION, three_betas
+from benchmarks.mixture.problems import CONCENTRATION, Problem, three_betas
 from dpjax import diagnostics, mixture, statistics
-from dpjax.mixture.binned import bin_release
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.result import MixturePosterior
-from dpjax.mixture.run import Run, Status
-from dpjax.mixture.sample import start_chains
-from dpjax.mixture.schemes import functions_of
 
 N = 250
 NUM_DRAWS = floor(N ** (3 / 5) + 1)
 NUM_CHAINS = 2
-GROUPS = (1, 8)
 GRID = np.linspace(0.01, 0.99, 50)
 BASES = {rates: mixture.GammaShapes(*rates) for rates in ((2.0, 2.0), (90.0, 2.0), (2.0, 0.05))}
 """Those of the paper's figures 7 and 8, and one that allows for all three groups."""
@@ -91,8 +84,8 @@ def measure_row(
     """The figures of one cell of the table."""
     variant, num_bins = VARIANTS[name], level * floor(N ** (1 / 5) + 1)
     release = make_release(records, num_bins, epsilon, variant.released)
-    problem = Problem(release.value, bin_release(release), BASES[rates], jnp.asarray(CONCENTRATION, float))
-    posterior, seconds = sample(problem, variant.sampler, length)
+    problem = Problem(release, None, BASES[rates], jnp.asarray(CONCENTRATION, float))
+    posterior, seconds = run_chains(variant.sampler, problem, 1, length, num_chains=NUM_CHAINS)
     figures = read_clusters(posterior, seconds, length)
     density = posterior_density(posterior, GRID)["mean"]
     row = {"variant": name, "base": name_base(rates), "level": level, "bins": num_bins, "epsilon": epsilon}
@@ -106,15 +99,6 @@ def measure_row(
         **measure_distances(density, betas_density(GRID), GRID),
         "density": shorten(density),
     }
-
-
-def sample(problem: Problem, sampler: str, length: Length) -> tuple[MixturePosterior, float]:
-    """The draws after the warm-up, and their CPU seconds; one program for each number of bins."""
-    scheme = SAMPLERS[sampler]
-    start_key, chain_key = jax.random.split(jax.random.key(1))
-    states = start_chains(problem, scheme, jax.random.split(start_key, NUM_CHAINS), jnp.array(GROUPS))
-    run = Run(problem, functions_of(scheme)[1], (), jax.random.split(chain_key, NUM_CHAINS))
-    return advance_chains(run, Status(scheme, states), length)
 
 
 def name_base(rates: tuple[float, float]) -> str:

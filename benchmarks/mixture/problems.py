@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.conditional import Problem
 
 CENTRES = (-5.0, 0.0, 5.0)
 DIAMETER = 20.0
@@ -23,6 +22,20 @@ BETAS = ((5.0, 50.0), (50.0, 50.0), (50.0, 5.0))
 """The three Beta laws of Section 4.2."""
 
 
+class Problem(NamedTuple):
+    """What `dpjax.mixture.sample` is asked: values with their channel or a release of all, and the priors."""
+
+    values: Any
+    channel: Any
+    component: mixture.Component
+    concentration: Any
+
+    @property
+    def released(self) -> tuple[Any, ...]:
+        """The arguments that say what was released; a release of all knows its mechanism."""
+        return (self.values,) if isinstance(self.values, dpjax.Release) else (self.values, self.channel)
+
+
 def simulate_values(n: int, epsilon: float) -> np.ndarray:
     """Released values [n] of records that are one third each N(-5, 1), N(0, 1) and N(5, 1)."""
     generator = np.random.default_rng(20_250)
@@ -30,17 +43,15 @@ def simulate_values(n: int, epsilon: float) -> np.ndarray:
 
 
 def make_problem(n: int, epsilon: float) -> Problem:
-    """The values with their channel, kernel and concentration."""
+    """The values with their channel, component and concentration."""
     return pose(simulate_values(n, epsilon), dpjax.Laplace(DIAMETER / epsilon), BASE)
 
 
-def pose(values: Any, channel: Any, base: Any) -> Problem:
+def pose(values: Any, channel: Any, component: mixture.Component) -> Problem:
     """A problem in which all numbers are arrays, so that those of one size share their programs."""
-    if isinstance(base, mixture.TruncatedNormalInverseGamma):
-        channel, base = None, base.behind(channel)
     if channel is not None:
         channel = replace(channel, scale=jnp.asarray(channel.scale, float))
-    return Problem(jnp.asarray(values, float), channel, base, jnp.asarray(CONCENTRATION, float))
+    return Problem(jnp.asarray(values, float), channel, component, jnp.asarray(CONCENTRATION, float))
 
 
 def three_normals(n: int, generator: np.random.Generator) -> np.ndarray:

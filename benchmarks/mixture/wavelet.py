@@ -28,8 +28,6 @@ BASES = {"Gamma(2, 2)": GammaShapes(shape=2.0, rate=2.0), "Gamma(2, 0.05)": Gamm
 """The paper's, under which the true shapes of 50 have next to no weight, and one that allows for them."""
 
 GRID = (np.arange(200) + 0.5) / 200
-CELLS = (np.arange(128) + 0.5) / 128
-"""Middles of the finest cells of J = 6: the values that the coefficients tell apart."""
 
 
 class Channel(NamedTuple):
@@ -110,20 +108,8 @@ def expand(mechanism: Any, records: np.ndarray) -> np.ndarray:
 def run(
     sampler: str, channel: Channel, epsilon: float | None, base: Any, released: np.ndarray, seed: int, length: Length
 ) -> Any:
-    """A chain that starts from the likeliest records."""
-    mechanism = channel.at(epsilon)
-    start = likeliest(channel, mechanism, released)
-    return run_chains(sampler, pose(released, mechanism, base), seed, length, records=start)
-
-
-def likeliest(channel: Channel, mechanism: Any, released: np.ndarray) -> np.ndarray:
-    """The records [n] most likely to be released so, among the middles of cells."""
-    if mechanism is None:
-        return released
-    if channel.resolution == 0:
-        return np.clip(released, CELLS[0], CELLS[-1])
-    table = expand(mechanism, CELLS)
-    return CELLS[[int(np.argmin(np.abs(row - table).sum(axis=1))) for row in released]]
+    """A chain, and its CPU seconds."""
+    return run_chains(sampler, pose(released, channel.at(epsilon), base), seed, length)
 
 
 def fit(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dpjax.adapters.figures import make_figure
-from dpjax.mixture.result import Density
+from dpjax.mixture.results.posterior import Density
 
 __all__ = ["plot_co_clustering", "plot_density", "plot_num_clusters"]
 

@@ -1,11 +1,31 @@
-"""The contracts of the mixture samplers: components, tractable pairs, and what a sweep carries and reports."""
+"""The contracts of the mixture samplers: components, what they may offer beside, and what a sweep carries and reports.
+
+A component has to meet `Component`. What it may have beside is declared here too, and nowhere else asked for by name:
+
+| protocol | method | what for |
+|---|---|---|
+| `Conjugate` | ``log_evidence`` | `neal2`, `neal3` and split-merge moves |
+| `OfReleasedValues` | ``behind``, ``log_record_density`` | no record is imputed behind the channels it knows |
+| `NormalRecords` | ``normal_field`` | a known marginal behind noise that can tell that of a Normal record |
+"""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dpjax.base import Array, Key
 
-__all__ = ["Component", "Mixing", "MixtureInfo", "MixtureState", "Theta", "Tractable"]
+__all__ = [
+    "Component",
+    "Conjugate",
+    "Mixing",
+    "MixtureInfo",
+    "MixtureState",
+    "NormalRecords",
+    "OfReleasedValues",
+    "Theta",
+    "Tractable",
+    "record_density",
+]
 
 Theta = dict[str, Array]
 """The parameters of components: named arrays with the leading axes of whatever they belong to."""
@@ -50,6 +70,49 @@ class Component(Protocol):
         totals : [H, k]
             The sums of their features.
         """
+
+
+@runtime_checkable
+class Conjugate(Component, Protocol):
+    """A component whose base measure is conjugate, so that the parameters can be integrated out of a cluster."""
+
+    def log_evidence(self, counts: Array, totals: Array) -> Array:
+        """log ∫ Π f(y_i | θ) dG0(θ) [H] of each cluster's records, with the constants of ``log_density``.
+
+        Parameters
+        ----------
+        counts : [H]
+            The numbers of records, as floats.
+        totals : [H, k]
+            The sums of their features.
+        """
+
+
+@runtime_checkable
+class OfReleasedValues(Component, Protocol):
+    """A component of the released values rather than of the records, so that none need be imputed.
+
+    Its ``sample``, ``log_density`` and ``features`` are those of released values.
+    """
+
+    def behind(self, channel: Any) -> Component:
+        """The component of the values released through this channel, or an error if it does not know the channel."""
+
+    def log_record_density(self, record: Array, theta: Theta) -> Array:
+        """The log-density [] of one confidential record under one set of parameters."""
+
+
+@runtime_checkable
+class NormalRecords(Component, Protocol):
+    """A component of records that are Normal numbers given the parameters."""
+
+    def normal_field(self, theta: Theta) -> tuple[Array, Array]:
+        """The mean and standard deviation of a record, elementwise."""
+
+
+def record_density(component: Component) -> Callable[[Array, Theta], Array]:
+    """The log-density of a confidential record."""
+    return component.log_record_density if isinstance(component, OfReleasedValues) else component.log_density
 
 
 class Tractable(NamedTuple):

@@ -14,7 +14,7 @@ from dpjax.running.chunk import Chunk, make_draws
 __all__ = ["Draw", "run_chunk"]
 
 Sweep = Callable[[Any, Any, Key, MixtureState], tuple[MixtureState, MixtureInfo]]
-"""``(problem, scheme, key, state) -> (state, info)``, a module-level function; the scheme is hashable and says whether
+"""``(problem, setup, key, state) -> (state, info)``, a module-level function; the setup is hashable and says whether
 chains are advanced ``in_turn``."""
 
 
@@ -38,10 +38,10 @@ class Draw(NamedTuple):
     collected: dict[str, Array]
 
 
-@partial(jax.jit, static_argnames=("sweep", "scheme", "collect", "capacity"))
+@partial(jax.jit, static_argnames=("sweep", "setup", "collect", "capacity"))
 def run_chunk(
     sweep: Sweep,
-    scheme: Any,
+    setup: Any,
     collect: tuple[str, ...],
     capacity: int,
     *,
@@ -59,7 +59,7 @@ def run_chunk(
     """
 
     def step(key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
-        return sweep(problem, scheme, key, state)
+        return sweep(problem, setup, key, state)
 
     return make_draws(
         step,
@@ -70,7 +70,7 @@ def run_chunk(
         length=length,
         thin=thin,
         capacity=capacity,
-        in_turn=scheme.in_turn,
+        in_turn=setup.in_turn,
         combine=lambda earlier, latest: latest,
         fails=lambda info: jnp.any(info.overflow),
     )

@@ -1,4 +1,4 @@
-"""What `dpjax.mixture.sample` refuses, before anything is compiled."""
+"""The checked arguments of `dpjax.mixture.sample` and `dpjax.mixture.gibbs`: errors come before compilation."""
 
 from typing import Any, Final
 
@@ -8,28 +8,19 @@ import numpy as np
 
 from dpjax.base import Array
 from dpjax.mechanisms.base import AdditiveNoise, has_integer_noise
-from dpjax.mixture.base import Component, Theta
-from dpjax.mixture.beta import GammaShapes
+from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.gaussian import NormalInverseGamma
-from dpjax.mixture.multivariate import NormalInverseWishart
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers import SAMPLERS, Sampler
 from dpjax.mixture.starts import possible_records, record_shape, record_type
-from dpjax.mixture.truncated import TruncatedNormalInverseGamma
 from dpjax.models import GammaPrior
 from dpjax.models.arguments import is_numeric
 from dpjax.release import LocalRelease, Release
 from dpjax.release.base import is_release
 from dpjax.release.checks import warn_where_coarse
-from dpjax.validation import check_array, check_count, check_positive, fail
+from dpjax.validation import check_array, check_positive, fail
 
-__all__ = ["KERNELS", "WITH_VALUES", "check_collect", "check_problem", "choose_component", "take_apart"]
-
-KERNELS: dict[str, tuple[type, ...]] = {
-    "beta": (GammaShapes,),
-    "gaussian": (NormalInverseGamma, NormalInverseWishart, TruncatedNormalInverseGamma),
-}
-"""The base measures that go with each kernel that has a name."""
+__all__ = ["WITH_VALUES", "check_collect", "check_problem", "check_sampler", "make_problem", "read_release"]
 
 COLLECTABLE = ("labels", "records")
 
@@ -37,8 +28,35 @@ WITH_VALUES: Final = "with the values"
 """Stands for the channel where a release brings it."""
 
 
-def take_apart(values: Any, channel: Any) -> tuple[Any, Any]:
-    """The values and how they were released: a channel of each record, a `Release` of all, or None.
+def make_problem(values: Any, channel: Any, component: Any, concentration: Any) -> Problem:
+    """The problem of values, channel, component and concentration as a user gives them.
+
+    A component of released values is told through which channel they were released.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the argument, what was given, what was expected and the remedy.
+    """
+    values, channel = read_release(values, channel)
+    component = check_component(component)
+    if isinstance(component, OfReleasedValues):
+        component = check_component(component.behind(channel))
+    return check_problem(values, channel, component, concentration)
+
+
+def check_sampler(sampler: Any) -> Sampler:
+    """The sampler, or an error if it is a name, a function that makes one, or something else."""
+    if not isinstance(sampler, Sampler):
+        name = sampler if isinstance(sampler, str) else getattr(sampler, "__name__", None)
+        remedy = f"Use sampler=dpjax.mixture.{name if name in SAMPLERS else 'conditional'}()."
+        given = repr(sampler if name is None else name)
+        fail("sampler", given, "a sampler such as dpjax.mixture.conditional()", remedy, error=TypeError)
+    return sampler
+
+
+def read_release(values: Any, channel: Any) -> tuple[Any, Any]:
+    """The released values, and the mechanism behind each record, the `Release` of all, or None for known records.
 
     Raises
     ------
@@ -55,52 +73,28 @@ def take_apart(values: Any, channel: Any) -> tuple[Any, Any]:
     return (values.observed, values.mechanism) if released else (values, channel)
 
 
-def choose_component(kernel: Any, base: Any, channel: Any = None) -> Component:
-    """The component of a kernel's name and its base measure, or the user's own.
-
-    A base measure that is conjugate behind some channel is told which channel that is.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the name is unknown, or the base measure does not go with it.
-    """
-    if not isinstance(kernel, str):
-        if base is not None:
-            fail("base", type(base).__name__, "None beside a component", "A component has a base measure of its own.")
-        return check_component(kernel)
-    if kernel not in KERNELS:
-        fail("kernel", repr(kernel), f"one of {sorted(KERNELS)}, or a component", "Name the kernel.")
-    if not isinstance(base, KERNELS[kernel]):
-        expected = " or ".join(known.__name__ for known in KERNELS[kernel])
-        remedy = "Pass the base measure of the kernel's parameters; priors have no default."
-        given = f"the class {base.__name__}" if isinstance(base, type) else type(base).__name__
-        fail("base", given, expected, remedy, error=TypeError)
-    return check_component(base.behind(channel) if hasattr(base, "behind") else base)
-
-
 def check_component(component: Any) -> Component:
     """The component, or an error unless its functions fit each other."""
     if isinstance(component, type) or not isinstance(component, Component):
-        name = getattr(component, "__name__", type(component).__name__)
-        remedy = "It has sample_prior, sample, log_density, features and update."
-        fail("kernel", name, "a dpjax.mixture.Component", remedy, error=TypeError)
+        given = f"the class {component.__name__}" if isinstance(component, type) else type(component).__name__
+        remedy = "Pass one such as dpjax.mixture.NormalInverseGamma(...), or your own; priors have no default."
+        fail("component", given, "a dpjax.mixture.Component", remedy, error=TypeError)
     try:
         shapes = jax.eval_shape(lambda: exercise(component))
     except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
         remedy = "Its functions must fit each other: see dpjax.mixture.Component."
-        fail("kernel", f"one that failed with {type(error).__name__}: {error}", "a working component", remedy)
+        fail("component", f"one that failed with {type(error).__name__}: {error}", "a working component", remedy)
     density, features, prior, updated = shapes
     if density.shape != () or features.ndim != 1:
         given = f"log_density of shape {list(density.shape)}, features of shape {list(features.shape)}"
-        fail("kernel", given, "shapes [] and [k] for one record", "Sum over the coordinates of a record.")
+        fail("component", given, "shapes [] and [k] for one record", "Sum over the coordinates of a record.")
     if jax.tree.map(jnp.shape, prior) != jax.tree.map(jnp.shape, updated):
-        fail("kernel", "an update that changes shapes", "parameters as they were", "Return leaves [H, ...].")
+        fail("component", "an update that changes shapes", "parameters as they were", "Return leaves [H, ...].")
     return component
 
 
 def exercise(component: Component, size: int = 3) -> tuple[Array, Array, Theta, Theta]:
-    """Every function of a component once: a log-density, features, and parameters before and after an update."""
+    """What a component's functions return: a log-density, features, and parameters before and after an update."""
     prior_key, record_key, update_key = jax.random.split(jax.random.key(0), 3)
     theta = component.sample_prior(prior_key, size)
     records = component.sample(record_key, theta)
@@ -115,7 +109,7 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
     Parameters
     ----------
     channel
-        As `take_apart` gives it.
+        As `read_release` gives it.
 
     Raises
     ------
@@ -128,7 +122,7 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         binned = bin_release(channel)
         channel.check_records({binned.histogram.field: jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
         return Problem(channel.value, binned, component, concentration)
-    if channel is None or hasattr(component, "behind"):
+    if channel is None or isinstance(component, OfReleasedValues):
         return check_known(Problem(read_known(values, shape), None, component, concentration))
     release = check_released(values, channel, component, shape)
     warn_where_coarse(release.values, release.channel, release.n)
@@ -166,7 +160,7 @@ def check_concentration(concentration: Any) -> Array | GammaPrior:
 
 
 def read_known(values: Any, shape: tuple[int, ...]) -> Array:
-    """Records, or released values of a known law, as numbers [n, *shape], or an error."""
+    """Values of whose law the component is, as numbers [n, *shape], or an error."""
     remedy = "Pass one record a row; without a channel the values are the records."
     if values is None:
         fail("values", "None", f"numbers {['n', *shape]}", remedy, error=TypeError)
@@ -178,7 +172,7 @@ def read_known(values: Any, shape: tuple[int, ...]) -> Array:
 
 
 def check_known(problem: Problem) -> Problem:
-    """The problem, or an error unless the component can draw each of its known values."""
+    """The problem, or an error unless the component gives each value a density."""
     impossible = np.flatnonzero(~np.asarray(possible_records(problem, jax.random.key(0))))
     if impossible.size:
         given = f"{np.asarray(problem.values)[impossible[0]].tolist()} at place {impossible[0]}"
@@ -197,18 +191,3 @@ def check_collect(collect: Any) -> tuple[str, ...]:
     if not set(names) <= set(COLLECTABLE):
         fail("collect", list(names), f"names among {list(COLLECTABLE)}", "Name what to keep beside the mixture.")
     return names
-
-
-def check_options(weights: Any, truncation: Any, offers: Any, problem: Problem) -> None:
-    """Raise unless the options of the conditional sampler are usable."""
-    if weights not in ("posterior", "stick"):
-        fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")
-    if truncation is not None:
-        check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
-    if offers is not None:
-        remedy = "Pass how many offers each record gets a sweep, or 0 for exact draws."
-        check_count("offers", offers, remedy, least=0)
-        if offers > 0 and problem.channel is None:
-            fail("offers", offers, "0 or None, as no records are imputed", "Leave it out.")
-        if offers == 0 and problem.channel is not None and problem.tractable is None:
-            fail("offers", 0, "at least 1, as no marginal is known for this channel and kernel", remedy)

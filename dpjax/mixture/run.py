@@ -11,19 +11,19 @@ import numpy as np
 from dpjax.base import Key
 from dpjax.mixture.base import Mixing, MixtureState, Theta
 from dpjax.mixture.chunks import Draw, Sweep, run_chunk
+from dpjax.mixture.samplers.base import MAX_SLOTS, Setup
 from dpjax.running.progress import Progress, next_length
 from dpjax.threads import one_blas_thread
 
-__all__ = ["Phase", "Run", "Status", "draw_all", "grow", "trim"]
+__all__ = ["Run", "Stage", "Status", "draw_all", "grow", "trim"]
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
 
 MAX_BUFFER = 1024
-MAX_CAPACITY = 2**14
 
 
-class Phase(NamedTuple):
+class Stage(NamedTuple):
     """A part of a run: its name, the number of its first step, its steps, and how many of them make a draw."""
 
     name: str
@@ -37,7 +37,7 @@ class Run:
     """What stays as it is from the first step to the last.
 
     sweep
-        ``(problem, scheme, key, state) -> (state, info)``.
+        ``(problem, setup, key, state) -> (state, info)``.
     collect
         Which parts of the state to keep beside the mixing measure.
     """
@@ -49,69 +49,69 @@ class Run:
 
 
 class Status(NamedTuple):
-    """How far a phase has come.
+    """How far a stage has come.
 
-    scheme
-        The kernel; its capacity may grow.
+    setup
+        The sampler with its slots, which may grow in number.
     states
         The states of the chains [chain, ...].
     done
-        Steps made in this phase.
+        Steps made in this stage.
     chunks
         The draws kept so far: host arrays [draw, chain, ...].
     interrupted
         Whether the user stopped it.
     """
 
-    scheme: Any
+    setup: Setup
     states: MixtureState
     done: int = 0
     chunks: tuple[Draw, ...] = ()
     interrupted: bool = False
 
 
-def draw_all(run: Run, phase: Phase, status: Status, bar: Progress) -> Status:
-    """Make all steps of a phase, or those until an interruption; what was drawn is kept."""
+def draw_all(run: Run, stage: Stage, status: Status, bar: Progress) -> Status:
+    """Make all steps of a stage, or those until an interruption; what was drawn is kept."""
     length = 1
     try:
-        while status.done < phase.steps:
+        while status.done < stage.steps:
             began = time.perf_counter()
             before = status.done
             with one_blas_thread():
-                status = make_chunk(run, phase, status, length)
+                status = make_chunk(run, stage, status, length)
             made = status.done - before
-            length = next_length(max(made // phase.thin, 1), time.perf_counter() - began)
-            bar.advance(made, phase.name)
+            length = next_length(max(made // stage.thin, 1), time.perf_counter() - began)
+            bar.advance(made, stage.name)
     except KeyboardInterrupt:
         status = status._replace(interrupted=True)
     return status
 
 
-def make_chunk(run: Run, phase: Phase, status: Status, length: int) -> Status:
+def make_chunk(run: Run, stage: Stage, status: Status, length: int) -> Status:
     """Make up to `length` draws; where slots run out, stop before that draw and come back with more of them."""
     capacity = choose_buffer(run, status)
-    length = min(length, capacity, (phase.steps - status.done) // phase.thin)
-    numbers = {"start": status.done, "length": length, "thin": phase.thin}
+    length = min(length, capacity, (stage.steps - status.done) // stage.thin)
+    numbers = {"start": status.done, "length": length, "thin": stage.thin}
     chunk = run_chunk(
         run.sweep,
-        status.scheme,
+        status.setup,
         run.collect,
         capacity,
         problem=run.problem,
-        chain_keys=phase_keys(run, phase),
+        chain_keys=stage_keys(run, stage),
         states=status.states,
         **{name: np.int32(number) for name, number in numbers.items()},
     )
     made = int(chunk.made)
     kept = jax.tree.map(lambda leaf: np.asarray(leaf)[:made], chunk.draws)
-    done, chunks = status.done + made * phase.thin, (*status.chunks, kept)
+    done, chunks = status.done + made * stage.thin, (*status.chunks, kept)
     status = status._replace(states=chunk.states, done=done, chunks=chunks)
     return grow(status) if made < length else status
 
 
-def phase_keys(run: Run, phase: Phase) -> Key:
-    """The chains' keys [chain] of a phase, of which step t uses ``fold_in(key, t)``."""
-    return jax.vmap(jax.random.fold_in, in_axes=(0, None))(run.chain_keys, phase.start)
+def stage_keys(run: Run, stage: Stage) -> Key:
+    """The chains' keys [chain] of a stage, of which step t uses ``fold_in(key, t)``."""
+    return jax.vmap(jax.random.fold_in, in_axes=(0, None))(run.chain_keys, stage.start)
 
 
 def choose_buffer(run: Run, status: Status) -> int:
@@ -123,11 +123,11 @@ def choose_buffer(run: Run, status: Status) -> int:
 
 def grow(status: Status) -> Status:
     """The status with twice as many slots, the new ones empty: each size is compiled, so that there should be few."""
-    capacity = 2 * status.scheme.capacity
-    if capacity > MAX_CAPACITY:
-        text = f"The mixture needs more than {status.scheme.capacity} slots. A smaller concentration needs fewer."
+    capacity = 2 * status.setup.capacity
+    if capacity > MAX_SLOTS:
+        text = f"The mixture needs more than {status.setup.capacity} slots. A smaller concentration needs fewer."
         raise RuntimeError(text)
-    return status._replace(scheme=status.scheme._replace(capacity=capacity), states=resize(status.states, capacity))
+    return status._replace(setup=status.setup.with_capacity(capacity), states=resize(status.states, capacity))
 
 
 def trim(status: Status) -> Status:
@@ -136,9 +136,9 @@ def trim(status: Status) -> Status:
         return status
     needed = np.concatenate([chunk.info.num_slots for chunk in status.chunks])
     capacity = 8 * (int(np.max(needed[len(needed) // 2 :])) // 8 + 1)
-    if capacity >= status.scheme.capacity:
+    if capacity >= status.setup.capacity:
         return status
-    return status._replace(scheme=status.scheme._replace(capacity=capacity), states=cut_slots(status.states, capacity))
+    return status._replace(setup=status.setup.with_capacity(capacity), states=cut_slots(status.states, capacity))
 
 
 def cut_slots(states: MixtureState, capacity: int) -> MixtureState:

@@ -1,4 +1,4 @@
-"""Over-dispersed starts: chains begin with one cluster, a few, or many."""
+"""Over-dispersed starts: chains begin with one cluster, a few, or many, whatever the values say."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.conditional import Problem
+from dpjax.mixture.problem import Problem
 from dpjax.numerics import take_if
 
 __all__ = ["NUM_GROUPS", "possible_records", "record_shape", "record_type", "start_labels", "start_records"]

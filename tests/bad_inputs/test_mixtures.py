@@ -19,7 +19,7 @@ NO_COUNT = {"none": None, "zero": 0, "negative": -1, "a fraction": 2.5, "text": 
 
 
 def sample(**changes):
-    arguments = {"key": KEY, "values": VALUES, "channel": Laplace(1.0), "base": BASE, "concentration": 1.0}
+    arguments = {"key": KEY, "values": VALUES, "channel": Laplace(1.0), "component": BASE, "concentration": 1.0}
     return lambda: mixture.sample(**(arguments | changes))
 
 
@@ -91,7 +91,7 @@ CASES = {
         }.items()
     },
     "a beta mixture of records outside": (
-        sample(values=[0.2, 1.5], channel=None, kernel="beta", base=GammaShapes(2.0, 1.0)),
+        sample(values=[0.2, 1.5], channel=None, component=GammaShapes(2.0, 1.0)),
         "values",
     ),
     "a mixture behind a class": (sample(channel=Laplace), "channel"),
@@ -113,24 +113,23 @@ CASES = {
     ),
     "a mixture of a released sum": (
         lambda: mixture.sample(
-            KEY, Release([1.0], Laplace(1.0), statistics.total("record"), 3), base=BASE, concentration=1.0
+            KEY, Release([1.0], Laplace(1.0), statistics.total("record"), 3), component=BASE, concentration=1.0
         ),
         "statistic",
     ),
     "a mixture of values without a channel": (
-        lambda: mixture.sample(KEY, VALUES, base=BASE, concentration=1.0),
+        lambda: mixture.sample(KEY, VALUES, component=BASE, concentration=1.0),
         "channel",
     ),
     **{
-        f"a mixture of the kernel {name}": (sample(kernel=value), "kernel")
-        for name, value in {"cauchy": "cauchy"}.items()
+        f"a mixture of {name}": (sample(component=component), "component")
+        for name, component in {
+            "no component": None,
+            "a component by name": "gaussian",
+            "a component that is a class": NormalInverseGamma,
+            "a component that is a number": 1.0,
+        }.items()
     },
-    "a mixture of no kernel": (sample(kernel=None, base=None), "kernel"),
-    "a mixture of a kernel that is a class": (sample(kernel=NormalInverseGamma, base=None), "kernel"),
-    "a mixture of two measures": (sample(kernel=BASE), "base"),
-    "a mixture of no measure": (sample(base=None), "base"),
-    "a mixture of a measure that is a class": (sample(base=NormalInverseGamma), "base"),
-    "a mixture of the measure of another kernel": (sample(base=GammaShapes(2.0, 1.0)), "base"),
     **{
         f"a mixture of concentration {name}": (sample(concentration=value), "concentration")
         for name, value in {**NO_POSITIVE, "two": [1.0, 2.0], "a class": GammaPrior}.items()
@@ -138,15 +137,37 @@ CASES = {
     **{
         f"a mixture by {argument} {name}": (sample(**{argument: value}), argument)
         for argument, values in {
-            "sampler": {"gibbs": "gibbs", "none": None, "a number": 3},
-            "weights": {"equal": "equal", "none": None},
-            "truncation": {"one": 1, "half": 2.5, "text": "10"},
-            "offers": {"negative": -1, "half": 0.5, "text": "many"},
+            "sampler": {"gibbs": "gibbs", "none": None, "a number": 3, "a function": mixture.neal8},
             "collect": {"none": None, "a number": 3, "unknown": "weights"},
             "progress": {"text": "yes", "none": None},
         }.items()
         for name, value in values.items()
     },
+    **{
+        f"the conditional sampler with {argument} {name}": (
+            lambda argument=argument, value=value: mixture.conditional(**{argument: value}),
+            argument,
+        )
+        for argument, values in {
+            "weights": {"equal": "equal", "none": None},
+            "truncation": {"one": 1, "half": 2.5, "text": "10"},
+            "offers": {"negative": -1, "half": 0.5, "text": "many"},
+        }.items()
+        for name, value in values.items()
+    },
+    **{
+        f"{make.__name__} with {name} auxiliaries": (lambda make=make, value=value: make(value), "auxiliaries")
+        for make in (mixture.neal5, mixture.neal8)
+        for name, value in NO_COUNT.items()
+    },
+    **{
+        f"split-merge moves of {name} proposals": (
+            lambda value=value: mixture.split_merge(mixture.neal3(), value),
+            "proposals",
+        )
+        for name, value in NO_COUNT.items()
+    },
+    "split-merge moves before no sampler": (lambda: mixture.split_merge(None), "sampler"),
     **{
         f"a partition by {name}": (
             lambda key=key, labels=labels, more=more: mixture.find_partition(key, labels, **more),

@@ -6,7 +6,6 @@ parameters of the first record's cluster. In place of the channel there may be a
 mechanism, statistic and n count.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,11 +19,9 @@ import dpjax
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.concentration import start_concentration
-from dpjax.mixture.conditional import Problem, Scheme, init_state
-from dpjax.mixture.marginal import init_marginal
-from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.mixture.schemes import functions_of
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Setup, step
+from dpjax.mixture.samplers.concentration import start_concentration
 from dpjax.models import GammaPrior
 from tests.mixture.crp import number_of_clusters
 
@@ -47,7 +44,7 @@ class Ends(NamedTuple):
 
 def run(
     key: jax.Array,
-    scheme: Scheme | MarginalScheme,
+    setup: Setup,
     concentration: float | GammaPrior,
     channel: Any,
     *,
@@ -67,31 +64,31 @@ def run(
     truth = (channel, concentration, component)
     believed = truth if believed is None else (*believed, component)[:3]
     keys = jax.random.split(key, num_chains)
-    return Ends(*jax.device_get(simulate(functions_of(scheme)[1], scheme, num_sweeps, keys, truth, believed)))
+    return Ends(*jax.device_get(simulate(setup, num_sweeps, keys, truth, believed)))
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def simulate(move: Callable, scheme: Any, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
+@partial(jax.jit, static_argnums=(0, 1))
+def simulate(setup: Setup, num_sweeps: int, keys: jax.Array, truth: tuple, believed: tuple) -> tuple:
     """The ends of all chains."""
-    init: Callable = init_marginal if isinstance(scheme, MarginalScheme) else init_state
 
     def chain(key: jax.Array) -> tuple:
         alpha_key, stick_key, theta_key, label_key, record_key, value_key, run_key = jax.random.split(key, 7)
         alpha = start_concentration(alpha_key, truth[1])
-        sticks = 1 - jax.random.uniform(stick_key, (scheme.capacity,)) ** (1 / alpha)
+        sticks = 1 - jax.random.uniform(stick_key, (setup.capacity,)) ** (1 / alpha)
         beyond = jnp.cumprod(1 - sticks)
         weights = sticks * jnp.append(jnp.ones_like(beyond[:1]), beyond[:-1])
-        theta = truth[2].sample_prior(theta_key, scheme.capacity)
+        theta = truth[2].sample_prior(theta_key, setup.capacity)
         labels = jax.random.categorical(label_key, jnp.log(weights), shape=(N,)).astype(jnp.int32)
         records = truth[2].sample(record_key, {name: leaf[labels] for name, leaf in theta.items()})
         values = release_values(value_key, truth[0], records)
         problem = make_problem(values, *believed)
-        state = init(problem, scheme, Mixing(weights, theta, beyond[-1]), alpha, labels, records)
+        mixing = Mixing(weights, theta, beyond[-1])
+        state = setup.sampler.init(problem, setup.slots, mixing, alpha, labels, records)
 
-        def step(state: Any, index: jax.Array) -> tuple:
-            return move(problem, scheme, jax.random.fold_in(run_key, index), state)
+        def move(state: Any, index: jax.Array) -> tuple:
+            return step(problem, setup, jax.random.fold_in(run_key, index), state)
 
-        state, info = jax.lax.scan(step, state, jnp.arange(num_sweeps))
+        state, info = jax.lax.scan(move, state, jnp.arange(num_sweeps))
         first = {name: leaf[state.labels[0]] for name, leaf in state.mixing.theta.items()}
         found = (jnp.sum(state.counts > 0), implied_noise(truth[0], values, state.records), first)
         return *found, state.concentration, info.overflow, info.acceptance_rate

@@ -9,8 +9,8 @@ import pytest
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.offered_labels import log_mean
-from dpjax.mixture.records import channel_densities, offered_records
+from dpjax.mixture.samplers.neal5 import log_mean
+from dpjax.mixture.samplers.records import channel_densities, offered_records
 from tests.conftest import FLOAT32
 
 EPSILON = 2.0

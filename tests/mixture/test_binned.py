@@ -11,8 +11,8 @@ import pytest
 import dpjax
 from dpjax import mixture, statistics
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.inputs import WITH_VALUES, take_apart
-from dpjax.mixture.records import channel_densities
+from dpjax.mixture.inputs import WITH_VALUES, read_release
+from dpjax.mixture.samplers.records import channel_densities
 from dpjax.models import GammaPrior
 from tests.conftest import FLOAT32
 from tests.mixture.global_release import HISTOGRAM, RELEASES, loop
@@ -79,21 +79,20 @@ def test_an_offer_that_is_no_number_is_refused() -> None:
 
 def test_a_release_brings_its_mechanism() -> None:
     local = dpjax.LocalRelease([0.1, 0.7], dpjax.Laplace(0.3), "y")
-    assert take_apart(local, WITH_VALUES) == (local.values, local.channel)
-    assert take_apart(NOISY, WITH_VALUES) == (NOISY.value, NOISY)
-    assert take_apart([0.1, 0.7], None) == ([0.1, 0.7], None)
+    assert read_release(local, WITH_VALUES) == (local.values, local.channel)
+    assert read_release(NOISY, WITH_VALUES) == (NOISY.value, NOISY)
+    assert read_release([0.1, 0.7], None) == ([0.1, 0.7], None)
 
 
 @pytest.mark.slow
 def test_both_samplers_find_the_same_density() -> None:
     """Through the one call; the acceptance they report lies above the bound."""
     found = []
-    for sampler in ("conditional", "neal5"):
+    for sampler in (mixture.conditional(), mixture.neal5()):
         posterior = mixture.sample(
             jax.random.key(4),
             noisy(),
-            kernel="beta",
-            base=mixture.GammaShapes(3.0, 1.0),
+            component=mixture.GammaShapes(3.0, 1.0),
             concentration=GammaPrior(2.0, 2.0),
             sampler=sampler,
             num_warmup=300,
@@ -144,16 +143,16 @@ REFUSED: list[tuple[dict[str, Any], Any, str]] = [
     ({"values": np.zeros(3)}, TypeError, "channel"),
     ({"offers": 0}, ValueError, "offers"),
     ({"offers": 3}, ValueError, "offers"),
-    ({"sampler": "neal5", "auxiliaries": 2}, ValueError, "auxiliaries"),
-    ({"sampler": "neal8"}, ValueError, "sampler"),
-    ({"sampler": "neal3"}, ValueError, "sampler"),
-    ({"base": TRUNCATED}, TypeError, "channel"),
+    ({"sampler": mixture.neal5(2)}, ValueError, "auxiliaries"),
+    ({"sampler": mixture.neal8()}, ValueError, "sampler"),
+    ({"sampler": mixture.neal3()}, ValueError, "sampler"),
+    ({"component": TRUNCATED}, TypeError, "channel"),
 ]
 
 
 @pytest.mark.parametrize(("change", "error", "argument"), REFUSED)
 def test_what_a_mixture_cannot_read_is_refused(change: dict[str, Any], error: Any, argument: str) -> None:
-    settings = {"values": NOISY, "base": BASE, "concentration": 1.0, "progress": False}
+    settings = {"values": NOISY, "component": BASE, "concentration": 1.0, "progress": False}
     with pytest.raises(error, match=rf"^{argument}: given"):
         mixture.sample(jax.random.key(0), **(settings | change))
 
@@ -170,4 +169,4 @@ def test_a_record_of_several_numbers_is_refused() -> None:
             return super().features(record[0])
 
     with pytest.raises((TypeError, ValueError), match="given"):
-        mixture.sample(jax.random.key(0), NOISY, kernel=Pair(), concentration=1.0, progress=False)
+        mixture.sample(jax.random.key(0), NOISY, component=Pair(), concentration=1.0, progress=False)

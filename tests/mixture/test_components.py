@@ -110,7 +110,7 @@ def test_the_evidence_behind_gaussian_noise_is_the_integral() -> None:
 def test_the_base_measure_of_released_values_needs_gaussian_noise() -> None:
     base = mixture.TruncatedNormalInverseGamma(0.5, 0.5, 2.0, 1.5)
     with pytest.raises(TypeError, match=r"^channel: given Laplace"):
-        mixture.sample(jax.random.key(0), np.zeros(3), dpjax.Laplace(1.0), base=base, concentration=1.0)
+        mixture.sample(jax.random.key(0), np.zeros(3), dpjax.Laplace(1.0), component=base, concentration=1.0)
     with pytest.raises(ValueError, match=r"^shape: given"):
         mixture.TruncatedNormalInverseGamma(0.5, 0.5, 0.9, 1.5)
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import betaln, gammaln
 
 from dpjax import diagnostics
-from dpjax.mixture.concentration import update_concentration, update_concentration_of_sticks
+from dpjax.mixture.samplers.concentration import update_concentration, update_concentration_of_sticks
 from dpjax.models import GammaPrior
 
 PRIOR = GammaPrior(2.0, 1.0)

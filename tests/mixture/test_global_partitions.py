@@ -11,9 +11,10 @@ import pytest
 import dpjax
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.conditional import Problem, Scheme
-from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.mixture.schemes import functions_of
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Setup, Slots, step
+from dpjax.mixture.samplers.conditional import Conditional
+from dpjax.mixture.samplers.neal5 import Neal5
 from tests.mixture.crp import number_partition
 from tests.mixture.global_release import HISTOGRAM, RELEASES, joint_posterior
 from tests.mixture.two_points import TwoPoints
@@ -22,37 +23,36 @@ ALPHA = 0.8
 NUM_CHAINS = 300
 NUM_SWEEPS = 500
 BURN_IN = 150
-SCHEMES = {
-    "conditional": Scheme("posterior", 16, 1),
-    "sticks": Scheme("stick", 24, 1),
-    "blocked": Scheme("blocked", 24, 1),
-    "neal 5": MarginalScheme("neal5", 8),
+SETUPS = {
+    "conditional": Setup(Conditional(offers=1), Slots(16)),
+    "sticks": Setup(Conditional("stick", offers=1), Slots(24)),
+    "blocked": Setup(Conditional(truncation=24, offers=1), Slots(24)),
+    "neal 5": Setup(Neal5(), Slots(8)),
 }
 
 
-@partial(jax.jit, static_argnames=("scheme", "n", "num_chains", "num_sweeps"))
-def run(problem: Problem, scheme: Any, key: jax.Array, n: int, num_chains: int, num_sweeps: int) -> Any:
+@partial(jax.jit, static_argnames=("setup", "n", "num_chains", "num_sweeps"))
+def run(problem: Problem, setup: Any, key: jax.Array, n: int, num_chains: int, num_sweeps: int) -> Any:
     """The labels and records [chain, sweep, n] and the first record's parameter [chain, sweep]."""
-    start, sweep = functions_of(scheme)
 
     def chain(key: jax.Array) -> Any:
         start_key, prior_key, record_key, run_key = jax.random.split(key, 4)
         records = problem.component.sample(record_key, problem.component.sample_prior(prior_key, n))
-        state = start(problem, scheme, start_key, jnp.zeros(n, jnp.int32), records)
+        state = setup.start(problem, start_key, jnp.zeros(n, jnp.int32), records)
 
-        def step(state: MixtureState, index: jax.Array) -> Any:
-            state, _ = sweep(problem, scheme, jax.random.fold_in(run_key, index), state)
+        def move(state: MixtureState, index: jax.Array) -> Any:
+            state, _ = step(problem, setup, jax.random.fold_in(run_key, index), state)
             return state, (state.labels, state.records, state.mixing.theta["mean"][state.labels[0]])
 
-        return jax.lax.scan(step, state, jnp.arange(num_sweeps))[1]
+        return jax.lax.scan(move, state, jnp.arange(num_sweeps))[1]
 
     return jax.vmap(chain)(jax.random.split(key, num_chains))
 
 
-def largest_score(scheme: Any, release: dpjax.Release, believed: float = ALPHA) -> float:
+def largest_score(setup: Any, release: dpjax.Release, believed: float = ALPHA) -> float:
     """The largest difference from the enumeration, in standard errors between chains."""
     problem = Problem(release.value, bin_release(release), TwoPoints(), jnp.asarray(believed, float))
-    labels, records, _ = run(problem, scheme, jax.random.key(5), 3, NUM_CHAINS, NUM_SWEEPS)
+    labels, records, _ = run(problem, setup, jax.random.key(5), 3, NUM_CHAINS, NUM_SWEEPS)
     partition = number_partition(np.asarray(labels)[:, BURN_IN:])
     bins = np.sum(np.asarray(records)[:, BURN_IN:, :, None] >= np.array(release.statistic.edges[1:-1]), axis=-1)
     number = np.ravel_multi_index((partition, *np.moveaxis(bins, -1, 0)), (5, 3, 3, 3))
@@ -66,14 +66,14 @@ def largest_score(scheme: Any, release: dpjax.Release, believed: float = ALPHA) 
 QUICK = (("conditional", "smoothed"),)
 CASES = [
     pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow)
-    for case in [(scheme, release) for scheme in SCHEMES for release in RELEASES]
+    for case in [(setup, release) for setup in SETUPS for release in RELEASES]
 ]
 
 
-@pytest.mark.parametrize(("scheme", "release"), CASES)
-def test_partitions_and_bins_have_the_enumerated_law(scheme: str, release: str) -> None:
-    assert largest_score(SCHEMES[scheme], RELEASES[release]) < 5
-    assert largest_score(SCHEMES[scheme], RELEASES[release], believed=0.7 * ALPHA) > 5
+@pytest.mark.parametrize(("setup", "release"), CASES)
+def test_partitions_and_bins_have_the_enumerated_law(setup: str, release: str) -> None:
+    assert largest_score(SETUPS[setup], RELEASES[release]) < 5
+    assert largest_score(SETUPS[setup], RELEASES[release], believed=0.7 * ALPHA) > 5
 
 
 class OneBin:
@@ -92,7 +92,7 @@ def test_of_one_record_a_release_of_all_is_a_release_of_each(name: str) -> None:
     alpha, value = jnp.asarray(ALPHA, float), jnp.array([0.7, -0.3, 0.4], float)
     together = Problem(value, bin_release(dpjax.Release(value, dpjax.Laplace(0.5), HISTOGRAM, 1)), TwoPoints(), alpha)
     apart = Problem(value[None], OneBin(), TwoPoints(), alpha)
-    runs = [run(problem, SCHEMES[name], jax.random.key(6), 1, 2, 60) for problem in (together, apart)]
+    runs = [run(problem, SETUPS[name], jax.random.key(6), 1, 2, 60) for problem in (together, apart)]
     for first, second in zip(*runs, strict=True):
         np.testing.assert_array_equal(first, second)
     assert len(np.unique(runs[0][1])) > 40

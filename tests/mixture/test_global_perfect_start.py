@@ -11,8 +11,9 @@ from scipy import stats
 import dpjax
 from dpjax import statistics
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.base import Setup, Slots
+from dpjax.mixture.samplers.conditional import Conditional
+from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.models import GammaPrior
 from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import BASE_LAWS, N, p_value, run
@@ -26,7 +27,7 @@ SMOOTHED = dpjax.Release(
     np.zeros(6), dpjax.SmoothedHistogram(0.15, 6), statistics.histogram("y", np.linspace(0, 1, 5)), N
 )
 LAPLACE = stats.laplace(scale=SCALE)
-SCHEMES = {"conditional": Scheme("posterior", 24, 1), "neal 5": MarginalScheme("neal5", 32)}
+SETUPS = {"conditional": Setup(Conditional(offers=1), Slots(24)), "neal 5": Setup(Neal5(), Slots(32))}
 
 
 QUICK = ["neal 5", pytest.param("conditional", marks=pytest.mark.slow)]
@@ -35,20 +36,20 @@ QUICK = ["neal 5", pytest.param("conditional", marks=pytest.mark.slow)]
 @pytest.mark.keys
 @pytest.mark.parametrize("name", QUICK)
 def test_the_joint_law_is_invariant(name: str) -> None:
-    ends = run(jax.random.key(31), SCHEMES[name], PRIOR, NOISY)
+    ends = run(jax.random.key(31), SETUPS[name], PRIOR, NOISY)
     assert p_value(ends, PRIOR, LAPLACE) > REJECT
     assert ends.overflow.mean() < 1e-3
     assert np.exp(-2 / SCALE) < ends.acceptance_rate.mean() < 0.7
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", SETUPS)
 def test_draws_from_a_smoothed_histogram_keep_their_law(name: str) -> None:
     component, laws = COMPONENTS["beta"]
-    ends = run(jax.random.key(32), SCHEMES[name], PRIOR, SMOOTHED, component=component)
+    ends = run(jax.random.key(32), SETUPS[name], PRIOR, SMOOTHED, component=component)
     assert p_value(ends, PRIOR, stats.uniform, laws) > REJECT
     other = replace(SMOOTHED, mechanism=dpjax.SmoothedHistogram(0.8, 6))
-    ends = run(jax.random.key(32), SCHEMES[name], PRIOR, SMOOTHED, component=component, believed=(other, PRIOR))
+    ends = run(jax.random.key(32), SETUPS[name], PRIOR, SMOOTHED, component=component, believed=(other, PRIOR))
     assert p_value(ends, PRIOR, stats.uniform, laws) < REJECT
 
 
@@ -66,7 +67,7 @@ WRONG = {
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("fault", WRONG)
 def test_sweeps_of_another_model_are_rejected(name: str, fault: str) -> None:
-    ends = run(jax.random.key(31), SCHEMES[name], PRIOR, NOISY, believed=WRONG[fault])
+    ends = run(jax.random.key(31), SETUPS[name], PRIOR, NOISY, believed=WRONG[fault])
     assert p_value(ends, PRIOR, LAPLACE) < REJECT
 
 
@@ -74,13 +75,13 @@ def test_sweeps_of_another_model_are_rejected(name: str, fault: str) -> None:
 def test_noise_without_end_leaves_the_prior(name: str) -> None:
     """Every offer is taken; the counts tell nothing, and what they imply is left to chance."""
     vague = another_scale(1e6)
-    ends = run(jax.random.key(33), SCHEMES[name], PRIOR, vague)
+    ends = run(jax.random.key(33), SETUPS[name], PRIOR, vague)
     assert ends.acceptance_rate.mean() > 0.999
     assert p_value(ends, PRIOR, stats.laplace(scale=1e6 * SCALE), BASE_LAWS) > REJECT
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", SETUPS)
 @pytest.mark.parametrize("fault", ["counts as they were", "a record counted twice"])
 def test_planted_faults_are_rejected(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records decide all at once; a bin loses its record only after the offer is weighed."""
@@ -99,6 +100,6 @@ def test_planted_faults_are_rejected(name: str, fault: str, monkeypatch: pytest.
     jax.clear_caches()
     planted = {"counts as they were": at_once, "a record counted twice": twice}
     monkeypatch.setattr(sys.modules["dpjax.mixture.binned"].Binned, "decide", planted[fault])
-    ends = run(jax.random.key(31), SCHEMES[name], PRIOR, NOISY)
+    ends = run(jax.random.key(31), SETUPS[name], PRIOR, NOISY)
     jax.clear_caches()
     assert p_value(ends, PRIOR, LAPLACE) < REJECT

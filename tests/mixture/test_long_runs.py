@@ -20,7 +20,7 @@ def draw(num_samples: int, **options: Any) -> mixture.MixturePosterior:
         jax.random.key(7),
         np.array(REFERENCE["values"]),
         dpjax.Laplace(REFERENCE["scale"]),
-        base=mixture.NormalInverseGamma(**REFERENCE["base"]),
+        component=mixture.NormalInverseGamma(**REFERENCE["base"]),
         concentration=REFERENCE["concentration"],
         num_samples=num_samples,
         num_warmup=500,
@@ -57,10 +57,10 @@ def test_clusters_and_density_agree_with_long_runs() -> None:
 
 
 SLOW = {
-    "metropolis": {"offers": 1},
-    "several offers": {"offers": 4},
-    "sticks": {"weights": "stick", "num_chains": 16},
-    "blocked": {"truncation": 40},
+    "metropolis": {"sampler": mixture.conditional(offers=1)},
+    "several offers": {"sampler": mixture.conditional(offers=4)},
+    "sticks": {"sampler": mixture.conditional("stick"), "num_chains": 16},
+    "blocked": {"sampler": mixture.conditional(truncation=40)},
 }
 
 
@@ -81,7 +81,7 @@ def test_another_concentration_is_rejected() -> None:
         jax.random.key(7),
         np.array(wrong["values"]),
         dpjax.Laplace(wrong["scale"]),
-        base=mixture.NormalInverseGamma(**wrong["base"]),
+        component=mixture.NormalInverseGamma(**wrong["base"]),
         concentration=wrong["concentration"],
         num_samples=2_000,
         progress=False,

@@ -6,13 +6,14 @@ import pytest
 
 import dpjax
 from dpjax import diagnostics, mixture
+from dpjax.mixture.samplers import SAMPLERS
 from tests.mixture.test_long_runs import GATE, REFERENCE, draw, largest, scores
 
 SLOW = {
-    "neal 5": {"sampler": "neal5", "num_chains": 16},
-    "neal 5, redrawn": {"sampler": "neal5", "auxiliaries": 5},
-    "neal 5, all auxiliaries kept": {"sampler": "neal5", "auxiliaries": 5, "redraw": False, "num_chains": 16},
-    "neal 8": {"sampler": "neal8"},
+    "neal 5": {"sampler": mixture.neal5(), "num_chains": 16},
+    "neal 5, redrawn": {"sampler": mixture.neal5(5)},
+    "neal 5, all auxiliaries kept": {"sampler": mixture.neal5(5, redraw=False), "num_chains": 16},
+    "neal 8": {"sampler": mixture.neal8()},
 }
 
 
@@ -29,9 +30,9 @@ def behind_gaussian(sampler: str, num_samples: int) -> mixture.MixturePosterior:
         jax.random.key(8),
         np.array(REFERENCE["values"])[::2],
         dpjax.Gaussian(2.0),
-        base=mixture.TruncatedNormalInverseGamma(**REFERENCE["base"]),
+        component=mixture.TruncatedNormalInverseGamma(**REFERENCE["base"]),
         concentration=REFERENCE["concentration"],
-        sampler=sampler,
+        sampler=SAMPLERS[sampler](),
         num_samples=num_samples,
         num_warmup=300,
         progress=False,

@@ -6,7 +6,11 @@ import jax
 import pytest
 
 import dpjax
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers.base import Sampler, Setup, Slots
+from dpjax.mixture.samplers.neal2 import Neal2
+from dpjax.mixture.samplers.neal3 import Neal3
+from dpjax.mixture.samplers.neal5 import Neal5
+from dpjax.mixture.samplers.neal8 import Neal8
 from dpjax.models import GammaPrior
 from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
@@ -16,9 +20,9 @@ PRIOR = GammaPrior(6.0, 10.0)
 ALPHA = 0.6
 
 CASES = {
-    "neal 5": (MarginalScheme("neal5", 32), PRIOR),
-    "neal 5, redrawn": (MarginalScheme("neal5", 32, 3, redraw=True), ALPHA),
-    "neal 8": (MarginalScheme("neal8", 32, 2), ALPHA),
+    "neal 5": (Setup(Neal5(), Slots(32)), PRIOR),
+    "neal 5, redrawn": (Setup(Neal5(3, redraw=True), Slots(32)), ALPHA),
+    "neal 8": (Setup(Neal8(2), Slots(32)), ALPHA),
 }
 QUICK = ("neal 5",)
 MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest.mark.slow) for name in CASES]
@@ -27,21 +31,21 @@ LAPLACE = dpjax.Laplace(NOISE)
 
 @pytest.mark.parametrize("name", MARKED)
 def test_the_joint_law_is_invariant(name: str) -> None:
-    scheme, concentration = CASES[name]
-    ends = run(jax.random.key(22), scheme, concentration, LAPLACE)
+    setup, concentration = CASES[name]
+    ends = run(jax.random.key(22), setup, concentration, LAPLACE)
     assert p_value(ends, concentration) > REJECT
     assert ends.overflow.mean() < 1e-3
-    assert (ends.acceptance_rate.mean() == 1.0) == (scheme.sampler == "neal8")
+    assert (ends.acceptance_rate.mean() == 1.0) == isinstance(setup.sampler, Neal8)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["neal2", "neal3", "neal8"])
-def test_the_joint_law_is_invariant_without_a_channel(sampler: str) -> None:
+@pytest.mark.parametrize("sampler", [Neal2(), Neal3(), Neal8(1)], ids=repr)
+def test_the_joint_law_is_invariant_without_a_channel(sampler: Sampler) -> None:
     component, laws = COMPONENTS["truncated"]
-    ends = run(jax.random.key(23), MarginalScheme(sampler, 32), PRIOR, None, component=component)
+    ends = run(jax.random.key(23), Setup(sampler, Slots(32)), PRIOR, None, component=component)
     assert p_value(ends, PRIOR, None, laws) > REJECT
     wrong = (None, GammaPrior(6.0, 6.0))
-    ends = run(jax.random.key(23), MarginalScheme(sampler, 32), PRIOR, None, component=component, believed=wrong)
+    ends = run(jax.random.key(23), Setup(sampler, Slots(32)), PRIOR, None, component=component, believed=wrong)
     assert p_value(ends, PRIOR, None, laws) < REJECT
 
 
@@ -54,8 +58,8 @@ WRONG = {
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
-    scheme, concentration = CASES["neal 5"]
-    ends = run(jax.random.key(22), scheme, concentration, LAPLACE, believed=WRONG[fault])
+    setup, concentration = CASES["neal 5"]
+    ends = run(jax.random.key(22), setup, concentration, LAPLACE, believed=WRONG[fault])
     assert p_value(ends, concentration) < REJECT
 
 
@@ -63,15 +67,15 @@ def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
 @pytest.mark.parametrize("fault", ["upside down", "one source for all", "the first auxiliary kept"])
 def test_planted_faults_are_rejected(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ratio of the estimates the wrong way round; every record offered the first one's cluster; no choice."""
-    module = sys.modules["dpjax.mixture.offered_labels"]
-    scheme, concentration = CASES["neal 5, redrawn"]
+    module = sys.modules["dpjax.mixture.samplers.neal5"]
+    setup, concentration = CASES["neal 5, redrawn"]
     right = {name: getattr(module, name) for name in ("log_mean", "settle", "pack")}
 
     def one_source(urn, labels, offer, accept):
         return right["settle"](urn._replace(sources=urn.sources.at[:].set(0)), labels, offer, accept)
 
-    def first(scheme, key, held):
-        return module.Offers(held.labels, held.records[0], held.log_channel[0])
+    def first(setup, key, held):
+        return module.AuxiliaryRecords(held.labels, held.records[0], held.log_channel[0])
 
     planted = {
         "upside down": ("log_mean", lambda log_channel: -right["log_mean"](log_channel)),
@@ -80,6 +84,6 @@ def test_planted_faults_are_rejected(fault: str, monkeypatch: pytest.MonkeyPatch
     }
     jax.clear_caches()
     monkeypatch.setattr(module, *planted[fault])
-    ends = run(jax.random.key(22), scheme, concentration, LAPLACE)
+    ends = run(jax.random.key(22), setup, concentration, LAPLACE)
     jax.clear_caches()
     assert p_value(ends, concentration) < REJECT

@@ -9,8 +9,10 @@ import pytest
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture import schemes
-from dpjax.mixture.conditional import Problem
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers import SAMPLERS
+from dpjax.mixture.samplers.marginal import Marginal
+from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.models import GammaPrior
 from tests.mixture.two_points import TwoPoints
 
@@ -23,7 +25,7 @@ TRUNCATED = mixture.TruncatedNormalInverseGamma(0.0, 0.1, 3.0, 3.0)
 
 def draw(sampler: Any, values: np.ndarray = VALUES, **options: Any) -> mixture.MixturePosterior:
     settings = {"num_chains": 2, "num_warmup": 0, "num_samples": 40, "progress": False}
-    settings |= {"channel": LAPLACE, "base": BASE, "concentration": 0.3, "collect": ("labels", "records")}
+    settings |= {"channel": LAPLACE, "component": BASE, "concentration": 0.3, "collect": ("labels", "records")}
     return mixture.sample(jax.random.key(3), values, sampler=sampler, **(settings | options))
 
 
@@ -45,12 +47,12 @@ def check_draws(posterior: mixture.MixturePosterior) -> None:
 )
 @pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
 def test_any_values_give_finite_draws(values: np.ndarray) -> None:
-    check_draws(draw("neal5", values))
+    check_draws(draw(mixture.neal5(), values))
 
 
 OTHERS: dict[str, dict[str, Any]] = {
-    "neal2": {"base": TRUNCATED, "channel": GAUSSIAN},
-    "neal3": {"base": TRUNCATED, "channel": GAUSSIAN},
+    "neal2": {"component": TRUNCATED, "channel": GAUSSIAN},
+    "neal3": {"component": TRUNCATED, "channel": GAUSSIAN},
     "neal8": {},
 }
 
@@ -58,13 +60,13 @@ OTHERS: dict[str, dict[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", OTHERS)
 def test_the_others_draw_too(sampler: str) -> None:
-    check_draws(draw(sampler, **OTHERS[sampler]))
-    check_draws(draw(sampler, np.array([-1e6, 0.0, 0.0, 0.1, 0.2, 1e6]), **OTHERS[sampler]))
+    check_draws(draw(SAMPLERS[sampler](), **OTHERS[sampler]))
+    check_draws(draw(SAMPLERS[sampler](), np.array([-1e6, 0.0, 0.0, 0.1, 0.2, 1e6]), **OTHERS[sampler]))
 
 
 @pytest.mark.slow
 def test_all_auxiliaries_can_be_collected() -> None:
-    posterior = draw("neal5", auxiliaries=3, redraw=False)
+    posterior = draw(mixture.neal5(3, redraw=False))
     check_draws(posterior)
     assert posterior.collected["records"].shape == (2, 40, 6, 3)
 
@@ -74,8 +76,8 @@ def test_all_auxiliaries_can_be_collected() -> None:
 def test_a_sweep_made_again_with_more_slots_is_the_same(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for capacity in (16, 64):
-        monkeypatch.setattr(schemes, "first_capacity", lambda problem, capacity=capacity: capacity)
-        found.append(draw(sampler, concentration=2.0, **OTHERS.get(sampler, {})))
+        monkeypatch.setattr(Marginal, "first_capacity", lambda self, problem, capacity=capacity: capacity)
+        found.append(draw(SAMPLERS[sampler](), concentration=2.0, **OTHERS.get(sampler, {})))
         check_draws(found[-1])
     grown, wide = found
     assert 16 < grown.mixing.weights.shape[2] < 64
@@ -84,33 +86,38 @@ def test_a_sweep_made_again_with_more_slots_is_the_same(sampler: str, monkeypatc
 
 def test_a_large_concentration_gets_slots_at_once() -> None:
     problem = Problem(np.zeros(50), LAPLACE, BASE, np.array(40.0))
-    assert 300 < schemes.first_capacity(problem) < 500
-    assert schemes.first_capacity(replace(problem, concentration=GammaPrior(2.0, 4.0))) == 32
+    assert 300 < Neal5().first_capacity(problem) < 500
+    assert Neal5().first_capacity(replace(problem, concentration=GammaPrior(2.0, 4.0))) == 32
 
 
 REFUSED = [
-    ({"sampler": "neal4"}, ValueError, "sampler"),
-    ({"sampler": "neal2"}, ValueError, "sampler"),
-    ({"sampler": "neal3"}, ValueError, "sampler"),
-    ({"sampler": "neal3", "channel": GAUSSIAN}, ValueError, "sampler"),
-    ({"sampler": "neal3", "channel": None, "base": None, "kernel": TwoPoints()}, ValueError, "sampler"),
-    ({"sampler": "neal8", "base": None, "kernel": TwoPoints()}, ValueError, "sampler"),
-    ({"sampler": "neal5", "channel": None}, ValueError, "sampler"),
-    ({"sampler": "neal5", "channel": GAUSSIAN, "base": TRUNCATED}, ValueError, "sampler"),
-    ({"sampler": "neal5", "weights": "stick"}, ValueError, "weights"),
-    ({"sampler": "neal5", "truncation": 20}, ValueError, "truncation"),
-    ({"sampler": "neal5", "offers": 2}, ValueError, "offers"),
-    ({"sampler": "neal5", "auxiliaries": 0}, ValueError, "auxiliaries"),
-    ({"sampler": "neal5", "redraw": "no"}, TypeError, "redraw"),
-    ({"sampler": "neal8", "redraw": False}, ValueError, "redraw"),
-    ({"sampler": "neal3", "channel": None, "auxiliaries": 2}, ValueError, "auxiliaries"),
-    ({"sampler": "conditional", "auxiliaries": 2}, ValueError, "auxiliaries"),
-    ({"sampler": "conditional", "redraw": False}, ValueError, "redraw"),
+    ({"sampler": "neal8"}, TypeError, "sampler"),
+    ({"sampler": mixture.neal8}, TypeError, "sampler"),
+    ({"sampler": mixture.neal2()}, ValueError, "sampler"),
+    ({"sampler": mixture.neal3()}, ValueError, "sampler"),
+    ({"sampler": mixture.neal3(), "channel": GAUSSIAN}, ValueError, "sampler"),
+    ({"sampler": mixture.neal3(), "channel": None, "component": TwoPoints()}, ValueError, "sampler"),
+    ({"sampler": mixture.neal8(), "component": TwoPoints()}, ValueError, "sampler"),
+    ({"sampler": mixture.neal5(), "channel": None}, ValueError, "sampler"),
+    ({"sampler": mixture.neal5(), "channel": GAUSSIAN, "component": TRUNCATED}, ValueError, "sampler"),
 ]
 
 
 @pytest.mark.parametrize(("change", "error", "argument"), REFUSED)
 def test_what_does_not_go_together_is_refused(change: dict[str, Any], error: Any, argument: str) -> None:
-    settings = {"values": VALUES, "channel": LAPLACE, "base": BASE, "concentration": 1.0, "progress": False}
+    settings = {"values": VALUES, "channel": LAPLACE, "component": BASE, "concentration": 1.0}
     with pytest.raises(error, match=rf"^{argument}: given"):
-        mixture.sample(jax.random.key(0), **(settings | change))
+        mixture.gibbs(**(settings | change))
+
+
+BAD_CHOICES = [
+    (lambda: mixture.neal5(0), ValueError, "auxiliaries"),
+    (lambda: mixture.neal5(redraw="no"), TypeError, "redraw"),
+    (lambda: mixture.neal8(0), ValueError, "auxiliaries"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "argument"), BAD_CHOICES)
+def test_unusable_choices_are_refused(make: Any, error: Any, argument: str) -> None:
+    with pytest.raises(error, match=rf"^{argument}: given"):
+        make()

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax.mixture.conditional import Scheme
+from dpjax.mixture.samplers.base import Setup, Slots
+from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.models import GammaPrior
 from tests.mixture.components import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
@@ -19,11 +20,11 @@ PRIOR = GammaPrior(6.0, 10.0)
 ALPHA = 0.6
 
 CASES = {
-    "exact": (Scheme("posterior", 20, 0), PRIOR, dpjax.Laplace(NOISE)),
-    "metropolis": (Scheme("posterior", 20, 1), ALPHA, dpjax.Laplace(NOISE)),
-    "several offers": (Scheme("posterior", 20, 3), ALPHA, dpjax.Laplace(NOISE)),
-    "sticks": (Scheme("stick", 20, 0), PRIOR, dpjax.Gaussian(NOISE)),
-    "blocked": (Scheme("blocked", 20, 1), PRIOR, dpjax.Laplace(NOISE)),
+    "exact": (Setup(Conditional(offers=0), Slots(20)), PRIOR, dpjax.Laplace(NOISE)),
+    "metropolis": (Setup(Conditional(offers=1), Slots(20)), ALPHA, dpjax.Laplace(NOISE)),
+    "several offers": (Setup(Conditional(offers=3), Slots(20)), ALPHA, dpjax.Laplace(NOISE)),
+    "sticks": (Setup(Conditional("stick", offers=0), Slots(20)), PRIOR, dpjax.Gaussian(NOISE)),
+    "blocked": (Setup(Conditional(truncation=20, offers=1), Slots(20)), PRIOR, dpjax.Laplace(NOISE)),
 }
 
 
@@ -33,12 +34,12 @@ MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest
 
 @pytest.mark.parametrize("name", MARKED)
 def test_the_joint_law_is_invariant(name: str) -> None:
-    scheme, concentration, channel = CASES[name]
-    ends = run(jax.random.key(21), scheme, concentration, channel)
+    setup, concentration, channel = CASES[name]
+    ends = run(jax.random.key(21), setup, concentration, channel)
     law = stats.norm if isinstance(channel, dpjax.Gaussian) else stats.laplace
     assert p_value(ends, concentration, law(scale=NOISE)) > REJECT
     assert ends.overflow.mean() < 1e-3
-    assert (ends.acceptance_rate.mean() == 1.0) == (scheme.num_offers == 0)
+    assert (ends.acceptance_rate.mean() == 1.0) == (setup.sampler.offers == 0)
 
 
 @pytest.fixture(autouse=True)
@@ -51,23 +52,23 @@ def forget_planted(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def plant(monkeypatch: pytest.MonkeyPatch, name: str, fault: object) -> None:
     jax.clear_caches()  # the program compiled for the right kernel would answer for the wrong one
-    monkeypatch.setattr(sys.modules["dpjax.mixture.conditional"], name, fault)
+    monkeypatch.setattr(sys.modules["dpjax.mixture.samplers.conditional"], name, fault)
 
 
-SCHEME = Scheme("posterior", 20, 0)
+SETUP = Setup(Conditional(offers=0), Slots(20))
 LAPLACE = dpjax.Laplace(NOISE)
 
 
 @pytest.mark.slow
 def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: every record may choose every slot held, by equal weights."""
-    from dpjax.mixture import labels
+    from dpjax.mixture.samplers import slices as labels
 
     def level(present: jax.Array, weights: labels.Weights) -> labels.Slices:
         return labels.open_slices(present, weights)._replace(log_shares=jnp.zeros_like(weights.weights))
 
     plant(monkeypatch, "draw_slices", lambda uniforms, present, weights, threshold: level(present, weights))
-    assert p_value(run(jax.random.key(21), SCHEME, ALPHA, LAPLACE), ALPHA) < REJECT
+    assert p_value(run(jax.random.key(21), SETUP, ALPHA, LAPLACE), ALPHA) < REJECT
 
 
 @pytest.mark.slow
@@ -76,7 +77,7 @@ def test_other_components_keep_the_joint_law(name: str) -> None:
     """The truncated base measure without imputation, and Beta records by Metropolis steps."""
     component, laws = COMPONENTS[name]
     channel, offers = (LAPLACE, 1) if name == "beta" else (None, 0)
-    ends = run(jax.random.key(21), Scheme("posterior", 20, offers), ALPHA, channel, component=component)
+    ends = run(jax.random.key(21), Setup(Conditional(offers=offers), Slots(20)), ALPHA, channel, component=component)
     law = stats.laplace(scale=NOISE) if name == "beta" else None
     assert p_value(ends, ALPHA, law, laws) > REJECT
     assert p_value(ends, 1.6 * ALPHA, law, laws) < REJECT
@@ -91,36 +92,36 @@ WRONG = {
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
-    scheme, concentration, channel = CASES["exact"]
-    ends = run(jax.random.key(21), scheme, concentration, channel, believed=WRONG[fault])
+    setup, concentration, channel = CASES["exact"]
+    ends = run(jax.random.key(21), setup, concentration, channel, believed=WRONG[fault])
     assert p_value(ends, concentration) < REJECT
 
 
 @pytest.mark.slow
 def test_offers_that_are_always_taken_are_rejected() -> None:
-    scheme, concentration, channel = CASES["metropolis"]
-    ends = run(jax.random.key(21), scheme, concentration, channel, believed=(dpjax.Laplace(1e3), ALPHA))
+    setup, concentration, channel = CASES["metropolis"]
+    ends = run(jax.random.key(21), setup, concentration, channel, believed=(dpjax.Laplace(1e3), ALPHA))
     assert p_value(ends, concentration) < REJECT
 
 
 @pytest.mark.slow
 def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the slice variables are drawn uniformly on (0, threshold) whatever the slot's weight."""
-    from dpjax.mixture import labels
+    from dpjax.mixture.samplers import slices as labels
 
     def short(uniforms, present, weights, threshold):
         return labels.draw_slices(uniforms * uniforms, present, weights, threshold)
 
     plant(monkeypatch, "draw_slices", short)
-    assert p_value(run(jax.random.key(21), SCHEME, ALPHA, LAPLACE, num_chains=20_000), ALPHA) < REJECT
+    assert p_value(run(jax.random.key(21), SETUP, ALPHA, LAPLACE, num_chains=20_000), ALPHA) < REJECT
 
 
 @pytest.mark.slow
 def test_a_forgotten_cluster_in_the_concentration_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpjax.mixture.concentration import update_concentration
+    from dpjax.mixture.samplers.concentration import update_concentration
 
     def forgetful(key, prior, present, num_clusters, n):
         return update_concentration(key, prior, present, num_clusters - 1, n)
 
     plant(monkeypatch, "update_concentration", forgetful)
-    assert p_value(run(jax.random.key(21), SCHEME, PRIOR, LAPLACE), PRIOR) < REJECT
+    assert p_value(run(jax.random.key(21), SETUP, PRIOR, LAPLACE), PRIOR) < REJECT

@@ -14,9 +14,11 @@ from scipy import stats
 import dpjax
 from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
-from dpjax.mixture.conditional import Problem, Scheme, start_state, sweep
-from dpjax.mixture.run import Phase, Run, Status, draw_all
-from dpjax.mixture.weights import posterior_weights, stick_weights
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.run import Run, Stage, Status, draw_all
+from dpjax.mixture.samplers.base import Setup, Slots, step
+from dpjax.mixture.samplers.conditional import Conditional
+from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
 from dpjax.running.progress import Progress
 from tests.mixture.two_points import TwoPoints
 
@@ -27,7 +29,7 @@ BASE = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
 def draw(values: np.ndarray = VALUES, **options: Any) -> mixture.MixturePosterior:
     """A short run; all of them share one compiled program."""
     settings = {"num_chains": 2, "num_warmup": 0, "num_samples": 40, "collect": ("labels",), "progress": False}
-    settings |= {"base": BASE, "concentration": 0.3}
+    settings |= {"component": BASE, "concentration": 0.3}
     channel = options.pop("channel", dpjax.Laplace(0.6))
     return mixture.sample(jax.random.key(3), values, channel, **(settings | options))
 
@@ -49,14 +51,14 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     keys = jax.random.split(jax.random.key(1), 2)
 
     def chains(capacity: int) -> Status:
-        scheme = Scheme("posterior", capacity, 1, in_turn=True)
-        states = jax.vmap(lambda key: start_state(problem, scheme, key, labels, problem.values))(keys)
-        run = Run(problem, sweep, ("labels",), keys)
+        setup = Setup(Conditional(offers=1), Slots(capacity, True))
+        states = jax.vmap(lambda key: setup.start(problem, key, labels, problem.values))(keys)
+        run = Run(problem, step, ("labels",), keys)
         with Progress(60, 0, False) as bar:
-            return draw_all(run, Phase("sampling", 0, 60, 1), Status(scheme, states), bar)
+            return draw_all(run, Stage("sampling", 0, 60, 1), Status(setup, states), bar)
 
     grown, wide = chains(8), chains(16)
-    assert grown.scheme.capacity > 8
+    assert grown.setup.capacity > 8
     first, second = (np.concatenate([chunk.collected["labels"] for chunk in end.chunks]) for end in (grown, wide))
     assert len(first) == 60
     np.testing.assert_array_equal(first, second)
@@ -173,16 +175,12 @@ REFUSED = [
     ({"values": np.zeros((3, 2))}, ValueError, "values"),
     ({"channel": dpjax.HaarWavelet(1.0, 2)}, (TypeError, ValueError), "record"),
     ({"channel": dpjax.Laplace}, TypeError, "channel"),
-    ({"base": None}, TypeError, "base"),
-    ({"kernel": "cauchy"}, ValueError, "kernel"),
-    ({"kernel": TwoPoints()}, ValueError, "base"),
-    ({"kernel": object(), "base": None}, TypeError, "kernel"),
+    ({"component": None}, TypeError, "component"),
+    ({"component": "gaussian"}, TypeError, "component"),
+    ({"component": object()}, TypeError, "component"),
     ({"concentration": -1.0}, ValueError, "concentration"),
     ({"concentration": [1.0, 2.0]}, ValueError, "concentration"),
-    ({"weights": "sticks"}, ValueError, "weights"),
-    ({"truncation": 1}, ValueError, "truncation"),
-    ({"offers": -1}, ValueError, "offers"),
-    ({"kernel": TwoPoints(), "base": None, "offers": 0}, ValueError, "offers"),
+    ({"component": TwoPoints(), "sampler": mixture.conditional(offers=0)}, ValueError, "offers"),
     ({"collect": ("weights",)}, ValueError, "collect"),
     ({"num_chains": 0}, ValueError, "num_chains"),
 ]
@@ -190,9 +188,18 @@ REFUSED = [
 
 @pytest.mark.parametrize(("change", "error", "argument"), REFUSED)
 def test_unusable_input_is_refused(change: dict[str, Any], error: Any, argument: str) -> None:
-    settings = {"values": VALUES, "channel": dpjax.Laplace(1.0), "base": BASE, "concentration": 1.0, "progress": False}
+    settings = {"values": VALUES, "channel": dpjax.Laplace(1.0), "component": BASE, "concentration": 1.0}
     with pytest.raises(error, match=rf"^{argument}[^:]*: given"):
-        mixture.sample(jax.random.key(0), **(settings | change))
+        mixture.sample(jax.random.key(0), progress=False, **(settings | change))
+
+
+BAD_CHOICES = [({"weights": "sticks"}, "weights"), ({"truncation": 1}, "truncation"), ({"offers": -1}, "offers")]
+
+
+@pytest.mark.parametrize(("choice", "argument"), BAD_CHOICES)
+def test_unusable_choices_are_refused(choice: dict[str, Any], argument: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{argument}: given"):
+        mixture.conditional(**choice)
 
 
 @pytest.mark.parametrize("name", ["mean", "precision", "shape", "scale"])
@@ -203,8 +210,8 @@ def test_unusable_base_measures_are_refused(name: str) -> None:
 
 
 def test_too_many_slots_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "MAX_CAPACITY", 16)
-    status = Status(Scheme("posterior", 16, 0), None)
+    monkeypatch.setattr(run_module, "MAX_SLOTS", 16)
+    status = Status(Setup(Conditional(offers=0), Slots(16)), None)
     with pytest.raises(RuntimeError, match="more than 16 slots"):
         run_module.grow(status)
 

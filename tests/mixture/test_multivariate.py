@@ -10,7 +10,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.multivariate import factorize_above_one
+from dpjax.mixture.components.multivariate import factorize_above_one
 from tests.conftest import FLOAT32
 from tests.perfect_start import REJECT
 
@@ -161,4 +161,4 @@ def test_unusable_base_measures_are_refused(change: dict[str, Any], argument: st
 def test_records_of_another_length_are_refused() -> None:
     for channel in (None, dpjax.Gaussian(1.0)):
         with pytest.raises(ValueError, match=r"^(values|record\['record'\]): given"):
-            mixture.sample(jax.random.key(0), np.zeros((5, 2)), channel, base=BASE, concentration=1.0)
+            mixture.sample(jax.random.key(0), np.zeros((5, 2)), channel, component=BASE, concentration=1.0)

@@ -7,8 +7,13 @@ from scipy import stats
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.relabelled import MarginalScheme
+from dpjax.mixture.samplers import SAMPLERS
+from dpjax.mixture.samplers.base import Setup, Slots
+from dpjax.mixture.samplers.conditional import Conditional
+from dpjax.mixture.samplers.neal2 import Neal2
+from dpjax.mixture.samplers.neal3 import Neal3
+from dpjax.mixture.samplers.neal5 import Neal5
+from dpjax.mixture.samplers.neal8 import Neal8
 from dpjax.models import GammaPrior
 from tests.mixture.perfect import NOISE, Ends, cluster_p_value, run
 from tests.perfect_start import REJECT
@@ -21,13 +26,13 @@ PRIOR = GammaPrior(6.0, 10.0)
 GAUSSIAN, LAPLACE = dpjax.Gaussian(NOISE), dpjax.Laplace(NOISE)
 
 CASES = {
-    "conditional": (Scheme("posterior", 20, 0), GAUSSIAN),
-    "metropolis": (Scheme("posterior", 20, 1), LAPLACE),
-    "blocked": (Scheme("blocked", 20, 3), GAUSSIAN),
-    "neal 5": (MarginalScheme("neal5", 32), LAPLACE),
-    "neal 8": (MarginalScheme("neal8", 32, 2), GAUSSIAN),
-    "neal 2": (MarginalScheme("neal2", 32), None),
-    "neal 3": (MarginalScheme("neal3", 32), None),
+    "conditional": (Setup(Conditional(offers=0), Slots(20)), GAUSSIAN),
+    "metropolis": (Setup(Conditional(offers=1), Slots(20)), LAPLACE),
+    "blocked": (Setup(Conditional(truncation=20, offers=3), Slots(20)), GAUSSIAN),
+    "neal 5": (Setup(Neal5(), Slots(32)), LAPLACE),
+    "neal 8": (Setup(Neal8(2), Slots(32)), GAUSSIAN),
+    "neal 2": (Setup(Neal2(), Slots(32)), None),
+    "neal 3": (Setup(Neal3(), Slots(32)), None),
 }
 QUICK = ("conditional",)
 MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest.mark.slow) for name in CASES]
@@ -51,8 +56,8 @@ def p_value(ends: Ends, channel: object) -> float:
 
 @pytest.mark.parametrize("name", MARKED)
 def test_the_joint_law_is_invariant(name: str) -> None:
-    scheme, channel = CASES[name]
-    ends = run(jax.random.key(31), scheme, PRIOR, channel, component=BASE)
+    setup, channel = CASES[name]
+    ends = run(jax.random.key(31), setup, PRIOR, channel, component=BASE)
     assert p_value(ends, channel) > REJECT
     assert ends.overflow.mean() < 2e-3
 
@@ -66,9 +71,9 @@ WRONG = {
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
-    scheme, channel = CASES["conditional"]
+    setup, channel = CASES["conditional"]
     believed, component = WRONG[fault]
-    ends = run(jax.random.key(31), scheme, PRIOR, channel, component=BASE, believed=(*believed, component))
+    ends = run(jax.random.key(31), setup, PRIOR, channel, component=BASE, believed=(*believed, component))
     assert p_value(ends, channel) < REJECT
 
 
@@ -78,7 +83,12 @@ def clusters(sampler: str, channel: dpjax.Gaussian | dpjax.Laplace, **options: o
     records = np.repeat([[-4.0, 4.0], [4.0, 2.0]], 20, axis=0) + generator.normal(size=(40, 2))
     released = records + channel.scale * generator.normal(size=records.shape)
     base = mixture.NormalInverseWishart(np.zeros(2), 0.1, 5.0, 2 * np.eye(2))
-    settings = {"base": base, "concentration": 0.5, "sampler": sampler, "collect": ("labels", "records")}
+    settings = {
+        "component": base,
+        "concentration": 0.5,
+        "sampler": SAMPLERS[sampler](),
+        "collect": ("labels", "records"),
+    }
     settings |= {"num_chains": 2, "num_warmup": 60, "num_samples": 100, "progress": False}
     return mixture.sample(jax.random.key(3), released, channel, **(settings | options))
 

@@ -10,9 +10,14 @@ from scipy import integrate, stats
 
 import dpjax
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.conditional import Problem, Scheme
-from dpjax.mixture.relabelled import MarginalScheme
-from dpjax.mixture.schemes import functions_of
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Setup, Slots, step
+from dpjax.mixture.samplers.conditional import Conditional
+from dpjax.mixture.samplers.neal2 import Neal2
+from dpjax.mixture.samplers.neal3 import Neal3
+from dpjax.mixture.samplers.neal5 import Neal5
+from dpjax.mixture.samplers.neal8 import Neal8
+from dpjax.mixture.samplers.split_merge import SplitMerge
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
 from tests.mixture.two_points import (
     MEANS,
@@ -44,30 +49,29 @@ def evidence() -> np.ndarray:
     return np.array([[density(value, mean) for value in VALUES] for mean in MEANS])
 
 
-@partial(jax.jit, static_argnames="scheme")
-def partitions(problem: Problem, scheme: Scheme | MarginalScheme, key: jax.Array) -> jax.Array:
+@partial(jax.jit, static_argnames="setup")
+def partitions(problem: Problem, setup: Setup, key: jax.Array) -> jax.Array:
     """The labels [chain, sweep, 3] of many chains."""
-    start, sweep = functions_of(scheme)
 
     def chain(key: jax.Array) -> jax.Array:
         start_key, run_key = jax.random.split(key)
         labels = jnp.array([0, 0, 1], jnp.int32)
-        state = start(problem, scheme, start_key, labels, problem.values)
+        state = setup.start(problem, start_key, labels, problem.values)
 
-        def step(state: MixtureState, index: jax.Array) -> tuple[MixtureState, jax.Array]:
-            state, _ = sweep(problem, scheme, jax.random.fold_in(run_key, index), state)
+        def move(state: MixtureState, index: jax.Array) -> tuple[MixtureState, jax.Array]:
+            state, _ = step(problem, setup, jax.random.fold_in(run_key, index), state)
             return state, state.labels
 
-        return jax.lax.scan(step, state, jnp.arange(NUM_SWEEPS))[1]
+        return jax.lax.scan(move, state, jnp.arange(NUM_SWEEPS))[1]
 
     return jax.vmap(chain)(jax.random.split(key, NUM_CHAINS))
 
 
-def largest_score(scheme: Scheme | MarginalScheme, component: TwoPoints, believed: float = ALPHA) -> float:
+def largest_score(setup: Setup, component: TwoPoints, believed: float = ALPHA) -> float:
     """The largest difference from the enumeration, in standard errors between chains."""
     channel = None if isinstance(component, ReleasedTwoPoints) else dpjax.Laplace(NOISE)
     problem = Problem(jnp.asarray(VALUES, float), channel, component, jnp.asarray(believed, float))
-    found = number_partition(np.asarray(partitions(problem, scheme, jax.random.key(5))[:, BURN_IN:]))
+    found = number_partition(np.asarray(partitions(problem, setup, jax.random.key(5))[:, BURN_IN:]))
     shares = np.stack([np.mean(found == number, axis=1) for number in range(len(PARTITIONS))], axis=1)
     errors = shares.std(axis=0, ddof=1) / np.sqrt(NUM_CHAINS)
     exact = partition_posterior(evidence(), np.array(PRIOR), ALPHA)
@@ -75,19 +79,19 @@ def largest_score(scheme: Scheme | MarginalScheme, component: TwoPoints, believe
 
 
 CASES = {
-    "exact": (Scheme("posterior", 16, 0), KnownTwoPoints()),
-    "metropolis": (Scheme("posterior", 16, 1), TwoPoints()),
-    "several offers": (Scheme("posterior", 16, 3), TwoPoints()),
-    "sticks": (Scheme("stick", 24, 1), TwoPoints()),
-    "blocked": (Scheme("blocked", 24, 0), KnownTwoPoints()),
-    "neal 2": (MarginalScheme("neal2", 8), ReleasedTwoPoints(NOISE)),
-    "neal 3": (MarginalScheme("neal3", 8), ReleasedTwoPoints(NOISE)),
-    "neal 5": (MarginalScheme("neal5", 8), TwoPoints()),
-    "neal 5, all auxiliaries kept": (MarginalScheme("neal5", 8, 3), TwoPoints()),
-    "neal 5, redrawn": (MarginalScheme("neal5", 8, 3, redraw=True), TwoPoints()),
-    "neal 8": (MarginalScheme("neal8", 8, 2), KnownTwoPoints()),
-    "exact, split-merge": (Scheme("posterior", 16, 0, split_merge=1, launch_scans=1), ConjugateTwoPoints()),
-    "neal 5, split-merge": (MarginalScheme("neal5", 8, split_merge=1, launch_scans=1), ConjugateTwoPoints()),
+    "exact": (Setup(Conditional(offers=0), Slots(16)), KnownTwoPoints()),
+    "metropolis": (Setup(Conditional(offers=1), Slots(16)), TwoPoints()),
+    "several offers": (Setup(Conditional(offers=3), Slots(16)), TwoPoints()),
+    "sticks": (Setup(Conditional("stick", offers=1), Slots(24)), TwoPoints()),
+    "blocked": (Setup(Conditional(truncation=24, offers=0), Slots(24)), KnownTwoPoints()),
+    "neal 2": (Setup(Neal2(), Slots(8)), ReleasedTwoPoints(NOISE)),
+    "neal 3": (Setup(Neal3(), Slots(8)), ReleasedTwoPoints(NOISE)),
+    "neal 5": (Setup(Neal5(), Slots(8)), TwoPoints()),
+    "neal 5, all auxiliaries kept": (Setup(Neal5(3, redraw=False), Slots(8)), TwoPoints()),
+    "neal 5, redrawn": (Setup(Neal5(3, redraw=True), Slots(8)), TwoPoints()),
+    "neal 8": (Setup(Neal8(2), Slots(8)), KnownTwoPoints()),
+    "exact, split-merge": (Setup(SplitMerge(Conditional(offers=0), 1, 1), Slots(16)), ConjugateTwoPoints()),
+    "neal 5, split-merge": (Setup(SplitMerge(Neal5(), 1, 1), Slots(8)), ConjugateTwoPoints()),
 }
 QUICK = ("metropolis", "neal 3", "neal 5")
 

@@ -27,12 +27,12 @@ class Column:
 
 
 def sample(**changes: Any) -> mixture.MixturePosterior:
-    arguments = {"values": VALUES, "channel": dpjax.Laplace(1.0), "base": BASE, "concentration": 1.0}
+    arguments = {"values": VALUES, "channel": dpjax.Laplace(1.0), "component": BASE, "concentration": 1.0}
     arguments |= {"num_chains": 1, "num_warmup": 2, "num_samples": 6, "progress": False}
     return mixture.sample(jax.random.key(0), **(arguments | changes))
 
 
-BETA = {"kernel": "beta", "base": mixture.GammaShapes(2.0, 1.0), "channel": None}
+BETA = {"component": mixture.GammaShapes(2.0, 1.0), "channel": None}
 BAD = {
     "a missing value of a table": ({"values": Column(1.0, np.nan), "channel": None}, ValueError, "values: given"),
     "an object of a table": ({"values": Column(1.0, None)}, TypeError, "values: given an array of object"),
@@ -50,10 +50,18 @@ BAD = {
     "priors of two": ({"concentration": GammaPrior([1.0, 2.0], 1.0)}, ValueError, "concentration: given a GammaPrior"),
     "a missing value far down": ({"values": [0.0] * 9 + [np.nan]}, ValueError, r"values: .*, not finite at place 9"),
     "a table of one column": ({"values": VALUES[:, None]}, ValueError, r"values: given shape \[3, 1\]"),
-    "a class for a base measure": ({"base": mixture.NormalInverseGamma}, TypeError, "base: given the class Normal"),
-    "offers to known records": ({"channel": None, "offers": 2}, ValueError, "offers: given 2; expected 0"),
+    "a class for a base measure": (
+        {"component": mixture.NormalInverseGamma},
+        TypeError,
+        "component: given the class Normal",
+    ),
+    "offers to known records": (
+        {"channel": None, "sampler": mixture.conditional(offers=2)},
+        ValueError,
+        "offers: given 2; expected 0",
+    ),
     "a scale a person": (
-        {"channel": dpjax.Gaussian(np.ones(3)), "base": mixture.TruncatedNormalInverseGamma(0.0, 0.1, 3.0, 3.0)},
+        {"channel": dpjax.Gaussian(np.ones(3)), "component": mixture.TruncatedNormalInverseGamma(0.0, 0.1, 3.0, 3.0)},
         ValueError,
         r"channel.scale: given shape \[3\]",
     ),
@@ -97,7 +105,7 @@ def test_values_that_float32_rounds() -> None:
         pytest.skip("float64 holds them")
     base = mixture.NormalInverseGamma(1.7e9, 0.1, 3.0, 3.0)
     with pytest.warns(dpjax.PrecisionWarning):
-        sample(values=1.7e9 + VALUES, base=base)
+        sample(values=1.7e9 + VALUES, component=base)
 
 
 def test_what_is_asked_of_a_posterior() -> None:

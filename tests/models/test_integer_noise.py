@@ -133,6 +133,4 @@ def test_a_mixture_refuses_clamped_integer_noise_on_reals():
     base = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=1.0, shape=3.0, scale=1.0)
     channel = Censored(DiscreteLaplace(1.0), lower=0)
     with pytest.raises(ValueError, match="channel: given Censored on records that are no whole numbers"):
-        dpjax.mixture.sample(
-            jax.random.key(0), np.arange(5.0), channel, kernel="gaussian", base=base, concentration=1.0
-        )
+        dpjax.mixture.sample(jax.random.key(0), np.arange(5.0), channel, component=base, concentration=1.0)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mixture.weights import draw_sticks
+from dpjax.mixture.samplers.weights import draw_sticks
 from dpjax.models import GammaPrior
 from dpjax.numerics.gamma import draw_log_gamma
 

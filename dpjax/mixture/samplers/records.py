@@ -10,9 +10,19 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
+from dpjax.mixture.problem import Problem
 from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
+from dpjax.validation import fail
 
-__all__ = ["Imputed", "RecordKernel", "channel_densities", "decide", "exact_records", "offered_records"]
+__all__ = [
+    "Imputed",
+    "RecordKernel",
+    "channel_densities",
+    "check_single",
+    "decide",
+    "exact_records",
+    "offered_records",
+]
 
 
 class Imputed(NamedTuple):
@@ -108,3 +118,9 @@ def several_offers(channel: Mechanism | Binned, component: Component, num_offers
         return Imputed(candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(~(fresh < jnp.inf)))
 
     return update
+
+
+def check_single(name: str, number: int, problem: Problem) -> None:
+    """Raise unless records that one release tells of get one offer each."""
+    if isinstance(problem.channel, Binned) and number != 1:
+        fail(name, number, "1 where one release tells of all records", "Leave it out: records decide one by one.")

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mechanisms import Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism
-from dpjax.mixture.base import Component, Theta, Tractable
-from dpjax.mixture.gaussian import NormalInverseGamma
-from dpjax.mixture.multivariate import NormalInverseWishart, centred_log_density
+from dpjax.mixture.base import Component, NormalRecords, Theta, Tractable
+from dpjax.mixture.components.gaussian import NormalInverseGamma
+from dpjax.mixture.components.multivariate import NormalInverseWishart, centred_log_density
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
 
 __all__ = ["find_tractable", "register_tractable"]
@@ -47,7 +47,7 @@ def find_tractable(channel: Mechanism, component: Component) -> Tractable | None
 
 @register_tractable(Laplace, NormalInverseGamma)
 @register_tractable(Gaussian, NormalInverseGamma)
-def normal_behind_noise(channel: Any, component: Any) -> Tractable:
+def normal_behind_noise(channel: Any, component: NormalRecords) -> Tractable:
     """A Normal record behind Laplace or Gaussian noise."""
     return Tractable(
         lambda value, theta: channel.log_marginal_normal(value, *component.normal_field(theta)),

@@ -1,22 +1,23 @@
-"""Neal's algorithms 2 and 8: each record in turn draws its cluster from its law given all others and the parameters.
+"""A Gibbs sweep over the labels: each record in turn draws its cluster given all others and the parameters.
 
 The densities are those of the released values with the records integrated out, so they must be known.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
-from dpjax.mixture.conditional import Problem, at_labels
-from dpjax.mixture.records import exact_records
-from dpjax.mixture.relabelled import MarginalScheme, Relabelled
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.clusters import at_labels
+from dpjax.mixture.samplers.marginal import Relabelled
+from dpjax.mixture.samplers.records import exact_records
 from dpjax.numerics import proper_density, select_index, take_if
 
-__all__ = ["Seat", "choose", "gibbs_labels"]
+__all__ = ["Fresh", "choose", "gibbs_labels", "value_density"]
 
 
 class Fresh(NamedTuple):
@@ -24,6 +25,9 @@ class Fresh(NamedTuple):
 
     theta: Theta
     log_weights: Array
+
+
+DrawFresh = Callable[[Problem, Key, MixtureState], Fresh]
 
 
 class Seat(NamedTuple):
@@ -44,22 +48,29 @@ class Table(NamedTuple):
     overflow: Array
 
 
-def gibbs_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Relabelled:
+def gibbs_labels(
+    problem: Problem, key: Key, state: MixtureState, draw_fresh: DrawFresh, of_singletons: Array
+) -> Relabelled:
     """A Gibbs sweep over the labels given the parameters, then exact draws of the records behind a channel.
 
-    A record that is taken out joins cluster h with weight n_h g(z | θ_h). It opens one with weight α ∫ g(z | θ) dG0(θ)
-    and parameters given itself (Neal 2), or with weight α / m · g(z | θ) for each of m fresh draws from the base
-    measure, of which its own are one where it was alone (Neal 8).
+    A record that is taken out joins cluster h with weight n_h g(z | θ_h), and opens one of the new clusters that it is
+    offered with the weight of that.
+
+    Parameters
+    ----------
+    draw_fresh
+        How new clusters are offered.
+    of_singletons : []
+        Where a record is alone in its cluster, the weight of the parameters there, in place of its first new cluster;
+        0 if they are forgotten.
     """
     key_fresh, key_uniform, key_record = jax.random.split(key, 3)
     uniforms = jax.random.uniform(key_uniform, state.labels.shape, state.counts.dtype)
     density = value_density(problem)
-    of_singletons = state.concentration / scheme.auxiliaries if scheme.sampler == "neal8" else jnp.array(0.0)
-    draw = prior_offers if scheme.sampler == "neal8" else posterior_offers
-    fresh = draw(problem, scheme, key_fresh, state)
+    fresh = draw_fresh(problem, key_fresh, state)
 
     def turn(table: Table, seat: Seat) -> tuple[Table, Array]:
-        return take_turn(density, of_singletons.astype(uniforms.dtype), table, seat)
+        return take_turn(density, of_singletons, table, seat)
 
     start = Table(state.counts, state.mixing.theta, jnp.array(0), jnp.array(False))
     table, labels = jax.lax.scan(turn, start, Seat(problem.values, state.labels, uniforms, fresh))
@@ -116,23 +127,3 @@ def choose(uniform: Array, log_weights: Array) -> tuple[Array, Array]:
     """A place [] drawn with log-weights [H], and whether none was possible."""
     chosen, log_total = select_index(proper_density(log_weights), uniform)
     return chosen.astype(jnp.int32), ~jnp.isfinite(log_total)
-
-
-def prior_offers(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Fresh:
-    """Draws of the base measure, m for each record, that share the weight α."""
-    n, size = state.labels.shape[0], scheme.auxiliaries
-    drawn = problem.component.sample_prior(key, n * size)
-    theta = {name: leaf.reshape(n, size, *leaf.shape[1:]) for name, leaf in drawn.items()}
-    of_one = jax.vmap(value_density(problem), in_axes=(None, 0))
-    return Fresh(theta, jnp.log(state.concentration / size) + jax.vmap(of_one)(problem.values, theta))
-
-
-def posterior_offers(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Fresh:
-    """One new cluster for each record, with its marginal density and parameters drawn given it."""
-    component: Any = problem.component
-    features = jax.vmap(component.features)(problem.values)
-    ones = jnp.ones(features.shape[0], features.dtype)
-    drawn = component.update(key, at_labels(state.mixing.theta, state.labels), ones, features)
-    nothing = component.log_evidence(0 * ones[:1], jnp.zeros_like(features[:1]))
-    log_weights = jnp.log(state.concentration) + component.log_evidence(ones, features) - nothing
-    return Fresh({name: leaf[:, None] for name, leaf in drawn.items()}, log_weights[:, None])

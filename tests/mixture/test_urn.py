@@ -8,8 +8,9 @@ import numpy as np
 
 import dpjax
 from dpjax.mixture import NormalInverseGamma
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.offered_labels import Offers, Urn, draw_records, draw_urn, log_channels, log_mean, settle
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.neal5 import AuxiliaryRecords, draw_records, log_channels, log_mean
+from dpjax.mixture.samplers.urn import Urn, draw_urn, settle
 
 N = 60
 SIZES = (30.0, 0.0, 29.0, 1.0, 0.0, 0.0, 0.0, 0.0)
@@ -29,12 +30,12 @@ class Case(NamedTuple):
     log_uniforms: jax.Array
     present: jax.Array
 
-    def offer(self, labels: jax.Array, key: jax.Array = KEYS[5]) -> Offers:
+    def offer(self, labels: jax.Array, key: jax.Array = KEYS[5]) -> AuxiliaryRecords:
         problem = Problem(self.values, dpjax.Laplace(2.0), COMPONENT, 1.0)
         records = draw_records(problem, key, self.theta, labels, 2)
-        return Offers(labels, records, log_channels(problem, records))
+        return AuxiliaryRecords(labels, records, log_channels(problem, records))
 
-    def accept(self, offers: Offers) -> jax.Array:
+    def accept(self, offers: AuxiliaryRecords) -> jax.Array:
         return self.log_uniforms < log_mean(offers.log_channel) - self.present
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from dpjax import diagnostics
 from dpjax.base import Array, Key
-from dpjax.mixture.base import Component, Mixing
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.partition import Loss, Partition, find_partition
+from dpjax.mixture.base import Component, Mixing, record_density
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.results.partition import Loss, Partition, find_partition
 from dpjax.mixture.starts import record_shape
 from dpjax.posterior import summarize, warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.summary import Summary, tabulate
@@ -256,8 +256,7 @@ def check_functional(function: Any, mixing: Mixing) -> None:
 
 def mixture_density(component: Component, points: Array, mixing: Mixing) -> Array:
     """The density [points] of one mixture; the atoms beyond the slots are left out and the others made up for it."""
-    # Where the component is that of the released values, the records have a law of their own.
-    over_slots = jax.vmap(getattr(component, "log_record_density", component.log_density), in_axes=(None, 0))
+    over_slots = jax.vmap(record_density(component), in_axes=(None, 0))
     densities = jnp.exp(jax.vmap(over_slots, in_axes=(0, None))(points, mixing.theta))
     return densities @ (mixing.weights / jnp.sum(mixing.weights))
 

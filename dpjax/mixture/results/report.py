@@ -8,12 +8,11 @@ import numpy as np
 
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.chunks import Draw
-from dpjax.mixture.conditional import Scheme
-from dpjax.mixture.result import MixturePosterior
+from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
 from dpjax.posterior import warn_of_nonfinite
 
-__all__ = ["join", "report", "truncation_error"]
+__all__ = ["join", "report"]
 
 
 def report(run: Run, status: Status, wanted: int) -> MixturePosterior:
@@ -28,15 +27,12 @@ def report(run: Run, status: Status, wanted: int) -> MixturePosterior:
         name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
     }
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
-    error = 0.0
-    if isinstance(status.scheme, Scheme) and status.scheme.weights == "blocked":
-        error = truncation_error(run.problem.n, status.scheme.capacity, np.max(draw.concentration))
     return MixturePosterior(
         draws={"num_clusters": draw.num_clusters, "concentration": draw.concentration},
         mixing=draw.mixing,
         info=info,
         collected=draw.collected,
-        truncation_error=error,
+        truncation_error=status.setup.sampler.truncation_error(run.problem.n, np.max(draw.concentration)),
         interrupted=drawn < wanted,
         problem=run.problem,
         final_states=status.states,
@@ -58,8 +54,3 @@ def join(chunks: tuple[Draw, ...]) -> Any:
 
     filled = [chunk._replace(mixing=fill(chunk.mixing)) for chunk in chunks]
     return jax.tree.map(lambda *leaves: np.swapaxes(np.concatenate(leaves), 0, 1), *filled)
-
-
-def truncation_error(n: int, capacity: int, concentration: float) -> float:
-    """The bound 4 n exp(-(H - 1) / α) of the L1 distance between the records' prior laws (Ishwaran and James 2001)."""
-    return float(4 * n * np.exp(-(capacity - 1) / concentration))

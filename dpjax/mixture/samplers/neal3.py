@@ -1,17 +1,44 @@
 """Neal's algorithm 3: each record in turn draws its cluster with the parameters integrated out as well."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.conditional import Problem
-from dpjax.mixture.gibbs_labels import choose
-from dpjax.mixture.relabelled import MarginalScheme, Relabelled
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Slots
+from dpjax.mixture.samplers.conjugate import Evidence, check_conjugate, evidence_of
+from dpjax.mixture.samplers.gibbs_labels import choose
+from dpjax.mixture.samplers.marginal import Marginal, Relabelled
 
-__all__ = ["collapsed_labels"]
+__all__ = ["Neal3", "neal3"]
+
+
+@dataclass(frozen=True)
+class Neal3(Marginal):
+    """The choice of Neal's algorithm 3; see `neal3`."""
+
+    def fit(self, problem: Problem) -> "Neal3":
+        """The sampler, or an error unless the base measure is conjugate to the released values."""
+        check_conjugate("neal3()", problem)
+        return self
+
+    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+        """A Gibbs sweep over the labels alone."""
+        del slots
+        return collapsed_labels(problem, key, state)
+
+
+def neal3() -> Neal3:
+    """Move the labels one after another, with weights and parameters integrated out: Neal (2000), algorithm 3.
+
+    It needs a base measure conjugate to the released values: records that are known and a component with
+    ``log_evidence``, or `TruncatedNormalInverseGamma` behind Gaussian noise.
+    """
+    return Neal3()
 
 
 class Clusters(NamedTuple):
@@ -32,7 +59,7 @@ class Seat(NamedTuple):
     uniform: Array
 
 
-def collapsed_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: MixtureState) -> Relabelled:
+def collapsed_labels(problem: Problem, key: Key, state: MixtureState) -> Relabelled:
     """A Gibbs sweep over the labels alone.
 
     A record that is taken out joins cluster h with weight n_h m(y_h, z) / m(y_h), where m is the density of a cluster's
@@ -41,19 +68,21 @@ def collapsed_labels(problem: Problem, scheme: MarginalScheme, key: Key, state: 
     uniforms = jax.random.uniform(key, state.labels.shape, state.counts.dtype)
     features = jax.vmap(problem.component.features)(problem.values)
 
-    def turn(clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
-        return take_turn(problem.component, state.concentration, clusters, seat)
+    log_evidence = evidence_of(problem.component)
 
-    component: Any = problem.component
-    log_evidence = component.log_evidence(state.counts, state.totals)
-    start = Clusters(state.counts, state.totals, log_evidence, jnp.array(0), jnp.array(False))
+    def turn(clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
+        return take_turn(log_evidence, state.concentration, clusters, seat)
+
+    start = Clusters(
+        state.counts, state.totals, log_evidence(state.counts, state.totals), jnp.array(0), jnp.array(False)
+    )
     clusters, labels = jax.lax.scan(turn, start, Seat(features, state.labels, uniforms))
     one = jnp.ones((), uniforms.dtype)
     kept = (state.records, state.log_channel, state.mixing.theta)
     return Relabelled(labels, *kept, one, clusters.num_nonfinite, clusters.overflow)
 
 
-def take_turn(component: Any, concentration: Array, clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
+def take_turn(log_evidence: Evidence, concentration: Array, clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
     """One record is taken out and chooses again; the clusters and its slot after it."""
     slots = jnp.arange(clusters.counts.shape[0], dtype=seat.label.dtype)
     own = (slots == seat.label).astype(clusters.counts.dtype)
@@ -65,12 +94,12 @@ def take_turn(component: Any, concentration: Array, clusters: Clusters, seat: Se
     sizes = jnp.where(occupied, others, jnp.where(opening, concentration, 0))
     # In one call the clusters with the record, and its own without it.
     counts = jnp.append(others + 1, others[seat.label])
-    found = component.log_evidence(counts, jnp.concatenate([totals + seat.features[None], totals[seat.label][None]]))
-    joined, log_evidence = found[:-1], jnp.where(own > 0, found[-1], clusters.log_evidence)
-    log_weights = jnp.where(sizes > 0, jnp.log(sizes) + joined - log_evidence, -jnp.inf)
+    found = log_evidence(counts, jnp.concatenate([totals + seat.features[None], totals[seat.label][None]]))
+    joined, present = found[:-1], jnp.where(own > 0, found[-1], clusters.log_evidence)
+    log_weights = jnp.where(sizes > 0, jnp.log(sizes) + joined - present, -jnp.inf)
     chosen, broken = choose(seat.uniform, log_weights)
     label = jnp.where(broken, seat.label, chosen)
     new = (slots == label).astype(others.dtype)
-    after = (others + new, totals + jnp.outer(new, seat.features), jnp.where(new > 0, joined, log_evidence))
+    after = (others + new, totals + jnp.outer(new, seat.features), jnp.where(new > 0, joined, present))
     num_nonfinite = clusters.num_nonfinite + jnp.where(broken, 1, 0)
     return Clusters(*after, num_nonfinite, clusters.overflow | jnp.all(occupied)), label

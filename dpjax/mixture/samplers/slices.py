@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from dpjax.base import Array
-from dpjax.mixture.weights import Weights
+from dpjax.mixture.samplers.weights import Weights
 from dpjax.numerics import select_indices
 
 __all__ = ["Slices", "choose_slots", "draw_slices", "open_slices"]

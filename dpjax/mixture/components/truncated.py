@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mechanisms import Gaussian
 from dpjax.mixture.base import Theta
-from dpjax.mixture.gaussian import NormalInverseGamma
+from dpjax.mixture.components.gaussian import NormalInverseGamma
 from dpjax.numerics.incomplete_gamma import draw_log_cut_gamma, log_lower_gamma
 from dpjax.pytree import frozen_pytree
 from dpjax.validation import check_array, check_number, fail

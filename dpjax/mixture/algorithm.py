@@ -1,0 +1,113 @@
+"""The posterior of a mixture as a BlackJAX sampling algorithm, for loops of one's own."""
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.mechanisms.base import Mechanism
+from dpjax.mixture.base import Component, MixtureInfo, MixtureState
+from dpjax.mixture.inputs import WITH_VALUES, check_sampler, make_problem
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers import DEFAULT
+from dpjax.mixture.samplers.base import Sampler, Setup, Slots
+from dpjax.mixture.starts import start_records
+from dpjax.models import GammaPrior
+from dpjax.validation import check_count, check_key, fail, is_traced
+
+__all__ = ["MixturePosition", "gibbs"]
+
+
+class MixturePosition(NamedTuple):
+    """Where a chain starts: the clusters of the records, as labels [n] in 0..capacity - 1, and the records [n, ...]."""
+
+    labels: Array
+    records: Array
+
+
+def gibbs(
+    values: Any,
+    channel: Mechanism | Literal["with the values"] | None = WITH_VALUES,
+    *,
+    component: Component,
+    concentration: float | GammaPrior,
+    sampler: Sampler = DEFAULT,
+    capacity: int | None = None,
+) -> SamplingAlgorithm:
+    """A BlackJAX sampling algorithm that leaves p(labels, records, concentration, mixing measure | values) invariant.
+
+    It is what `sample` runs, with a fixed number of slots. A sweep that needs more is not made: the state stays as it
+    was, and ``info.overflow`` is true. A chain that overflows does not draw from the posterior: give it more slots.
+
+    Parameters
+    ----------
+    values, channel, component, concentration, sampler
+        As those of `sample`.
+    capacity
+        The number of slots for clusters; by default that with which `sample` begins, at least 32. A sweep costs by the
+        slot.
+
+    Returns
+    -------
+    SamplingAlgorithm
+        ``init(position, rng_key)`` takes a `MixturePosition`, or labels [n] alone, beside which it draws records; all
+        else that the `MixtureState` holds is drawn. ``step(rng_key, state)`` makes one sweep and returns the state
+        and a `MixtureInfo`. Both work under ``jit``, ``vmap`` and ``scan``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parts do not fit; at ``init``, if labels or records do not.
+    """
+    problem = make_problem(values, channel, component, concentration)
+    setup = choose_setup(check_sampler(sampler), problem, capacity)
+
+    def init(position: MixturePosition | Array, rng_key: Key) -> MixtureState:
+        check_key("rng_key", rng_key)
+        record_key, state_key = jax.random.split(rng_key)
+        labels = check_labels(position.labels if isinstance(position, MixturePosition) else position, problem, setup)
+        records = start_records(problem, record_key)
+        if isinstance(position, MixturePosition):
+            records = check_records(position.records, records)
+        return setup.start(problem, state_key, labels, records)
+
+    def step(rng_key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+        moved, info = setup.sampler.step(problem, setup.slots, rng_key, state)
+        return jax.tree.map(lambda new, old: jnp.where(info.overflow, old, new), moved, state), info
+
+    return SamplingAlgorithm(init, step)
+
+
+def choose_setup(sampler: Sampler, problem: Problem, capacity: int | None) -> Setup:
+    """The sampler with a fixed number of slots, for chains that may be advanced side by side."""
+    fitted = sampler.fit(problem)
+    if capacity is None:
+        return Setup(fitted, Slots(fitted.first_capacity(problem)))
+    check_count("capacity", capacity, "Pass how many clusters there is room for.", least=2)
+    if fitted.truncation not in (None, capacity):
+        fail("capacity", capacity, f"{fitted.truncation}, where the process is truncated", "Leave it out.")
+    return Setup(fitted, Slots(capacity))
+
+
+def check_labels(labels: Any, problem: Problem, setup: Setup) -> Array:
+    """Labels [n] of slots that there are, or an error."""
+    remedy = "Pass the cluster of each record, for instance jnp.zeros(n, int)."
+    dtype = jnp.result_type(labels) if is_traced(labels) else np.asarray(labels).dtype
+    if not jnp.issubdtype(dtype, jnp.integer):
+        fail("position", f"labels of {dtype}", "whole numbers", remedy, error=TypeError)
+    if np.shape(labels) != (problem.n,):
+        fail("position", f"labels of shape {list(np.shape(labels))}", f"shape {[problem.n]}", remedy)
+    if not is_traced(labels) and not np.all((np.asarray(labels) >= 0) & (np.asarray(labels) < setup.capacity)):
+        given = f"labels from {np.min(labels)} to {np.max(labels)}"
+        fail("position", given, f"0..{setup.capacity - 1}", "Number the clusters from 0, or pass a larger capacity.")
+    return jnp.asarray(labels, jnp.int32)
+
+
+def check_records(records: Any, like: Array) -> Array:
+    """Records of the right shape, or an error."""
+    if np.shape(records) != like.shape:
+        given, expected = f"records of shape {list(np.shape(records))}", f"shape {list(like.shape)}"
+        fail("position", given, expected, "Pass one record a row, or labels alone.")
+    return jnp.asarray(records, like.dtype)

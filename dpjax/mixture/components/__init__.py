@@ -1,0 +1,1 @@
+"""Mixture kernels with the base measures of their parameters."""

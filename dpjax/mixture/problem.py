@@ -1,0 +1,48 @@
+"""What a chain is drawn for."""
+
+from dataclasses import dataclass
+
+from dpjax.base import Array
+from dpjax.mechanisms.base import Mechanism
+from dpjax.mixture.base import Component, Tractable
+from dpjax.mixture.binned import Binned
+from dpjax.mixture.components.tractable import find_tractable
+from dpjax.models import GammaPrior
+from dpjax.pytree import frozen_pytree
+
+__all__ = ["Problem"]
+
+
+@frozen_pytree
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What was released, and what is believed of the records.
+
+    Parameters
+    ----------
+    values : [n], [n, k] or [d]
+        What was released, of each record or of all; the records themselves where the channel is None.
+    channel
+        How; None for records that are known.
+    component
+        The mixture kernel with its base measure.
+    concentration
+        A number, or its Gamma prior.
+    """
+
+    values: Array
+    channel: Mechanism | Binned | None
+    component: Component
+    concentration: float | Array | GammaPrior
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return self.channel.n if isinstance(self.channel, Binned) else int(self.values.shape[0])
+
+    @property
+    def tractable(self) -> Tractable | None:
+        """The known marginal of a released value, where there is one."""
+        if self.channel is None or isinstance(self.channel, Binned):
+            return None
+        return find_tractable(self.channel, self.component)

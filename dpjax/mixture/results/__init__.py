@@ -1,0 +1,1 @@
+"""What a run returns and what can be asked of it."""

@@ -1,0 +1,25 @@
+"""How labels, records and the mixing measure are moved: one file a sampler."""
+
+from collections.abc import Callable
+
+from dpjax.mixture.samplers.base import Sampler
+from dpjax.mixture.samplers.conditional import conditional
+from dpjax.mixture.samplers.neal2 import neal2
+from dpjax.mixture.samplers.neal3 import neal3
+from dpjax.mixture.samplers.neal5 import neal5
+from dpjax.mixture.samplers.neal8 import neal8
+from dpjax.mixture.samplers.split_merge import split_merge
+
+__all__ = ["DEFAULT", "SAMPLERS", "Sampler", "conditional", "neal2", "neal3", "neal5", "neal8", "split_merge"]
+
+SAMPLERS: dict[str, Callable[..., Sampler]] = {
+    "conditional": conditional,
+    "neal2": neal2,
+    "neal3": neal3,
+    "neal5": neal5,
+    "neal8": neal8,
+}
+"""The samplers by name, for the remedies of errors."""
+
+DEFAULT = conditional()
+"""The sampler that is used where none is named."""

@@ -1,0 +1,128 @@
+"""What a sampler of mixtures is: a frozen value that is fitted to a problem, starts chains and advances them."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import jax
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
+from dpjax.mixture.problem import Problem
+from dpjax.validation import fail
+
+__all__ = ["FIRST_CAPACITY", "MAX_SLOTS", "Sampler", "Setup", "Slots", "step"]
+
+FIRST_CAPACITY = 32
+"""The fewest slots to begin with; a run finds out how many are needed."""
+
+MAX_SLOTS = 2**14
+"""The most slots of a chain."""
+
+
+class Slots(NamedTuple):
+    """The room that a chain has, and how chains are advanced.
+
+    capacity
+        The number of slots H for clusters.
+    in_turn
+        Whether chains are advanced one after another, each at the cost of the slots that it needs, rather than side by
+        side. On a CPU that is faster.
+    """
+
+    capacity: int
+    in_turn: bool = False
+
+
+class Sampler:
+    """How labels, records and mixing measure are moved: a frozen dataclass, hashable, of what the user chose.
+
+    A sampler of one's own derives from this class and has `fit`, `init`, `start` and `step`; the other methods have
+    defaults.
+    """
+
+    truncation: int | None = None
+    """The number of atoms, where the process is cut to so many."""
+
+    def fit(self, problem: Problem) -> Self:
+        """The sampler with all that depends on the problem filled in.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it does not go with the problem.
+        """
+        raise NotImplementedError
+
+    def init(
+        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+    ) -> MixtureState:
+        """The state of these values, with what is computed from them."""
+        raise NotImplementedError
+
+    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+        """A state with these labels [n] and records [n, ...]; everything else is drawn."""
+        raise NotImplementedError
+
+    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+        """A sweep that leaves p(labels, records, concentration, mixing measure | values) invariant.
+
+        Where slots run out it says so in ``info.overflow``, and the state is not to be used.
+        """
+        raise NotImplementedError
+
+    def first_capacity(self, problem: Problem) -> int:
+        """How many slots to begin with."""
+        del problem
+        return FIRST_CAPACITY
+
+    def truncation_error(self, n: int, concentration: float) -> float:
+        """A bound of the L1 distance between the records' prior law and that of the sampler; 0 if it is exact."""
+        del n, concentration
+        return 0.0
+
+    @property
+    def draws_exactly(self) -> bool:
+        """Whether records are drawn from their law given parameters, where that is known, rather than offered."""
+        return False
+
+    def check_split_merge(self) -> None:
+        """Raise unless its target is that of split-merge moves: one record a person, and no order of the clusters."""
+        remedy = "Use dpjax.mixture.conditional() or one of dpjax.mixture.neal2(), neal3(), neal5() and neal8()."
+        fail("split_merge", f"moves before {type(self).__name__}", "a sampler that goes with them", remedy)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A sampler that was fitted to a problem, with the slots of its chains; one compiled program for each."""
+
+    sampler: Sampler
+    slots: Slots
+
+    @classmethod
+    def of(cls, sampler: Sampler, problem: Problem) -> "Setup":
+        """The sampler fitted to the problem, with as many slots as it begins with."""
+        fitted = sampler.fit(problem)
+        return cls(fitted, Slots(fitted.first_capacity(problem), jax.default_backend() == "cpu"))
+
+    @property
+    def capacity(self) -> int:
+        """The number of slots."""
+        return self.slots.capacity
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether chains are advanced one after another."""
+        return self.slots.in_turn
+
+    def with_capacity(self, capacity: int) -> "Setup":
+        """The same with another number of slots."""
+        return replace(self, slots=self.slots._replace(capacity=capacity))
+
+    def start(self, problem: Problem, key: Key, labels: Array, records: Array) -> MixtureState:
+        """A state with these labels and records; everything else is drawn."""
+        return self.sampler.start(problem, self.slots, key, labels, records)
+
+
+def step(problem: Problem, setup: Setup, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+    """A sweep of the sampler of a setup."""
+    return setup.sampler.step(problem, setup.slots, key, state)

@@ -1,0 +1,264 @@
+"""The conditional sampler: concentration, weights, parameters, slices, labels and records are drawn in turn.
+
+Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots;
+only where one release tells of all of them do they decide in turn.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import FIRST_CAPACITY, Sampler, Slots
+from dpjax.mixture.samplers.clusters import at_labels, at_slots, summarize_clusters
+from dpjax.mixture.samplers.concentration import (
+    start_concentration,
+    update_concentration,
+    update_concentration_of_sticks,
+)
+from dpjax.mixture.samplers.records import (
+    Imputed,
+    channel_densities,
+    check_single,
+    exact_records,
+    offered_records,
+)
+from dpjax.mixture.samplers.slices import Slices, choose_slots, draw_slices, open_slices
+from dpjax.mixture.samplers.weights import DrawWeights, Weights, blocked_weights, posterior_weights, stick_weights
+from dpjax.validation import check_count, fail
+
+__all__ = ["Conditional", "conditional"]
+
+SLICE_SHARE = 0.2
+"""The slice threshold of the posterior weights in units of 1 / n: about the weight that a cluster of one record has."""
+
+BRANCHES = (8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""Numbers of slots for which the choice among them is compiled."""
+
+BRANCHING = 2_000
+"""So many densities a sweep make it worth to leave out those that are not needed."""
+
+
+@dataclass(frozen=True)
+class Conditional(Sampler):
+    """The choice of the conditional sampler; see `conditional`."""
+
+    weights: Literal["posterior", "stick"] = "posterior"
+    truncation: int | None = None
+    offers: int | None = None
+
+    def fit(self, problem: Problem) -> "Conditional":
+        """The sampler with the number of offers filled in.
+
+        Raises
+        ------
+        ValueError
+            If there are offers where no record is imputed, none where no marginal is known, or several to records that
+            one release tells of.
+        """
+        known = problem.channel is None or problem.tractable is not None
+        offers = (0 if known else 1) if self.offers is None else self.offers
+        remedy = "Pass how many offers each record gets a sweep, or leave it out."
+        if offers > 0 and problem.channel is None:
+            fail("offers", offers, "0 or None, as no records are imputed", "Leave it out.")
+        if offers == 0 and not known:
+            fail("offers", 0, "at least 1, as no marginal is known for this channel and component", remedy)
+        check_single("offers", offers, problem)
+        return replace(self, offers=offers)
+
+    def init(
+        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+    ) -> MixtureState:
+        """The state of these values, with what is computed from them."""
+        counts, totals = summarize_clusters(problem.component, slots.capacity, labels, records)
+        log_channel = jnp.zeros(labels.shape, counts.dtype)
+        if problem.channel is not None and not self.draws_exactly:
+            log_channel = channel_densities(problem.channel, problem.values, records).astype(counts.dtype)
+        return MixtureState(labels, records, counts, totals, mixing, concentration, log_channel)
+
+    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+        """A state with these labels and records; everything else is drawn."""
+        key_concentration, key_weights, key_prior, key_theta = jax.random.split(key, 4)
+        concentration = start_concentration(key_concentration, problem.concentration)
+        counts, totals = summarize_clusters(problem.component, slots.capacity, labels, records)
+        weights = self.draw_weights(key_weights, counts, concentration)
+        prior = problem.component.sample_prior(key_prior, slots.capacity)
+        theta = problem.component.update(key_theta, prior, counts, totals)
+        mixing = Mixing(weights.weights, theta, weights.beyond[-1])
+        return self.init(problem, slots, mixing, concentration, labels, records)
+
+    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+        """A sweep that leaves p(labels, records, concentration, mixing measure | values) invariant."""
+        return sweep(problem, self, slots, key, state)
+
+    def first_capacity(self, problem: Problem) -> int:
+        """The atoms of a truncated process, else the fewest slots."""
+        del problem
+        return FIRST_CAPACITY if self.truncation is None else self.truncation
+
+    def truncation_error(self, n: int, concentration: float) -> float:
+        """The bound 4 n exp(-(H - 1) / α) of the L1 distance between the records' prior laws.
+
+        Ishwaran and James (2001), theorem 2.
+        """
+        if self.truncation is None:
+            return 0.0
+        return float(4 * n * np.exp(-(self.truncation - 1) / concentration))
+
+    @property
+    def draws_exactly(self) -> bool:
+        """Whether records are drawn from their law given parameters."""
+        return self.offers == 0
+
+    def check_split_merge(self) -> None:
+        """Raise where the weights know an order of the clusters."""
+        if self.ordered:
+            remedy = "Use weights='posterior' without truncation: other weights know an order of the clusters."
+            fail("split_merge", "moves with weights in an order", "weights without one", remedy)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the law of the slots depends on their order."""
+        return self.truncation is not None or self.weights == "stick"
+
+    @property
+    def draw_weights(self) -> DrawWeights:
+        """How the weights of the slots are drawn given the clusters."""
+        if self.truncation is not None:
+            return blocked_weights
+        return stick_weights if self.weights == "stick" else posterior_weights
+
+
+def conditional(
+    weights: Literal["posterior", "stick"] = "posterior", truncation: int | None = None, offers: int | None = None
+) -> Conditional:
+    """Draw the mixing measure given the clusters, then the labels and the records, all at once.
+
+    The infinite mixing measure is cut by slice variables (Walker 2007; Kalli, Griffin and Walker 2011).
+
+    Parameters
+    ----------
+    weights
+        ``"posterior"`` for weights free of the clusters' order, by the posterior representation of the Dirichlet
+        process; ``"stick"`` for the sticks of Kalli, Griffin and Walker (2011), which move less.
+    truncation
+        Cut the process to so many atoms, whose weights are sticks (Ishwaran and James 2001); by default it is not cut,
+        and the slots held in memory grow with what the draws need.
+    offers
+        Offers to each record a sweep; 0 for exact draws. By default exact where the channel's marginal under the
+        component is known, else 1; always 1 for a release of all records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a choice is unusable; with a problem, if it does not go with it.
+    """
+    if weights not in ("posterior", "stick"):
+        fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")
+    if truncation is not None:
+        truncation = check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
+    if offers is not None:
+        remedy = "Pass how many offers each record gets a sweep, or 0 for exact draws."
+        offers = check_count("offers", offers, remedy, least=0)
+    return Conditional(weights, truncation, offers)
+
+
+def sweep(
+    problem: Problem, sampler: Conditional, slots: Slots, key: Key, state: MixtureState
+) -> tuple[MixtureState, MixtureInfo]:
+    """A move that leaves p(labels, records, concentration, mixing measure | values) invariant.
+
+    The mixing measure is drawn anew given the labels and records; then the labels given it, with the records
+    integrated out where the marginal is known; then the records. On overflow the result is not to be used.
+    """
+    key_concentration, key_weights, key_theta, key_uniform, key_record = jax.random.split(key, 5)
+    n = state.labels.shape[0]
+    concentration = renew_concentration(problem, sampler, key_concentration, state)
+    weights = sampler.draw_weights(key_weights, state.counts, concentration)
+    theta = problem.component.update(key_theta, state.mixing.theta, state.counts, state.totals)
+    uniforms = jax.random.uniform(key_uniform, (2, n), state.counts.dtype)
+    slices = cut(sampler, 1 - uniforms[0], state.labels, weights)
+    last = slots.capacity - jnp.argmax(state.counts[::-1] > 0)
+    num_slots = jnp.maximum(slices.num_slots, last)
+    slices = slices._replace(num_slots=num_slots)
+    labels, num_stuck = choose_labels(problem, sampler, slots, uniforms[1], slices, theta, state)
+    drawn = partial(impute, problem, sampler, key_record, at_labels(theta, labels), state)
+    # The branch keeps the compiler from computing the records once for each use of them; side by side there is none.
+    imputed = jax.lax.cond(slices.overflow, lambda: keep_records(state), drawn) if slots.in_turn else drawn()
+    counts, totals = summarize_clusters(problem.component, slots.capacity, labels, imputed.records)
+    mixing = Mixing(weights.weights, theta, weights.beyond[-1])
+    moved = MixtureState(labels, imputed.records, counts, totals, mixing, concentration, imputed.log_channel)
+    rate = jnp.mean(imputed.accepted, dtype=counts.dtype)
+    return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow, jnp.array(0))
+
+
+def renew_concentration(problem: Problem, sampler: Conditional, key: Key, state: MixtureState) -> Array:
+    """The concentration [] given the clusters; where weights know an order of them, given their slots."""
+    prior, present, counts = problem.concentration, state.concentration, state.counts
+    if not sampler.ordered:
+        return update_concentration(key, prior, present, jnp.sum(counts > 0), state.labels.shape[0])
+    return update_concentration_of_sticks(key, prior, present, counts, sampler.truncation is not None)
+
+
+def cut(sampler: Conditional, uniforms: Array, labels: Array, weights: Weights) -> Slices:
+    """The slices of a sweep, from uniforms [n] on (0, 1]."""
+    if sampler.truncation is not None:
+        return open_slices(labels, weights)
+    threshold = 1.0 if sampler.weights == "stick" else min(1.0, SLICE_SHARE / labels.shape[0])
+    return draw_slices(uniforms, labels, weights, jnp.asarray(threshold, uniforms.dtype))
+
+
+def choose_labels(
+    problem: Problem,
+    sampler: Conditional,
+    slots: Slots,
+    uniforms: Array,
+    slices: Slices,
+    theta: Theta,
+    state: MixtureState,
+) -> tuple[Array, Array]:
+    """New labels [n] and how many records kept theirs for want of a number; only slots in reach are looked at."""
+
+    def among_first(size: int) -> tuple[Array, Array]:
+        first = {name: leaf[:size] for name, leaf in theta.items()}
+        log_densities = densities_at_slots(problem, sampler, first, state.records)
+        reached = slices._replace(heights=slices.heights[:size], log_shares=slices.log_shares[:size])
+        return choose_slots(uniforms, reached, log_densities, state.labels)
+
+    # Side by side all branches would be computed; and few records are not worth the compilation.
+    worthwhile = slots.in_turn and len(uniforms) * slots.capacity >= BRANCHING
+    sizes = [size for size in BRANCHES if size < slots.capacity] if worthwhile else []
+    enough = jnp.sum(jnp.array(sizes, int) < slices.num_slots)
+    return jax.lax.switch(enough, [partial(among_first, size) for size in (*sizes, slots.capacity)])
+
+
+def densities_at_slots(problem: Problem, sampler: Conditional, theta: Theta, records: Array) -> Array:
+    """The log-densities [H, n] from which labels are drawn: of the values where that is known, else of the records."""
+    tractable = problem.tractable if sampler.draws_exactly else None
+    if tractable is not None:
+        return at_slots(tractable.log_marginal, problem.values, theta)
+    return at_slots(problem.component.log_density, records, theta)
+
+
+def impute(problem: Problem, sampler: Conditional, key: Key, theta: Theta, state: MixtureState) -> Imputed:
+    """The records given their parameters, leaves [n, ...]."""
+    if problem.channel is None:
+        return keep_records(state)
+    if sampler.draws_exactly:
+        assert problem.tractable is not None
+        kernel = exact_records(problem.tractable)
+    else:
+        assert sampler.offers is not None
+        kernel = offered_records(problem.channel, problem.component, sampler.offers)
+    return kernel(key, problem.values, theta, state.records, state.log_channel)
+
+
+def keep_records(state: MixtureState) -> Imputed:
+    """The records as they are."""
+    return Imputed(state.records, state.log_channel, jnp.ones(state.labels.shape, bool), jnp.array(0))

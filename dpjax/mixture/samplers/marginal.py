@@ -1,0 +1,139 @@
+"""What the marginal samplers share: the mixing measure is integrated out while labels move, record after record."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta
+from dpjax.mixture.binned import Binned
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import FIRST_CAPACITY, MAX_SLOTS, Sampler, Slots
+from dpjax.mixture.samplers.clusters import summarize_clusters
+from dpjax.mixture.samplers.concentration import start_concentration, update_concentration
+from dpjax.mixture.samplers.weights import posterior_weights
+from dpjax.models import GammaPrior
+from dpjax.validation import fail
+
+__all__ = ["Marginal", "Relabelled", "refuse_binned"]
+
+LEFT_OUT = 1e-3
+"""The most weight that the atoms beyond the slots may have; with more there are too few slots."""
+
+
+class Relabelled(NamedTuple):
+    """Labels and records after a move, before the parameters of the clusters are drawn anew.
+
+    labels, records, log_channel
+        As those of `MixtureState`; of several held auxiliaries the second axis counts them.
+    theta
+        The parameters [H, ...] with those of new clusters among them.
+    acceptance_rate
+        The share of records [] whose offer was accepted.
+    num_nonfinite
+        How many records [] kept what they had because a density was not a number.
+    overflow
+        Whether a new cluster found no empty slot [].
+    """
+
+    labels: Array
+    records: Array
+    log_channel: Array
+    theta: Theta
+    acceptance_rate: Array
+    num_nonfinite: Array
+    overflow: Array
+
+
+class Marginal(Sampler):
+    """A sampler of Neal (2000): it has `fit` and `relabel`, and what else it needs to hold.
+
+    Labels and records are moved with the weights integrated out; then the concentration, the parameters and the weights
+    are drawn given them.
+    """
+
+    num_held = 1
+    """How many records of each person the state holds."""
+
+    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+        """A move that leaves labels and records given the parameters and the concentration invariant."""
+        raise NotImplementedError
+
+    def hold(self, problem: Problem, records: Array) -> tuple[Array, Array]:
+        """What the state holds of records [n, ...] at the start, and log q(z_i | ·) of it; zeros if not needed."""
+        del problem
+        return records, jnp.zeros(records.shape[0], float)
+
+    def check_split_merge(self) -> None:
+        """Raise unless the state holds one record of each person."""
+        if self.num_held > 1:
+            fail("split_merge", "moves with redraw=False", "one record of each person", "Use redraw=True.")
+
+    def first_capacity(self, problem: Problem) -> int:
+        """Slots for the clusters expected of the prior and for all but a thousandth of the weight of other atoms."""
+        prior = problem.concentration
+        mean = np.asarray(prior.shape) / np.asarray(prior.rate) if isinstance(prior, GammaPrior) else prior
+        alpha, n = float(np.mean(np.asarray(mean))), problem.n
+        needed = alpha * (np.log1p(n / alpha) - np.log(LEFT_OUT)) + 3 * np.sqrt(7 * alpha)
+        return int(min(max(FIRST_CAPACITY, 8 * np.ceil(needed / 8)), MAX_SLOTS))
+
+    def init(
+        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+    ) -> MixtureState:
+        """The state of these values, with what is computed from them; each auxiliary held is the record [n, ...]."""
+        records, log_channel = self.hold(problem, records)
+        counts, totals = self._summarize(problem.component, slots, labels, records)
+        log_channel = log_channel.astype(concentration.dtype)
+        return MixtureState(labels, records, counts, totals, mixing, concentration, log_channel)
+
+    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+        """A state with these labels and records [n, ...]; everything else is drawn."""
+        key_concentration, key_prior, key_mixing = jax.random.split(key, 3)
+        concentration = start_concentration(key_concentration, problem.concentration)
+        theta = problem.component.sample_prior(key_prior, slots.capacity)
+        blank = jnp.zeros(slots.capacity, concentration.dtype)
+        state = self.init(problem, slots, Mixing(blank, theta, blank[0]), concentration, labels, records)
+        mixing, _ = self._draw_mixing(problem, key_mixing, state.mixing, state.counts, state.totals, concentration)
+        return state._replace(mixing=mixing)
+
+    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+        """A sweep that leaves p(labels, records, concentration, mixing measure | values) invariant."""
+        key_labels, key_concentration, key_mixing = jax.random.split(key, 3)
+        moved = self.relabel(problem, slots, key_labels, state)
+        counts, totals = self._summarize(problem.component, slots, moved.labels, moved.records)
+        concentration = update_concentration(
+            key_concentration, problem.concentration, state.concentration, jnp.sum(counts > 0), moved.labels.shape[0]
+        )
+        present = state.mixing._replace(theta=moved.theta)
+        mixing, beyond = self._draw_mixing(problem, key_mixing, present, counts, totals, concentration)
+        last = slots.capacity - jnp.argmax(counts[::-1] > 0)
+        num_slots = jnp.maximum(last, jnp.sum(beyond >= LEFT_OUT) + 1)
+        overflow = moved.overflow | (beyond[-1] >= LEFT_OUT)
+        after = MixtureState(moved.labels, moved.records, counts, totals, mixing, concentration, moved.log_channel)
+        return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow, jnp.array(0))
+
+    def _draw_mixing(
+        self, problem: Problem, key: Key, present: Mixing, counts: Array, totals: Array, concentration: Array
+    ) -> tuple[Mixing, Array]:
+        """The mixing measure given the clusters, and the mass [H] behind each slot."""
+        key_theta, key_weights = jax.random.split(key)
+        theta = problem.component.update(key_theta, present.theta, counts * self.num_held, totals)
+        weights = posterior_weights(key_weights, counts, concentration)
+        return Mixing(weights.weights, theta, weights.beyond[-1]), weights.beyond
+
+    def _summarize(self, component: Component, slots: Slots, labels: Array, records: Array) -> tuple[Array, Array]:
+        """The sizes [H] of the clusters and the sums of features [H, k] over all that is held of their records."""
+        if self.num_held == 1:
+            return summarize_clusters(component, slots.capacity, labels, records)
+        flat = records.reshape(-1, *records.shape[2:])
+        counts, totals = summarize_clusters(component, slots.capacity, jnp.repeat(labels, self.num_held), flat)
+        return counts / self.num_held, totals
+
+
+def refuse_binned(name: str, problem: Problem) -> None:
+    """Raise for a sampler that needs the density of each record's own released value where there is one release."""
+    if isinstance(problem.channel, Binned):
+        remedy = "Use sampler=dpjax.mixture.conditional() or dpjax.mixture.neal5()."
+        fail("sampler", f"{name} with one release of all records", "conditional() or neal5()", remedy)

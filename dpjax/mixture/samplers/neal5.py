@@ -1,0 +1,181 @@
+"""Neal's algorithm 5 behind a channel: every record in turn is offered a cluster from the urn, and a value from it.
+
+Algorithm 1 of Beraha, Favaro and Rao (2025), in the rounds of `dpjax.mixture.samplers.urn`. The same holds where one
+release tells of all records (section 5.1): there a round decides by a scan over bins.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import MixtureState, Theta
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Slots
+from dpjax.mixture.samplers.clusters import at_labels
+from dpjax.mixture.samplers.marginal import Marginal, Relabelled
+from dpjax.mixture.samplers.records import channel_densities, check_single, decide
+from dpjax.mixture.samplers.urn import draw_urn, settle
+from dpjax.numerics import proper_density, select_indices, take_if
+from dpjax.validation import check_count, fail
+
+__all__ = ["AuxiliaryRecords", "Neal5", "neal5"]
+
+
+@dataclass(frozen=True)
+class Neal5(Marginal):
+    """The choice of Neal's algorithm 5; see `neal5`."""
+
+    auxiliaries: int = 1
+    redraw: bool = True
+
+    def fit(self, problem: Problem) -> "Neal5":
+        """The sampler, or an error unless there are records to guess at, each by itself or with one offer."""
+        if problem.channel is None:
+            remedy = "Use sampler=dpjax.mixture.neal8(); it needs no auxiliary records."
+            fail("sampler", "neal5() with a density that is known", "records behind a channel", remedy)
+        check_single("auxiliaries", self.auxiliaries, problem)
+        return self
+
+    @property
+    def num_held(self) -> int:  # type: ignore[override]
+        """How many records of each person the state holds."""
+        return 1 if self.redraw else self.auxiliaries
+
+    def hold(self, problem: Problem, records: Array) -> tuple[Array, Array]:
+        """The records, once for each auxiliary that is held, and log q(z_i | ·) of them."""
+        assert problem.channel is not None
+        log_channel = channel_densities(problem.channel, problem.values, records)
+        if self.num_held == 1:
+            return records, log_channel
+        return jnp.repeat(records[:, None], self.num_held, 1), jnp.repeat(log_channel[:, None], self.num_held, 1)
+
+    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+        """A sweep of Metropolis steps over the records."""
+        return offered_labels(problem, self, slots, key, state)
+
+
+def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
+    """Offer each record in turn a cluster and a value from it, behind any channel: Neal (2000), algorithm 5.
+
+    Algorithm 1 of Beraha, Favaro and Rao (2025).
+
+    Parameters
+    ----------
+    auxiliaries
+        The auxiliary records that estimate the density of an offer; always 1 for a release of all records.
+    redraw
+        Whether one of the auxiliary records is kept and the others are drawn anew each sweep, so that one record a
+        person informs the parameters. If not, all are kept (as in the paper), which moves less, and the records
+        collected are [chain, draw, n, auxiliaries, ...].
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a choice is unusable; with a problem, if the records are known, or all are released at once and there are
+        several auxiliaries.
+    """
+    auxiliaries = check_count("auxiliaries", auxiliaries, "Pass how many auxiliary records each person gets.")
+    if not isinstance(redraw, bool):
+        fail("redraw", repr(redraw), "True or False", "Say whether auxiliary records are drawn anew.", error=TypeError)
+    return Neal5(auxiliaries, redraw)
+
+
+class AuxiliaryRecords(NamedTuple):
+    """Slots [n], the auxiliary records [m, n, ...] that go with them, and their log q(z_i | ·) [m, n]."""
+
+    labels: Array
+    records: Array
+    log_channel: Array
+
+
+def offered_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+    """A sweep of Metropolis steps over the records that leaves labels and auxiliary records invariant.
+
+    The target is the urn's law of the labels times Π_i (1/m) Σ_j q(z_i | y_ij) Π_j f(y_ij | θ_(c_i)); an offer from the
+    urn and from f is taken with probability min(1, ĝ' / ĝ). One release η of all records takes the product's place, and
+    its ratio that of ĝ.
+    """
+    channel = problem.channel
+    assert channel is not None
+    key_fresh, key_urn, key_accept, key_offer, key_redraw, key_select = jax.random.split(key, 6)
+    n, dtype = state.labels.shape[0], state.counts.dtype
+    theta = fill_empty(problem.component.sample_prior(key_fresh, slots.capacity), state)
+    held = unpack(problem, sampler, key_redraw, theta, state)
+    urn = draw_urn(jax.random.uniform(key_urn, (n,), dtype), state.counts, state.concentration)
+
+    def offer(labels: Array) -> AuxiliaryRecords:
+        # In every round the same numbers, so that an offer of the same cluster is the same offer.
+        records = draw_records(problem, jax.random.clone(key_offer), theta, labels, sampler.auxiliaries)
+        return AuxiliaryRecords(labels, records, log_channels(problem, records))
+
+    def accept(offers: AuxiliaryRecords) -> Array:
+        log_ratios = log_mean(offers.log_channel) - present
+        return decide(channel, held.records[0], offers.records[0], log_ratios, log_uniforms)
+
+    present = log_mean(held.log_channel)
+    log_uniforms = jnp.log1p(-jax.random.uniform(key_accept, (n,), dtype))
+    offers = settle(urn, state.labels, offer, accept)
+    accepted = accept(offers)
+    records = jax.vmap(take_if, in_axes=(None, 0, 0))(accepted, offers.records, held.records)
+    log_channel = jnp.where(accepted[None], offers.log_channel, held.log_channel)
+    labels = jnp.where(accepted, offers.labels, state.labels)
+    packed = pack(sampler, key_select, AuxiliaryRecords(labels, records, log_channel))
+    num_nonfinite = jnp.sum(jnp.any(jnp.isnan(offers.log_channel), axis=0))
+    rate = jnp.mean(accepted, dtype=dtype)
+    return Relabelled(*packed, theta, rate, num_nonfinite, urn.overflow)
+
+
+def fill_empty(fresh: Theta, state: MixtureState) -> Theta:
+    """The parameters [H, ...] of the clusters, with fresh ones in the empty slots."""
+    occupied, present = state.counts > 0, state.mixing.theta
+    return {name: take_if(occupied, present[name], leaf) for name, leaf in fresh.items()}
+
+
+def draw_records(problem: Problem, key: Key, theta: Theta, labels: Array, size: int) -> Array:
+    """Several records [size, n, ...] for each of the labels [n]."""
+    drawn = problem.component.sample(key, at_labels(theta, jnp.tile(labels, size)))
+    return drawn.reshape(size, labels.shape[0], *drawn.shape[1:])
+
+
+def log_channels(problem: Problem, records: Array) -> Array:
+    """log q(z_i | y_ij) [m, n]."""
+    assert problem.channel is not None
+    channel = problem.channel
+    return jax.vmap(lambda row: channel_densities(channel, problem.values, row))(records)
+
+
+def log_mean(log_channel: Array) -> Array:
+    """log ĝ_i [n], the mean over the auxiliaries of q (equation 8)."""
+    if log_channel.shape[0] == 1:
+        return log_channel[0]
+    return logsumexp(log_channel, axis=0) - log(log_channel.shape[0])
+
+
+def unpack(problem: Problem, sampler: Neal5, key: Key, theta: Theta, state: MixtureState) -> AuxiliaryRecords:
+    """The auxiliary records held, or the one held beside others drawn anew, which leaves their law invariant."""
+    if sampler.num_held > 1:
+        return AuxiliaryRecords(state.labels, jnp.swapaxes(state.records, 0, 1), state.log_channel.T)
+    records, log_channel = state.records[None], state.log_channel[None]
+    if sampler.auxiliaries > 1:
+        others = draw_records(problem, key, theta, state.labels, sampler.auxiliaries - 1)
+        records = jnp.concatenate([records, others])
+        log_channel = jnp.concatenate([log_channel, log_channels(problem, others)])
+    return AuxiliaryRecords(state.labels, records, log_channel)
+
+
+def pack(sampler: Neal5, key: Key, held: AuxiliaryRecords) -> AuxiliaryRecords:
+    """What the state holds of the auxiliary records: all, or one drawn with probability ∝ q(z_i | ·)."""
+    if sampler.num_held > 1:
+        return AuxiliaryRecords(held.labels, jnp.swapaxes(held.records, 0, 1), held.log_channel.T)
+    if sampler.auxiliaries == 1:
+        return AuxiliaryRecords(held.labels, held.records[0], held.log_channel[0])
+    num_records = held.log_channel.shape[1]
+    uniforms = jax.random.uniform(key, (num_records,), held.log_channel.dtype)
+    chosen, _ = select_indices(proper_density(held.log_channel), uniforms)
+    place = jnp.arange(num_records)
+    return AuxiliaryRecords(held.labels, held.records[chosen, place], held.log_channel[chosen, place])

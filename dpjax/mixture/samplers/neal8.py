@@ -1,0 +1,75 @@
+"""Neal's algorithm 8: each record may open one of several new clusters, whose parameters are prior draws."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Key
+from dpjax.mixture.base import MixtureState
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Slots
+from dpjax.mixture.samplers.gibbs_labels import Fresh, gibbs_labels, value_density
+from dpjax.mixture.samplers.marginal import Marginal, Relabelled, refuse_binned
+from dpjax.validation import check_count, fail
+
+__all__ = ["Neal8", "neal8"]
+
+
+@dataclass(frozen=True)
+class Neal8(Marginal):
+    """The choice of Neal's algorithm 8; see `neal8`."""
+
+    auxiliaries: int = 3
+
+    def fit(self, problem: Problem) -> "Neal8":
+        """The sampler, or an error unless the density of a released value given parameters is known."""
+        refuse_binned("neal8()", problem)
+        if problem.channel is not None and problem.tractable is None:
+            pair = f"{type(problem.channel).__name__} and {type(problem.component).__name__}"
+            remedy = (
+                "Use sampler=dpjax.mixture.neal5() or conditional(), or register the marginal with "
+                "dpjax.mixture.register_tractable."
+            )
+            fail("sampler", f"neal8() with {pair}", "a channel and component whose marginal is known", remedy)
+        return self
+
+    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+        """A Gibbs sweep over the labels given the parameters."""
+        del slots
+        of_singletons = (state.concentration / self.auxiliaries).astype(state.counts.dtype)
+        return gibbs_labels(problem, key, state, partial(prior_clusters, self.auxiliaries), of_singletons)
+
+    @property
+    def draws_exactly(self) -> bool:
+        """Behind a channel records are drawn given their parameters."""
+        return True
+
+
+def neal8(auxiliaries: int = 3) -> Neal8:
+    """Move the labels one after another given the clusters' parameters: Neal (2000), algorithm 8.
+
+    A record opens a cluster with weight α / m · g(z | θ) for each of m draws θ from the base measure, of which its own
+    parameters are one where it was alone. It needs the channel's marginal g under the component, or known records.
+
+    Parameters
+    ----------
+    auxiliaries
+        The number m of new clusters that each record is offered.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no positive whole number; with a problem, if the marginal is not known.
+    """
+    return Neal8(check_count("auxiliaries", auxiliaries, "Pass how many new clusters each record is offered."))
+
+
+def prior_clusters(size: int, problem: Problem, key: Key, state: MixtureState) -> Fresh:
+    """Draws of the base measure, so many for each record, that share the weight α."""
+    n = state.labels.shape[0]
+    drawn = problem.component.sample_prior(key, n * size)
+    theta = {name: leaf.reshape(n, size, *leaf.shape[1:]) for name, leaf in drawn.items()}
+    of_one = jax.vmap(value_density(problem), in_axes=(None, 0))
+    return Fresh(theta, jnp.log(state.concentration / size) + jax.vmap(of_one)(problem.values, theta))

@@ -1,0 +1,200 @@
+"""Split-merge moves: the cluster of two records is split, or the two clusters that they are in are merged."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+
+from dpjax.base import Array, Key
+from dpjax.mixture.base import Conjugate, Mixing, MixtureInfo, MixtureState
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Sampler, Slots
+from dpjax.mixture.samplers.clusters import summarize_clusters
+from dpjax.mixture.samplers.conjugate import evidence_of
+from dpjax.mixture.samplers.launch import (
+    TOGETHER,
+    Anchors,
+    LaunchState,
+    SplitMove,
+    SplitProposal,
+    draw_launch,
+    log_imputed,
+    log_sides,
+    summarize_sides,
+)
+from dpjax.numerics import proper_density, take_if
+from dpjax.validation import check_count, check_instance, fail
+
+__all__ = ["Reseated", "SplitMerge", "split_merge"]
+
+
+@dataclass(frozen=True)
+class SplitMerge(Sampler):
+    """The choice of split-merge moves before each sweep of another sampler; see `split_merge`."""
+
+    sampler: Sampler
+    proposals: int = 1
+    launch_scans: int = 5
+
+    def fit(self, problem: Problem) -> "SplitMerge":
+        """The sampler fitted to the problem.
+
+        Raises
+        ------
+        ValueError
+            If the base measure is not conjugate to the records, there is only one record, or the sampler itself does
+            not go with the problem or the moves.
+        """
+        sampler = self.sampler.fit(problem)
+        sampler.check_split_merge()
+        if not isinstance(problem.component, Conjugate):
+            remedy = "It needs a conjugate base measure with log_evidence(counts, totals)."
+            fail("split_merge", f"moves with {type(problem.component).__name__}", "none with it", remedy)
+        if problem.n < 2:
+            fail("split_merge", "moves of one record", "at least 2 records", "It has no other to share a cluster with.")
+        return replace(self, sampler=sampler)
+
+    def init(
+        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+    ) -> MixtureState:
+        """The state of these values, as the sampler has it."""
+        return self.sampler.init(problem, slots, mixing, concentration, labels, records)
+
+    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+        """A state with these labels and records, as the sampler has it."""
+        return self.sampler.start(problem, slots, key, labels, records)
+
+    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+        """Split-merge moves and then a sweep, which together leave p(labels, records, ... | values) invariant."""
+        key_move, key_theta, key_sweep = jax.random.split(key, 3)
+        moved = reseat_clusters(problem, self, slots, key_move, state)
+        counts, totals = summarize_clusters(problem.component, slots.capacity, moved.labels, moved.records)
+        theta = problem.component.update(key_theta, state.mixing.theta, counts, totals)
+        mixing = state.mixing._replace(theta=theta)
+        state = MixtureState(
+            moved.labels, moved.records, counts, totals, mixing, state.concentration, state.log_channel
+        )
+        state, info = self.sampler.step(problem, slots, key_sweep, state)
+        return state, info._replace(num_split_merges=moved.num_accepted, overflow=info.overflow | moved.overflow)
+
+    def first_capacity(self, problem: Problem) -> int:
+        """As many slots as the sampler begins with."""
+        return self.sampler.first_capacity(problem)
+
+
+def split_merge(sampler: Sampler, proposals: int = 1, launch_scans: int = 5) -> SplitMerge:
+    """Begin each sweep with proposals to split a cluster or to merge two: Jain and Neal (2004, 2007).
+
+    It needs a base measure that is conjugate to the records, and goes neither with weights in an order
+    (``conditional(weights="stick")`` or a truncation) nor with ``neal5(redraw=False)``.
+
+    Parameters
+    ----------
+    sampler
+        What makes the sweeps, such as ``conditional()``.
+    proposals
+        How many proposals a sweep begins with.
+    launch_scans
+        How many restricted Gibbs scans lead to the launch state of each.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is unusable; with a problem, if such moves do not go with it or with the sampler.
+    """
+    check_instance("sampler", sampler, Sampler, "Pass one such as dpjax.mixture.conditional().")
+    proposals = check_count("proposals", proposals, "Pass how many proposals a sweep begins with.")
+    remedy = "Pass how many scans lead to a launch state, or 0."
+    return SplitMerge(sampler, proposals, check_count("launch_scans", launch_scans, remedy, least=0))
+
+
+class Reseated(NamedTuple):
+    """Labels [n] and records [n, ...] after some moves, how many were accepted [], and whether slots ran out []."""
+
+    labels: Array
+    records: Array
+    num_accepted: Array
+    overflow: Array
+
+
+def reseat_clusters(problem: Problem, moves: SplitMerge, slots: Slots, key: Key, state: MixtureState) -> Reseated:
+    """Moves that leave p(labels, records | concentration, values) invariant, the parameters integrated out.
+
+    That law has density ∝ α^K Π_k Γ(n_k) m(y_k) Π_i q(z_i | y_i), with m the component's evidence. Where the
+    sampler draws records exactly, those of the clusters concerned are drawn anew with their sides; else they stay.
+
+    Notes
+    -----
+    Jain and Neal (2004, 2007), but the launch state has parameters and weights of the two clusters in place of an
+    allocation of the records, so that all records choose their side at once.
+    """
+    theta = {name: leaf[: TOGETHER + 1] for name, leaf in state.mixing.theta.items()}
+    tractable = problem.tractable if moves.sampler.draws_exactly else None
+
+    def propose(index: Array, present: Reseated) -> Reseated:
+        key_anchors, key_launch, key_accept = jax.random.split(jax.random.fold_in(key, index), 3)
+        move = SplitMove(problem, tractable, theta, draw_anchors(key_anchors, present.labels))
+        launch, proposed = draw_launch(move, key_launch, moves.launch_scans, present.records)
+        splitting = present.labels[move.anchors.first] == present.labels[move.anchors.second]
+        proposal = compare(splitting, move, proposed, present)
+        log_ratio = log_split(move, launch, proposal, state.concentration)
+        uniform = jax.random.uniform(key_accept, (), state.concentration.dtype)
+        accepted = jnp.log1p(-uniform) < proper_density(jnp.where(splitting, log_ratio, -log_ratio))
+        return reseat(slots.capacity, accepted, splitting, move.anchors, proposal, present)
+
+    start = Reseated(state.labels, state.records, jnp.array(0), jnp.array(False))
+    return jax.lax.fori_loop(0, moves.proposals, propose, start)
+
+
+def draw_anchors(key: Key, labels: Array) -> Anchors:
+    """Two distinct records, all pairs with equal probability, and those that share a cluster with them."""
+    key_first, key_second = jax.random.split(key)
+    n = labels.shape[0]
+    first = jax.random.randint(key_first, (), 0, n, jnp.int32)
+    second = jax.random.randint(key_second, (), 0, n - 1, jnp.int32)
+    second = second + (second >= first).astype(jnp.int32)
+    return Anchors(first, second, (labels == labels[first]) | (labels == labels[second]))
+
+
+def compare(splitting: Array, move: SplitMove, proposed: SplitProposal, present: Reseated) -> SplitProposal:
+    """The two clusters and their union between which the move decides: one is the present state, the other proposed."""
+    anchors = move.anchors
+    now = jnp.where(anchors.concerned, (present.labels == present.labels[anchors.second]).astype(jnp.int32), TOGETHER)
+    sides = jnp.where(splitting, proposed.sides, now)
+    if move.tractable is None:
+        return SplitProposal(sides, present.records, present.records)
+    apart = jnp.where(splitting, proposed.apart, present.records)
+    return SplitProposal(sides, apart, jnp.where(splitting, present.records, proposed.together))
+
+
+def log_split(move: SplitMove, launch: LaunchState, proposal: SplitProposal, concentration: Array) -> Array:
+    """The log of the acceptance ratio [] of a split; of a merge it is the negative. What both states share cancels."""
+    component = move.problem.component
+    counts, totals = summarize_sides(component, proposal)
+    log_evidence, log_sizes = evidence_of(component)(counts, totals), gammaln(counts)
+    log_clusters = log_evidence + log_sizes
+    log_ratio = jnp.log(concentration) + log_clusters[0] + log_clusters[1] - log_clusters[TOGETHER]
+    log_ratio = log_ratio - log_sides(move, launch, proposal.sides)
+    if move.tractable is None:
+        return log_ratio
+    one = jnp.full_like(proposal.sides, TOGETHER)
+    of_two = log_imputed(move, launch, proposal.sides, proposal.apart)
+    return log_ratio - of_two + log_imputed(move, launch, one, proposal.together)
+
+
+def reseat(
+    capacity: int, accepted: Array, splitting: Array, anchors: Anchors, proposal: SplitProposal, present: Reseated
+) -> Reseated:
+    """Labels and records after the decision; the second anchor's side gets the first empty slot."""
+    labels = present.labels
+    slots = jnp.arange(capacity, dtype=labels.dtype)
+    occupied = jnp.any(labels[None, :] == slots[:, None], axis=1)
+    opened = jnp.argmin(occupied).astype(labels.dtype)
+    second_side = jnp.where(splitting, opened, labels[anchors.first])
+    moved = jnp.where(accepted & (proposal.sides == 1), second_side, labels)
+    records = jnp.where(splitting, proposal.apart, proposal.together)
+    records = take_if(accepted & anchors.concerned, records, present.records)
+    overflow = present.overflow | (accepted & splitting & jnp.all(occupied))
+    return Reseated(moved, records, present.num_accepted + accepted.astype(present.num_accepted.dtype), overflow)
