@@ -1,8 +1,9 @@
 """What a mechanism must have, and what it may declare beyond that.
 
 `log_density` and `sample` make an object a mechanism. Each other protocol here is a capability: a mechanism declares it
-by having the members, whether it inherits from a class of dpjax or not, and whoever can use it asks for it with
-``isinstance``. None is needed for a correct posterior; they make kernels exact or fast, and mistakes be refused.
+by having the members, whether it inherits from a class of dpjax or not, and code that can use it asks for it with
+``isinstance``. The posterior is correct without any of them: they make kernels faster or exact, and let mistakes be
+refused before anything is compiled.
 """
 
 from collections.abc import Iterator
@@ -43,7 +44,11 @@ class Mechanism(Protocol):
 
 @runtime_checkable
 class ElementwiseDensity(Protocol):
-    """The log-density is a sum over coordinates. Its terms are computed elementwise, for many statistics at once."""
+    """The log-density is a sum over coordinates, and its terms are computed elementwise.
+
+    A `dpjax.Release` asks for many statistics at once: its value is then [d, 1], the statistics are [d, m], and the
+    mechanism is rebuilt with each parameter [d] as a column [d, 1].
+    """
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
@@ -51,7 +56,11 @@ class ElementwiseDensity(Protocol):
 
 @runtime_checkable
 class AdditiveNoise(Protocol):
-    """The value is the statistic plus noise of independent coordinates, whose law does not depend on the statistic."""
+    """The value is the statistic plus noise of independent coordinates, whose law does not depend on the statistic.
+
+    Each parameter of the mechanism is [] or [d]. With `log_density_terms` beside it, columns of noise [d, m] are asked
+    for, as `ElementwiseDensity` says.
+    """
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
