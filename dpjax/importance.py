@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import Position, init_state, make_plan
+from dpjax.models.numbered import jit_model
 from dpjax.posterior import batch_size
 from dpjax.release import LocalRelease, Release
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
@@ -98,7 +99,7 @@ def importance_sample(key: Key, model: Model, release: Release | LocalRelease, n
     return weighted_sample(draws, log_weights)
 
 
-@partial(jax.jit, static_argnames=("model", "num_draws", "batch"))
+@partial(jit_model, static_argnames=("num_draws", "batch"))
 def weigh(
     model: Model, num_draws: int, batch: int, key: Key, release: Release | LocalRelease
 ) -> tuple[Parameters, Array]:

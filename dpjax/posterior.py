@@ -12,6 +12,7 @@ import numpy as np
 from dpjax import diagnostics
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import GibbsState
+from dpjax.models.numbered import jit_model
 from dpjax.parameters import Tuning
 from dpjax.release import LocalRelease, Release
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
@@ -204,7 +205,7 @@ def batch_size(model: Model, release: Release | LocalRelease) -> int:
     return max(1, BATCH_BYTES // (release.n * max(record_bytes, 1)))
 
 
-@partial(jax.jit, static_argnames=("model", "batch"))
+@partial(jit_model, static_argnames=("batch",))
 def predict_values(
     model: Model, batch: int, key: Key, release: Release | LocalRelease, numbers: Array, parameters: Parameters
 ) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpjax.base import Key, Model, Parameters
 from dpjax.gibbs import make_plan
+from dpjax.models.numbered import jit_model
 from dpjax.posterior import Prediction, batch_size, predict_values
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import check_count, check_key
@@ -41,7 +42,7 @@ def prior_predict(key: Key, model: Model, release_design: Release | LocalRelease
     return Prediction(np.asarray(values), np.asarray(released))
 
 
-@partial(jax.jit, static_argnames=("model", "num_draws"))
+@partial(jit_model, static_argnames=("num_draws",))
 def draw_parameters(model: Model, num_draws: int, key: Key) -> Parameters:
     """Parameters [draw, ...] from the prior."""
     return jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))

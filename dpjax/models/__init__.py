@@ -10,6 +10,7 @@ from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWish
 from dpjax.models.linear_regression import linear_regression
 from dpjax.models.naive_bayes import naive_bayes
 from dpjax.models.normal import normal
+from dpjax.models.numbered import numbered
 from dpjax.models.priors import GammaPrior, InverseGammaPrior, NormalPrior
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "linear_regression",
     "naive_bayes",
     "normal",
+    "numbered",
 ]

@@ -7,12 +7,14 @@ from jax.typing import ArrayLike
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.beta_law import beta_features, beta_log_density, beta_log_likelihood, draw_beta
 from dpjax.models.bijections import scales
+from dpjax.models.numbered import numbered
 from dpjax.models.positive import positive
 from dpjax.models.priors import GammaPrior
 
 __all__ = ["beta"]
 
 
+@numbered
 def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     """Records ``{"y": []}`` with y of density ∝ y^(a - 1) (1 - y)^(b - 1) on (0, 1).
 

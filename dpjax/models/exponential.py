@@ -6,6 +6,7 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.bijections import scales
+from dpjax.models.numbered import numbered
 from dpjax.models.positive import positive
 from dpjax.models.priors import GammaPrior
 from dpjax.models.scores import EXPONENTIAL_SCORES
@@ -13,6 +14,7 @@ from dpjax.models.scores import EXPONENTIAL_SCORES
 __all__ = ["exponential"]
 
 
+@numbered
 def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
     """Records ``{"y": []}`` with y of density rate · exp(-rate y), y ≥ 0.
 

@@ -12,6 +12,7 @@ from dpjax.models.coefficients import Coefficients, conjugate_coefficients, inde
 from dpjax.models.covariates import Covariates, given_covariates, learned_covariates
 from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
 from dpjax.models.linear_algebra import LOG_TWO_PI, product, solve_lower
+from dpjax.models.numbered import numbered
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
 from dpjax.models.scores import NORMAL_SCORES
@@ -20,6 +21,7 @@ from dpjax.validation import fail
 __all__ = ["linear_regression"]
 
 
+@numbered
 def linear_regression(
     *,
     covariate_mean: ArrayLike | None = None,

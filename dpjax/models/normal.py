@@ -9,6 +9,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import scales
 from dpjax.models.linear_algebra import LOG_TWO_PI
+from dpjax.models.numbered import numbered
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
 from dpjax.models.scores import NORMAL_SCORES
@@ -17,6 +18,7 @@ from dpjax.validation import fail
 __all__ = ["normal"]
 
 
+@numbered
 def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> Model:
     """Records ``{"y": []}`` with y ~ N(mean, variance).
 

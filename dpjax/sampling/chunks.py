@@ -11,6 +11,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import GibbsInfo, GibbsState, Plan, build_kernel
+from dpjax.models.numbered import jit_model
 from dpjax.parameters import Tuning
 from dpjax.release import LocalRelease, Release
 
@@ -52,7 +53,7 @@ class Draw(NamedTuple):
     collected: Any
 
 
-@partial(jax.jit, static_argnames=("model", "plan", "collect", "capacity"))
+@partial(jit_model, static_argnames=("plan", "collect", "capacity"))
 def run_chunk(
     model: Model,
     plan: Plan,

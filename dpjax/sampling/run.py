@@ -1,7 +1,7 @@
 """A run, step by step: what is fixed, what moves, and one chunk of work."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +9,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.gibbs import GibbsState, Plan, Position, adapt_plan, init_state
+from dpjax.models.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import LocalRelease, Release
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
@@ -148,7 +149,7 @@ def close_segment(run: Run, status: Status) -> Status:
     return open_segment(run, status.segment + 1, plan, tuning, state)
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def adapt(model: Model, parameters: Parameters) -> Tuning:
     """The tuning fitted to draws [chain, draw, ...] of all chains together."""
 

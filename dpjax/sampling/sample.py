@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.gibbs import make_plan
+from dpjax.models.numbered import jit_model
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, initial_tuning, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
@@ -142,7 +143,7 @@ def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint 
     return open_run(run, find_starts(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def first_tuning(model: Model, key: Key) -> Tuning:
     """The tuning fitted to the prior."""
     return initial_tuning(key, model)

@@ -15,6 +15,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.gibbs import GibbsState, Position, init_state
 from dpjax.imputation.offers import keep_or_take
+from dpjax.models.numbered import jit_model
 from dpjax.numerics import all_finite
 from dpjax.release import LocalRelease, Release
 from dpjax.validation import fail
@@ -87,7 +88,7 @@ def fail_to_start(release: Release | LocalRelease, found: np.ndarray, initial: P
     )
 
 
-@partial(jax.jit, static_argnames=("model", "num_chains"))
+@partial(jit_model, static_argnames=("num_chains",))
 def search(
     model: Model, num_chains: int, key: Key, release: Release | LocalRelease, initial: Parameters | None
 ) -> Candidate:
@@ -163,7 +164,7 @@ def noise_scale(release: Release | LocalRelease, key: Key) -> Array:
     return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def climb(model: Model, key: Key, release: Release | LocalRelease, best: Candidate) -> Candidate:
     """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
     noise_key, sweep_key = jax.random.split(key)

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.gibbs import Plan, make_plan
+from dpjax.models.numbered import jit_model
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import LocalRelease, Release
@@ -96,7 +97,7 @@ def check_share(target_ess: Any) -> None:
     check_array("target_ess", target_ess, lambda array: (array > 0) & (array < 1), expected, remedy)
 
 
-@partial(jax.jit, static_argnames=("model", "plan", "num_islands", "num_particles", "num_sweeps"))
+@partial(jit_model, static_argnames=("plan", "num_islands", "num_particles", "num_sweeps"))
 def run(
     model: Model,
     plan: Plan,
