@@ -141,6 +141,9 @@ class Model(NamedTuple):
     update_log_density
         ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
         `new`. With it coupled chains can meet in the parameters before they have met in every record.
+    recipe
+        How the model is built from its numbers, so that programs are compiled for the former alone; set by
+        `dpjax.models.numbered`.
     """
 
     sample_prior: Callable[[Key], Parameters]
@@ -161,6 +164,7 @@ class Model(NamedTuple):
     exchangeable: bool = True
     update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
     count_field: str | None = None
+    recipe: Any = None
 
     def describe(self) -> str:
         """What the model is made of: parameters, record fields, how the parameters move, and the form of each field."""

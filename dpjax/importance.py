@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.fit import check_fit
+from dpjax.numbered import jit_model
 from dpjax.release import PrivateRelease
 from dpjax.simulate import batch_size, draw_state
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
@@ -98,7 +99,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     return weighted_sample(draws, log_weights)
 
 
-@partial(jax.jit, static_argnames=("model", "num_draws", "batch"))
+@partial(jit_model, static_argnames=("num_draws", "batch"))
 def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRelease) -> tuple[Parameters, Array]:
     """Draws [draw, ...] from the prior, with the log-densities [draw] of the release at records drawn for each."""
 

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.numbered import jit_model
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState, Position, init_state
 
@@ -15,7 +16,7 @@ BATCH_BYTES = 2**26
 """The memory that the records of one batch of simulations may take."""
 
 
-@partial(jax.jit, static_argnames=("model", "num_draws"))
+@partial(jit_model, static_argnames=("num_draws",))
 def draw_parameters(key: Key, model: Model, num_draws: int) -> Parameters:
     """Parameters [draw, ...] from the prior."""
     return jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))
@@ -43,7 +44,7 @@ def draw_values(key: Key, model: Model, release: PrivateRelease, parameters: Par
     return np.asarray(draw_batches(model, batch, key, release, np.arange(num_draws), parameters))
 
 
-@partial(jax.jit, static_argnames=("model", "batch"))
+@partial(jit_model, static_argnames=("batch",))
 def draw_batches(
     model: Model, batch: int, key: Key, release: PrivateRelease, numbers: Array, parameters: Parameters
 ) -> Array:

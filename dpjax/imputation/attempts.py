@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Latent, Model, Parameters
+from dpjax.numbered import jit_model
 from dpjax.numerics import proper_density
 from dpjax.release import Release
 
@@ -36,7 +37,7 @@ def candidate_sizes(n: int, most: int = MAX_ATTEMPTS) -> tuple[int, ...]:
     return (*(2**power for power in range(largest.bit_length()) if 2**power < largest), largest)
 
 
-@partial(jax.jit, static_argnames=("model", "sizes"))
+@partial(jit_model, static_argnames=("sizes",))
 def mean_acceptance(
     model: Model, sizes: tuple[int, ...], release: Release, latent: Latent, parameters: Parameters, keys: Key
 ) -> Array:

@@ -13,6 +13,7 @@ from dpjax.base import Array, Key, Latent, Model, Parameters
 from dpjax.imputation.attempts import candidate_sizes
 from dpjax.imputation.imwg import sum_blocks
 from dpjax.imputation.noise_offers import build_offer, has_scores
+from dpjax.numbered import jit_model
 from dpjax.numerics import proper_density
 from dpjax.release import Release
 
@@ -65,7 +66,7 @@ def choose_block(
     return blocks[column], correlations[row]
 
 
-@partial(jax.jit, static_argnames=("model", "blocks", "correlations"))
+@partial(jit_model, static_argnames=("blocks", "correlations"))
 def mean_jumps(
     model: Model,
     blocks: tuple[int, ...],

@@ -11,6 +11,7 @@ from dpjax.models.linear_regression import linear_regression
 from dpjax.models.naive_bayes import naive_bayes
 from dpjax.models.normal import normal
 from dpjax.models.priors import GammaPrior, InverseGammaPrior, NormalPrior
+from dpjax.numbered import numbered
 
 __all__ = [
     "GammaPrior",
@@ -28,4 +29,5 @@ __all__ = [
     "linear_regression",
     "naive_bayes",
     "normal",
+    "numbered",
 ]

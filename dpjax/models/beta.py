@@ -8,11 +8,13 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.bijections import scales
 from dpjax.models.positive import positive
 from dpjax.models.priors import GammaPrior
+from dpjax.numbered import numbered
 from dpjax.numerics.beta import beta_features, beta_log_density, beta_log_likelihood, draw_beta
 
 __all__ = ["beta"]
 
 
+@numbered
 def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     """Records ``{"y": []}`` with y of density ∝ y^(a - 1) (1 - y)^(b - 1) on (0, 1).
 

@@ -12,6 +12,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.underflow import may_vanish
+from dpjax.numbered import numbered
 from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet
 from dpjax.numerics.scores import UNIFORM_SCORES
@@ -22,6 +23,7 @@ __all__ = ["categorical"]
 FORMS = (("cell", "a uniform within its cell"),)
 
 
+@numbered
 def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) -> Model:
     """Records ``{"cell": [] int}`` with P(cell = j) = probabilities[j].
 

@@ -47,7 +47,7 @@ def check_model(model: Model) -> None:
 
 
 REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
-PLAIN = ("count_field", "num_records", "exchangeable", "noncentred")
+PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "recipe")
 
 
 def check_function(name: str, function: Any) -> None:

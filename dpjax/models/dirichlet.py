@@ -6,6 +6,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.arguments import as_array
 from dpjax.models.bijections import POSITIVE, scales
 from dpjax.models.priors import GammaPrior
+from dpjax.numbered import numbered
 from dpjax.numerics.dirichlet import (
     dirichlet_log_density,
     dirichlet_log_normaliser,
@@ -18,6 +19,7 @@ from dpjax.validation import check_count, fail
 __all__ = ["dirichlet"]
 
 
+@numbered
 def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     """Records ``{"share": [dim]}`` of positive shares that sum to 1, of density ∝ Π share^(shape - 1).
 

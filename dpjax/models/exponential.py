@@ -8,11 +8,13 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.bijections import scales
 from dpjax.models.positive import positive
 from dpjax.models.priors import GammaPrior
+from dpjax.numbered import numbered
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 
 __all__ = ["exponential"]
 
 
+@numbered
 def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
     """Records ``{"y": []}`` with y of density rate · exp(-rate y), y ≥ 0.
 

@@ -13,6 +13,7 @@ from dpjax.models.covariates import Covariates, given_covariates, learned_covari
 from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
+from dpjax.numbered import numbered
 from dpjax.numerics.linear_algebra import LOG_TWO_PI, product, solve_lower
 from dpjax.numerics.scores import NORMAL_SCORES
 from dpjax.validation import fail
@@ -20,6 +21,7 @@ from dpjax.validation import fail
 __all__ = ["linear_regression"]
 
 
+@numbered
 def linear_regression(
     *,
     covariate_mean: ArrayLike | None = None,

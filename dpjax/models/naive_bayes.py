@@ -13,6 +13,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.underflow import may_vanish
+from dpjax.numbered import numbered
 from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density
 from dpjax.numerics.gamma import draw_log_gamma
@@ -25,6 +26,7 @@ FORMS = (("class", "a uniform within its cell"), ("features", "uniforms within t
 LARGEST_SUPPORT = 4096  # beyond this many possible records, listing them is no help
 
 
+@numbered
 def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike) -> Model:
     """Records ``{"class": [] int, "features": [K] int}`` with independent features given the class.
 

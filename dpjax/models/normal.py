@@ -10,6 +10,7 @@ from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import scales
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
+from dpjax.numbered import numbered
 from dpjax.numerics.linear_algebra import LOG_TWO_PI
 from dpjax.numerics.scores import NORMAL_SCORES
 from dpjax.validation import fail
@@ -17,6 +18,7 @@ from dpjax.validation import fail
 __all__ = ["normal"]
 
 
+@numbered
 def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> Model:
     """Records ``{"y": []}`` with y ~ N(mean, variance).
 

@@ -1,12 +1,11 @@
 """Which kernel moves the parameters given the records."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model
+from dpjax.numbered import jit_model
 from dpjax.parameters.centred import build_log_likelihood
 from dpjax.parameters.coordinates import Tuning, build_log_density, to_vector
 from dpjax.parameters.kernels import HMC, CoordinateSlice, KernelBuilder, ParameterKernel, parameter_kernel
@@ -56,7 +55,7 @@ def has_gradients(model: Model) -> bool:
     return bool(np.all(np.isfinite(slopes)) and np.all(np.any(slopes != 0, axis=0)))
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def probe_gradients(model: Model, keys: Key) -> Array:
     """Gradients [draw, k] of the log-density on the unconstrained scale, each at a draw from the model."""
     # Known covariates may leave the density no other number of records.

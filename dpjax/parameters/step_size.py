@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from blackjax.adaptation.step_size import dual_averaging_adaptation
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.numbered import jit_model
 from dpjax.parameters.centred import build_centred_step
 from dpjax.parameters.coordinates import Tuning
 from dpjax.parameters.kernels import ParameterKernel, SteppedKernel
@@ -30,7 +31,7 @@ def fit_step_size(
     return average_steps(key, model, replace(kernel, num_steps=1), tuning, parameters, records)
 
 
-@partial(jax.jit, static_argnames=("model", "kernel"))
+@partial(jit_model, static_argnames=("kernel",))
 def average_steps(
     key: Key, model: Model, kernel: SteppedKernel, tuning: Tuning, parameters: Parameters, records: Records
 ) -> Tuning:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
 from dpjax.running.chunk import Chunk, make_draws
@@ -54,7 +55,7 @@ class Draw(NamedTuple):
     collected: Any
 
 
-@partial(jax.jit, static_argnames=("model", "plan", "collect", "capacity"))
+@partial(jit_model, static_argnames=("plan", "collect", "capacity"))
 def run_chunk(
     model: Model,
     plan: SweepPlan,

@@ -4,7 +4,6 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model
+from dpjax.numbered import jit_model
 from dpjax.release import PrivateRelease
 from dpjax.sampling.identity import identify
 from dpjax.sampling.run import Run
@@ -62,7 +62,7 @@ def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
         yield from parts_of(f"{root}.{name}", part) if hasattr(part, "_fields") else [(f"{root}.{name}", part)]
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def probe(model: Model, release: PrivateRelease) -> dict[str, Any]:
     """Values of the model's functions and of the statistic at one fixed draw, in place of the functions themselves."""
     parameters, latent = draw_state(jax.random.key(0), model, release)

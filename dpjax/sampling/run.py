@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import PrivateRelease
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
@@ -144,7 +145,7 @@ def close_segment(run: Run, status: Status) -> Status:
     return open_segment(run, status.segment + 1, plan, tuning, state)
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def adapt(model: Model, parameters: Parameters) -> Tuning:
     """The tuning fitted to draws [chain, draw, ...] of all chains together."""
 

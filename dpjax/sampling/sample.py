@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.numbered import jit_model
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
@@ -142,7 +143,7 @@ def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint 
     return open_run(run, find_starts(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def first_tuning(model: Model, key: Key) -> Tuning:
     """The tuning fitted to the prior."""
     return fit_to_prior(key, model)

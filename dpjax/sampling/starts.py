@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.numbered import jit_model
 from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -88,7 +89,7 @@ def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameter
     )
 
 
-@partial(jax.jit, static_argnames=("model", "num_chains"))
+@partial(jit_model, static_argnames=("num_chains",))
 def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, initial: Parameters | None) -> Candidate:
     """The best of MIN_TRIES prior-predictive candidates of each chain, or of more while a chain has none."""
     noise_key, candidate_key = jax.random.split(key)
@@ -162,7 +163,7 @@ def noise_scale(release: PrivateRelease, key: Key) -> Array:
     return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
 
 
-@partial(jax.jit, static_argnames="model")
+@jit_model
 def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> Candidate:
     """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
     noise_key, sweep_key = jax.random.split(key)

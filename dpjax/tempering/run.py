@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.numbered import jit_model
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import PrivateRelease
@@ -96,7 +97,7 @@ def check_share(target_ess: Any) -> None:
     check_array("target_ess", target_ess, lambda array: (array > 0) & (array < 1), expected, remedy)
 
 
-@partial(jax.jit, static_argnames=("model", "plan", "num_islands", "num_particles", "num_sweeps"))
+@partial(jit_model, static_argnames=("plan", "num_islands", "num_particles", "num_sweeps"))
 def run(
     model: Model,
     plan: SweepPlan,

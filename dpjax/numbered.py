@@ -1,0 +1,151 @@
+"""Models whose numbers are data: a program compiled for one prior scale serves every other."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Model
+
+__all__ = ["Form", "Numbered", "jit_model", "numbered"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a model is built from its numbers; compiled programs are found by it.
+
+    build
+        The function that builds the model.
+    structure
+        That of its arguments as a pytree.
+    rest
+        The type and value of every leaf that is no number, and None in the places of numbers.
+    """
+
+    build: Callable[..., Model]
+    structure: Any
+    rest: tuple[tuple[type, Any] | None, ...]
+
+    def __call__(self, numbers: tuple[Array, ...]) -> Model:
+        """The model with these numbers, known or traced."""
+        given = iter(numbers)
+        leaves = [next(given) if entry is None else entry[1] for entry in self.rest]
+        arguments, keywords = jax.tree.unflatten(self.structure, leaves)
+        return self.build(*arguments, **keywords)._replace(recipe=Numbered(self, numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """A form and the numbers [...] that fill it."""
+
+    form: Form
+    numbers: tuple[Array, ...]
+
+    def model(self) -> Model:
+        """The model, built anew."""
+        return self.form(self.numbers)
+
+
+def numbered(build: Callable[..., Model]) -> Callable[..., Model]:
+    """A function that builds models, made to hold their numbers apart, so that they are data of compiled programs.
+
+    Numbers are the floats and the arrays of floats among its arguments, also within priors. Programs are then compiled
+    once for all models that differ in these alone, such as the ten prior scales of a sensitivity study.
+
+    Parameters
+    ----------
+    build
+        A function of numbers, priors and options that returns a `Model`, also where its numbers are traced: what it
+        computes from them has to be JAX's, and which functions the model has may not depend on their values. A model
+        for which that is not so is compiled by itself, as one made without this decorator.
+
+    Returns
+    -------
+    callable
+        The function, with the same arguments.
+    """
+
+    @wraps(build)
+    def make(*arguments: Any, **keywords: Any) -> Model:
+        model = build(*arguments, **keywords)
+        recipe = take_apart(build, arguments, keywords)
+        return model._replace(recipe=recipe) if recipe is not None and is_rebuilt(model, recipe) else model
+
+    return make
+
+
+def take_apart(build: Callable[..., Model], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Numbered | None:
+    """The form and numbers of a model's arguments; None where an argument cannot be compared with another."""
+    leaves, structure = jax.tree.flatten((arguments, keywords))
+    form = Form(build, structure, tuple(None if is_number(leaf) else (type(leaf), leaf) for leaf in leaves))
+    try:
+        hash(form)
+    except TypeError:
+        return None
+    return Numbered(form, tuple(jnp.asarray(leaf, float) for leaf in leaves if is_number(leaf)))
+
+
+def is_number(leaf: Any) -> bool:
+    """Whether a leaf is a float or an array of floats."""
+    kinds = (np.ndarray, np.generic, jax.Array)
+    return isinstance(leaf, float) or (isinstance(leaf, kinds) and jnp.issubdtype(leaf.dtype, jnp.floating))
+
+
+def is_rebuilt(model: Model, recipe: Numbered) -> bool:
+    """Whether the model can be built from traced numbers, and then has the same functions."""
+    rebuilt: list[Model] = []
+    try:
+        jax.eval_shape(lambda numbers: rebuilt.append(recipe.form(numbers)), recipe.numbers)
+    except Exception:  # whatever a function of the user's own may raise
+        return False
+    return all((one is None) == (other is None) for one, other in zip(model[:-1], rebuilt[0][:-1], strict=True))
+
+
+class jit_model:
+    """`jax.jit` of a function that takes a `model`: compiled once for all numbers of a `Form`.
+
+    Parameters
+    ----------
+    function
+        A function with an argument ``model``.
+    static_argnames
+        Its other arguments that decide what is compiled.
+    """
+
+    def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> None:
+        self.signature = inspect.signature(function)
+
+        def compiled(form: Form | Model, numbers: tuple[Array, ...], **others: Any) -> Any:
+            return function(model=form(numbers) if isinstance(form, Form) else form, **others)
+
+        self.jitted = jax.jit(compiled, static_argnums=0, static_argnames=static_argnames)
+        wraps(function)(self)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """What the function returns."""
+        places, names = self.arrange(*arguments, **keywords)
+        return self.jitted(*places, **names)
+
+    def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
+        """The shapes and types of what the function returns."""
+        places, names = self.arrange(*arguments, **keywords)
+        return self.jitted.eval_shape(*places, **names)
+
+    def clear_cache(self) -> None:
+        """Forget the programs compiled so far."""
+        self.jitted.clear_cache()
+
+    def arrange(self, *arguments: Any, **keywords: Any) -> tuple[tuple[Any, Any], dict[str, Any]]:
+        """The arguments of the compiled function: form and numbers of the model, and the others by name."""
+        others = self.signature.bind(*arguments, **keywords).arguments
+        return split(others.pop("model")), others
+
+
+def split(model: Model) -> tuple[Form | Model, tuple[Array, ...]]:
+    """What decides the program, and the numbers it is run with."""
+    return (model, ()) if model.recipe is None else (model.recipe.form, model.recipe.numbers)
