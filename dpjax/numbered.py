@@ -36,19 +36,25 @@ class Form:
         given = iter(numbers)
         leaves = [next(given) if entry is None else entry[1] for entry in self.rest]
         arguments, keywords = jax.tree.unflatten(self.structure, leaves)
-        return self.build(*arguments, **keywords)._replace(recipe=Numbered(self, numbers))
+        return with_recipe(self.build(*arguments, **keywords), self, numbers)
 
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
-    """A form and the numbers [...] that fill it."""
+    """A form, the numbers [...] that fill it, and the functions of the model that they give."""
 
     form: Form
     numbers: tuple[Array, ...]
+    functions: tuple[Any, ...]
 
-    def model(self) -> Model:
-        """The model, built anew."""
-        return self.form(self.numbers)
+    def gives(self, model: Model) -> bool:
+        """Whether a model is the one meant, and not another made of it by ``_replace``."""
+        return all(one is other for one, other in zip(model[:-1], self.functions, strict=True))
+
+
+def with_recipe(model: Model, form: Form, numbers: tuple[Array, ...]) -> Model:
+    """The model with how it was built."""
+    return model._replace(recipe=Numbered(form, numbers, model[:-1]))
 
 
 def numbered(build: Callable[..., Model]) -> Callable[..., Model]:
@@ -73,21 +79,28 @@ def numbered(build: Callable[..., Model]) -> Callable[..., Model]:
     @wraps(build)
     def make(*arguments: Any, **keywords: Any) -> Model:
         model = build(*arguments, **keywords)
-        recipe = take_apart(build, arguments, keywords)
-        return model._replace(recipe=recipe) if recipe is not None and is_rebuilt(model, recipe) else model
+        form, numbers = take_apart(build, arguments, keywords)
+        return with_recipe(model, form, numbers) if is_hashable(form) and is_rebuilt(model, form, numbers) else model
 
     return make
 
 
-def take_apart(build: Callable[..., Model], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Numbered | None:
-    """The form and numbers of a model's arguments; None where an argument cannot be compared with another."""
+def take_apart(
+    build: Callable[..., Model], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[Form, tuple[Array, ...]]:
+    """The form and the numbers of a model's arguments."""
     leaves, structure = jax.tree.flatten((arguments, keywords))
     form = Form(build, structure, tuple(None if is_number(leaf) else (type(leaf), leaf) for leaf in leaves))
+    return form, tuple(jnp.asarray(leaf, float) for leaf in leaves if is_number(leaf))
+
+
+def is_hashable(form: Form) -> bool:
+    """Whether every argument can be compared with another."""
     try:
         hash(form)
     except TypeError:
-        return None
-    return Numbered(form, tuple(jnp.asarray(leaf, float) for leaf in leaves if is_number(leaf)))
+        return False
+    return True
 
 
 def is_number(leaf: Any) -> bool:
@@ -96,11 +109,11 @@ def is_number(leaf: Any) -> bool:
     return isinstance(leaf, float) or (isinstance(leaf, kinds) and jnp.issubdtype(leaf.dtype, jnp.floating))
 
 
-def is_rebuilt(model: Model, recipe: Numbered) -> bool:
+def is_rebuilt(model: Model, form: Form, numbers: tuple[Array, ...]) -> bool:
     """Whether the model can be built from traced numbers, and then has the same functions."""
     rebuilt: list[Model] = []
     try:
-        jax.eval_shape(lambda numbers: rebuilt.append(recipe.form(numbers)), recipe.numbers)
+        jax.eval_shape(lambda numbers: rebuilt.append(form(numbers)), numbers)
     except Exception:  # whatever a function of the user's own may raise
         return False
     return all((one is None) == (other is None) for one, other in zip(model[:-1], rebuilt[0][:-1], strict=True))
@@ -148,4 +161,5 @@ class jit_model:
 
 def split(model: Model) -> tuple[Form | Model, tuple[Array, ...]]:
     """What decides the program, and the numbers it is run with."""
-    return (model, ()) if model.recipe is None else (model.recipe.form, model.recipe.numbers)
+    recipe = model.recipe
+    return (recipe.form, recipe.numbers) if recipe is not None and recipe.gives(model) else (model, ())

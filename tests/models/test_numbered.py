@@ -8,6 +8,7 @@ import pytest
 import dpjax
 from dpjax import models
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalInverseGammaPrior, NormalInverseWishartPrior, NormalPrior
+from dpjax.numbered import split
 from dpjax.sampling.chunks import run_chunk
 
 RELEASE = dpjax.Release([3.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -5, 5), n=6)
@@ -53,11 +54,12 @@ def test_every_shipped_model_holds_its_numbers_apart(name):
 
 def test_a_study_of_prior_scales_compiles_once():
     run_chunk.clear_cache()
-    spreads = [
-        dpjax.sample(jax.random.key(1), MODELS["normal"](scale), RELEASE, **SHORT).draws["mean"].std()
-        for scale in (0.01, 1.0, 100.0)
-    ]
-    assert run_chunk.jitted._cache_size() == 1
+    spreads, programs = [], []
+    for scale in (0.01, 1.0, 100.0):
+        posterior = dpjax.sample(jax.random.key(1), MODELS["normal"](scale), RELEASE, **SHORT)
+        spreads.append(posterior.draws["mean"].std())
+        programs.append(run_chunk.jitted._cache_size())
+    assert programs[0] == programs[1] == programs[2]
     assert spreads[0] < spreads[1] < spreads[2]
 
 
@@ -86,11 +88,19 @@ def test_a_model_of_the_users_own():
 def test_what_cannot_be_compared_or_traced_is_left_as_it_is():
     @models.numbered
     def of_list(scale: float, names: object) -> models.Model:
-        return models.normal(NormalPrior(0.0, scale), 1.0)
+        return MODELS["normal"](scale)._replace(recipe=None)
 
     @models.numbered
     def concrete(scale: float) -> models.Model:
-        return models.normal(NormalPrior(0.0, float(scale)), 1.0)
+        return MODELS["normal"](float(scale))._replace(recipe=None)
 
     assert of_list(1.0, {1, 2}).recipe is None
     assert concrete(1.0).recipe is None
+
+
+def test_a_function_that_was_replaced_is_not_forgotten():
+    """The recipe of a model is that of its own functions alone."""
+    model = MODELS["exponential"](1.0)
+    other = model._replace(derived=lambda parameters: {"mean": 1 / parameters["rate"]})
+    assert split(model)[0] == model.recipe.form
+    assert split(other) == (other, ())
