@@ -21,7 +21,7 @@ from tests.mixture.perfect import BASE_LAWS, LAPLACE, NOISE, p_value, run
 from tests.perfect_start import REJECT
 
 PRIOR = vectors.PRIOR
-MOVES = {"split_merge": 2, "launch_scans": 2}
+MOVES = {"proposals": 2, "launch_scans": 2}
 TRUNCATED, TRUNCATED_LAWS = COMPONENTS["truncated"]
 NUMBERS = mixture.NormalInverseGamma(0.5, 0.5, 3.0, 2.0)
 
