@@ -169,7 +169,7 @@ def _field_values(noun: Any) -> list[tuple[str, Any]]:
 def _encode_parameter(name: str, value: Any) -> Any:
     if isinstance(value, Privacy):
         return {key: entry for key, entry in asdict(value).items() if entry is not None}
-    return encode_mechanism(value) if type(value) in MECHANISMS.values() else encode_numbers(name, value)
+    return encode_mechanism(value) if isinstance(value, Mechanism) else encode_numbers(name, value)
 
 
 def _decode_parameter(name: str, value: Any) -> Any:
