@@ -151,7 +151,7 @@ class jit_model:
 
     def clear_cache(self) -> None:
         """Forget the programs compiled so far."""
-        self.jitted.clear_cache()
+        self.jitted.clear_cache()  # type: ignore[attr-defined]
 
     def arrange(self, *arguments: Any, **keywords: Any) -> tuple[tuple[Any, Any], dict[str, Any]]:
         """The arguments of the compiled function: form and numbers of the model, and the others by name."""
