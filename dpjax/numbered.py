@@ -133,7 +133,7 @@ class jit_model:
     def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> None:
         self.signature = inspect.signature(function)
 
-        def compiled(form: Form | Model, numbers: tuple[Array, ...], **others: Any) -> Any:
+        def compiled(form: Form | Model, numbers: tuple[Array, ...], /, **others: Any) -> Any:
             return function(model=form(numbers) if isinstance(form, Form) else form, **others)
 
         self.jitted = jax.jit(compiled, static_argnums=0, static_argnames=static_argnames)

@@ -102,8 +102,9 @@ def report(info: GibbsInfo) -> dict[str, Array]:
     """The scalar reports on a chain's step by name; counts [n] are carried, and other arrays are not kept."""
     kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.num_nonfinite}
     for path, leaf in jax.tree.leaves_with_path({"centred": info.centred, "interweaving": info.interweaving}):
-        if leaf.ndim == 0:
-            kept[jax.tree_util.keystr(path, simple=True, separator="_")] = leaf
+        if jnp.ndim(leaf) == 0:
+            # A BlackJAX kernel with a fixed number of steps reports it as a plain number.
+            kept[jax.tree_util.keystr(path, simple=True, separator="_")] = jnp.asarray(leaf)
     # The share of steps is the average of a flag.
     return {name: leaf.astype(float) if leaf.dtype == bool else leaf for name, leaf in kept.items()}
 

@@ -40,7 +40,7 @@ def test_tempered_run() -> None:
 
 
 def test_open_choices_need_a_warm_up() -> None:
-    with pytest.raises(ValueError, match=r"imputation: given RandomWindow.*no warm-up"):
+    with pytest.raises(ValueError, match=r"imputation: given RandomWindow.*only the warm-up"):
         dpjax.gibbs(MODEL, SUMMED, imputation=RandomWindow("auto"))
 
 
