@@ -14,6 +14,9 @@ from dpjax.base import Array, Model
 
 __all__ = ["Form", "Numbered", "jit_model", "numbered"]
 
+Options = tuple[tuple[str, Any], ...]
+"""Arguments that decide what is compiled, by name."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -131,32 +134,33 @@ class jit_model:
     """
 
     def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> None:
-        self.signature = inspect.signature(function)
+        self.signature, self.static_argnames = inspect.signature(function), static_argnames
 
-        def compiled(form: Form | Model, numbers: tuple[Array, ...], /, **others: Any) -> Any:
-            return function(model=form(numbers) if isinstance(form, Form) else form, **others)
+        def compiled(form: Form | Model, options: Options, numbers: tuple[Array, ...], others: dict[str, Any]) -> Any:
+            model = form(numbers) if isinstance(form, Form) else form
+            return function(model=model, **dict(options), **others)
 
-        self.jitted = jax.jit(compiled, static_argnums=0, static_argnames=static_argnames)
+        self.jitted = jax.jit(compiled, static_argnums=(0, 1))
         wraps(function)(self)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """What the function returns."""
-        places, names = self.arrange(*arguments, **keywords)
-        return self.jitted(*places, **names)
+        return self.jitted(*self.arrange(*arguments, **keywords))
 
     def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
         """The shapes and types of what the function returns."""
-        places, names = self.arrange(*arguments, **keywords)
-        return self.jitted.eval_shape(*places, **names)
+        return self.jitted.eval_shape(*self.arrange(*arguments, **keywords))
 
     def clear_cache(self) -> None:
         """Forget the programs compiled so far."""
         self.jitted.clear_cache()  # type: ignore[attr-defined]
 
-    def arrange(self, *arguments: Any, **keywords: Any) -> tuple[tuple[Any, Any], dict[str, Any]]:
-        """The arguments of the compiled function: form and numbers of the model, and the others by name."""
+    def arrange(self, *arguments: Any, **keywords: Any) -> tuple[Form | Model, Options, tuple[Array, ...], Any]:
+        """The arguments of the compiled function: what it is compiled for, the model's numbers, and the others."""
         others = self.signature.bind(*arguments, **keywords).arguments
-        return split(others.pop("model")), others
+        form, numbers = split(others.pop("model"))
+        options = tuple((name, others.pop(name)) for name in self.static_argnames if name in others)
+        return form, options, numbers, others
 
 
 def split(model: Model) -> tuple[Form | Model, tuple[Array, ...]]:
