@@ -5,7 +5,7 @@ from typing import Any
 from dpjax.base import Model
 from dpjax.models.checks import check_model
 from dpjax.models.whole import check_integer_noise
-from dpjax.release import LocalRelease, Release
+from dpjax.release.base import is_release
 from dpjax.simulate import position_shapes
 from dpjax.validation import fail
 
@@ -21,7 +21,7 @@ def check_fit(model: Model, release: Any) -> None:
         If model and release are exchanged, a function of the model breaks its contract, the statistic or the channel
         cannot take the records, the model is of another number of records, or noise of whole numbers meets real ones.
     """
-    if not isinstance(release, (Release, LocalRelease)):
+    if not is_release(release):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
     check_model(model)
     release.check_records(position_shapes(model, 1).records)

@@ -84,6 +84,7 @@ CASES = {
     "conditional, behind noise": (mixture.conditional(), LAPLACE),
     "neal 5, behind noise": (mixture.neal5(), LAPLACE),
 }
+QUICK = ("conditional", "neal 2", "neal 5, behind noise")
 EXACT = {channel: partition_law(channel) for channel in (None, LAPLACE)}
 
 
@@ -113,7 +114,9 @@ def run(sampler: mixture.Sampler, channel: dpjax.Laplace | None, concentration: 
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+)
 def test_partitions_have_the_enumerated_law(name: str) -> None:
     sampler, channel = CASES[name]
     found = run(sampler, channel, ALPHA)

@@ -25,7 +25,7 @@ TOLERANCE = 0.15
     pytest.param(dpjax.soma(), 3, 99.49, marks=pytest.mark.slow),
     pytest.param(dpjax.imwg(), 3, 94.71, marks=pytest.mark.slow),
     pytest.param(dpjax.imwg(scan="random"), 3, 94.71, marks=pytest.mark.slow),
-    (dpjax.soma(), 30, 93.93),
+    pytest.param(dpjax.soma(), 30, 93.93, marks=pytest.mark.slow),
     (dpjax.imwg(), 30, 51.23),
     pytest.param(dpjax.imwg(scan="random"), 30, 51.23, marks=pytest.mark.slow),
 ])  # fmt: skip

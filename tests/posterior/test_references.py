@@ -37,11 +37,9 @@ BUILDS = {
 QUICK = {
     ("normal mean", "imwg"),
     ("normal mean", "soma window centred"),
-    ("table", "imwg"),
-    ("naive bayes", "imwg random"),
     ("regression", "soma"),
 }
-"""Each kind of model and each imputation once; the whole grid is slow."""
+"""A model of one number and one of several, an update and SOMA; the whole grid is slow."""
 
 GRID = [
     pytest.param(case, setting, marks=() if (case, setting) in QUICK else pytest.mark.slow)
