@@ -18,6 +18,7 @@ GATE = 5.0  # standard errors; some 200 functions pass together with probability
 def largest_score(differences: jax.Array) -> float:
     """The largest mean difference in its standard errors."""
     values = np.asarray(differences, np.float64)
+    values = values[:, values.any(axis=0)]  # what an update leaves to the last bit has no error to be measured in
     return np.max(np.abs(values.mean(axis=0)) / (values.std(axis=0) / np.sqrt(len(values))))
 
 
