@@ -1,21 +1,18 @@
 """One compiled program that advances all chains by any number of draws, and stops where slots run out."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Setup, step
 from dpjax.running.chunk import Chunk, make_draws
 
 __all__ = ["Draw", "run_chunk"]
-
-Sweep = Callable[[Any, Any, Key, MixtureState], tuple[MixtureState, MixtureInfo]]
-"""``(problem, setup, key, state) -> (state, info)``, a module-level function; the setup is hashable and says whether
-chains are advanced ``in_turn``."""
 
 
 class Draw(NamedTuple):
@@ -38,14 +35,13 @@ class Draw(NamedTuple):
     collected: dict[str, Array]
 
 
-@partial(jax.jit, static_argnames=("sweep", "setup", "collect", "capacity"))
+@partial(jax.jit, static_argnames=("setup", "collect", "capacity"))
 def run_chunk(
-    sweep: Sweep,
-    setup: Any,
+    setup: Setup,
     collect: tuple[str, ...],
     capacity: int,
     *,
-    problem: Any,
+    problem: Problem,
     chain_keys: Key,
     states: MixtureState,
     start: Array,
@@ -57,12 +53,8 @@ def run_chunk(
     Where a chain's slots do not suffice, no chain makes the draw in question and the loop ends: made again with more
     slots it is the same draw.
     """
-
-    def step(key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
-        return sweep(problem, setup, key, state)
-
     return make_draws(
-        step,
+        partial(step, problem, setup),
         partial(keep, collect),
         chain_keys=chain_keys,
         states=states,

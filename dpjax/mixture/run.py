@@ -10,17 +10,13 @@ import numpy as np
 
 from dpjax.base import Key
 from dpjax.mixture.base import Mixing, MixtureState, Theta
-from dpjax.mixture.chunks import Draw, Sweep, run_chunk
+from dpjax.mixture.chunks import Draw, run_chunk
 from dpjax.mixture.samplers.base import MAX_SLOTS, Setup
+from dpjax.running.chunk import most_draws
 from dpjax.running.progress import Progress, next_length
 from dpjax.threads import one_blas_thread
 
 __all__ = ["Run", "Stage", "Status", "draw_all", "grow", "trim"]
-
-BUFFER_BYTES = 2**24
-"""The memory that one chunk's draws may take on the device."""
-
-MAX_BUFFER = 1024
 
 
 class Stage(NamedTuple):
@@ -36,14 +32,11 @@ class Stage(NamedTuple):
 class Run:
     """What stays as it is from the first step to the last.
 
-    sweep
-        ``(problem, setup, key, state) -> (state, info)``.
     collect
         Which parts of the state to keep beside the mixing measure.
     """
 
     problem: Any
-    sweep: Sweep
     collect: tuple[str, ...]
     chain_keys: Key
 
@@ -89,11 +82,11 @@ def draw_all(run: Run, stage: Stage, status: Status, bar: Progress) -> Status:
 
 def make_chunk(run: Run, stage: Stage, status: Status, length: int) -> Status:
     """Make up to `length` draws; where slots run out, stop before that draw and come back with more of them."""
-    capacity = choose_buffer(run, status)
+    kept = (status.states.mixing, {name: getattr(status.states, name) for name in run.collect})
+    capacity = most_draws(kept)
     length = min(length, capacity, (stage.steps - status.done) // stage.thin)
     numbers = {"start": status.done, "length": length, "thin": stage.thin}
     chunk = run_chunk(
-        run.sweep,
         status.setup,
         run.collect,
         capacity,
@@ -112,13 +105,6 @@ def make_chunk(run: Run, stage: Stage, status: Status, length: int) -> Status:
 def stage_keys(run: Run, stage: Stage) -> Key:
     """The chains' keys [chain] of a stage, of which step t uses ``fold_in(key, t)``."""
     return jax.vmap(jax.random.fold_in, in_axes=(0, None))(run.chain_keys, stage.start)
-
-
-def choose_buffer(run: Run, status: Status) -> int:
-    """How many draws of all chains fit the memory for one chunk, at least 1."""
-    kept = (status.states.mixing, {name: getattr(status.states, name) for name in run.collect})
-    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(kept))
-    return max(1, min(MAX_BUFFER, BUFFER_BYTES // max(size, 1)))
 
 
 def grow(status: Status) -> Status:

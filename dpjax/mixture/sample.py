@@ -17,7 +17,7 @@ from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.results.report import report
 from dpjax.mixture.run import Run, Stage, Status, draw_all, trim
 from dpjax.mixture.samplers import DEFAULT
-from dpjax.mixture.samplers.base import Sampler, Setup, step
+from dpjax.mixture.samplers.base import Sampler, Setup
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.models import GammaPrior
 from dpjax.running.chunk import for_chains
@@ -96,7 +96,7 @@ def sample(
     setup = Setup.of(check_sampler(sampler), problem)
     start_key, chain_key = jax.random.split(key)
     chain_keys = jax.vmap(partial(jax.random.fold_in, chain_key))(jnp.arange(num_chains))
-    run = Run(problem, step, check_collect(collect), chain_keys)
+    run = Run(problem, check_collect(collect), chain_keys)
     groups = jnp.asarray(np.resize(NUM_GROUPS, num_chains))
     states = start_chains(problem, setup, jax.random.split(start_key, num_chains), groups)
     return report(run, *go(run, Status(setup, states), num_warmup, num_samples, thin, progress))

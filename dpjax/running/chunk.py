@@ -1,6 +1,7 @@
 """The compiled loop under every run: some draws of all chains, each so many steps apart."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -8,7 +9,12 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 
-__all__ = ["Chunk", "for_chains", "make_draws"]
+__all__ = ["MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws"]
+
+BUFFER_BYTES = 2**24
+"""The memory that one chunk's draws may take on the device."""
+
+MAX_CAPACITY = 1024
 
 Step = Callable[[Key, Any], tuple[Any, Any]]
 """``(key, state) -> (state, report)`` of one chain."""
@@ -119,3 +125,9 @@ def for_chains(in_turn: bool, function: Callable[..., Any]) -> Callable[..., Any
     if not in_turn:
         return jax.vmap(function)
     return lambda *arguments: jax.lax.map(lambda chain: function(*chain), arguments)
+
+
+def most_draws(draw: Any) -> int:
+    """How many draws, each of the arrays or shapes of all chains, fit the memory for one chunk, in 1..MAX_CAPACITY."""
+    size = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(draw))
+    return max(1, min(MAX_CAPACITY, BUFFER_BYTES // max(size, 1)))

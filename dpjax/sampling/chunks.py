@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -13,14 +12,9 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
-from dpjax.running.chunk import Chunk, make_draws
+from dpjax.running.chunk import Chunk, make_draws, most_draws
 from dpjax.states import GibbsState
 from dpjax.sweep import GibbsInfo, SweepPlan, build_kernel
-
-BUFFER_BYTES = 2**24
-"""The memory that one chunk's draws may take on the device."""
-
-MAX_CAPACITY = 1024
 
 Collect = Callable[[GibbsState], Any]
 
@@ -115,12 +109,10 @@ def is_rate(leaf: Array) -> bool:
 
 
 def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) -> int:
-    """How many draws of all chains fit the memory for one chunk, in 1..MAX_CAPACITY; `state` is [chain, ...]."""
+    """How many draws of all chains fit the memory for one chunk; `state` is [chain, ...]."""
 
     def kept(state: GibbsState) -> Any:
         derived = None if model.derived is None else model.derived(state.parameters)
         return state.parameters, derived, None if collect is None else collect(state)
 
-    leaves = jax.tree.leaves(jax.eval_shape(jax.vmap(kept), state))
-    size = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
-    return max(1, min(MAX_CAPACITY, BUFFER_BYTES // max(size, 1)))
+    return most_draws(jax.eval_shape(jax.vmap(kept), state))

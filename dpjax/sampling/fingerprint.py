@@ -45,7 +45,8 @@ def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
 
 def identities(run: Run) -> Iterator[tuple[str, Plain]]:
     """The content hashes of a run's functions and objects by name; released values are compared as arrays."""
-    parts = {**dict(parts_of("model", run.model)), **dict(parts_of("plan", run.plan)), "collect": run.collect}
+    model = run.model._replace(recipe=None)  # it builds the functions that are compared themselves
+    parts = {**dict(parts_of("model", model)), **dict(parts_of("plan", run.plan)), "collect": run.collect}
     parts |= {f"release.{field.name}": getattr(run.release, field.name) for field in fields(run.release)}
     for name, part in parts.items():
         if isinstance(part, Plain):

@@ -16,7 +16,7 @@ from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.run import Run, Stage, Status, draw_all
-from dpjax.mixture.samplers.base import Setup, Slots, step
+from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
 from dpjax.running.progress import Progress
@@ -53,7 +53,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     def chains(capacity: int) -> Status:
         setup = Setup(Conditional(offers=1), Slots(capacity, True))
         states = jax.vmap(lambda key: setup.start(problem, key, labels, problem.values))(keys)
-        run = Run(problem, step, ("labels",), keys)
+        run = Run(problem, ("labels",), keys)
         with Progress(60, 0, False) as bar:
             return draw_all(run, Stage("sampling", 0, 60, 1), Status(setup, states), bar)
 

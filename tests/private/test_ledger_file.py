@@ -14,8 +14,8 @@ from unittest.mock import Mock
 import pytest
 
 from dpjax.private import Budget, BudgetExceeded, Ledger, Query
+from tests.private.ledgers import BUDGET, charged
 
-BUDGET = Budget(6.0, 1e-6, "replace-one")
 QUERY = Query("gradient", 2_000.0, "secure")
 OTHER = Query("log-likelihood ratio", 3_000.0, "secure")
 
@@ -23,10 +23,6 @@ OTHER = Query("log-likelihood ratio", 3_000.0, "secure")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.json"
-
-
-def charged(path: Path) -> dict[str, int]:
-    return {query.name: query.count for query in Ledger(BUDGET, path).queries}
 
 
 def test_ledgers_at_once_see_each_others_charges(path):

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dpjax.private import Budget, Ledger
+from tests.private.ledgers import charged
 
-BUDGET = Budget(6.0, 1e-6, "replace-one")
 CHARGING = """
 import sys
 from dpjax.private import Budget, Ledger, Query
@@ -49,10 +48,6 @@ def run_python(program: str, *arguments: str) -> subprocess.Popen:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.Popen(command, **pipes, text=True, env=os.environ | {"PYTHONPATH": str(Path.cwd())})
-
-
-def charged(path: Path) -> dict[str, int]:
-    return {query.name: query.count for query in Ledger(BUDGET, path).queries}
 
 
 def race(path: Path, charges: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from dpjax import diagnostics
 from dpjax.parameters import initial_tuning
+from dpjax.running.chunk import MAX_CAPACITY
 from dpjax.sampling import chunks
 from dpjax.sampling import run as run_module
 from dpjax.sampling.schedule import make_schedule
@@ -107,7 +108,7 @@ def test_the_memory_of_a_chunk_is_bounded(model, release):
     shapes = run_module.Run(
         model, release, None, None, (), jax.random.split(jax.random.key(0), 4), None, None
     ).state_shapes
-    assert chunks.choose_capacity(model, None, shapes) == chunks.MAX_CAPACITY
+    assert chunks.choose_capacity(model, None, shapes) == MAX_CAPACITY
     assert chunks.choose_capacity(model, large, shapes) == 1
 
 
