@@ -12,6 +12,7 @@ from blackjax.base import SamplingAlgorithm
 
 __all__ = [
     "Array",
+    "ConjugateCounts",
     "Coordinates",
     "Imputation",
     "ImputationInfo",
@@ -98,6 +99,29 @@ def show_shapes(fields: dict[str, Any]) -> str:
     return ", ".join(f"{name} {leaf.dtype}{list(leaf.shape)}" for name, leaf in fields.items()) or "none"
 
 
+class ConjugateCounts(NamedTuple):
+    """How often each possible record occurs, with the parameters integrated out: independent Dirichlet priors.
+
+    With counts c of the possible records and sums S_q of those counts that belong to q,
+    p(c | n) ∝ Π_k 1 / c_k! · Π_q Γ(S_q + shift_q)^sign_q.
+
+    index
+        The sums to which each possible record adds 1, int [c, m]; no sum twice.
+    shift, sign
+        Of each sum [q]; signs are +1 for a level's count and −1 for the total of a Dirichlet law.
+    update
+        ``(key, sums) -> parameters``, a draw from p(parameters | counts) by the sums [q].
+    log_density
+        ``(parameters, sums) -> []``: the normalised log-density of that draw.
+    """
+
+    index: Array
+    shift: Array
+    sign: Array
+    update: Callable[[Key, Array], Parameters]
+    log_density: Callable[[Parameters, Array], Array]
+
+
 class Model(NamedTuple):
     """A complete-data model: records independent given the parameters, and a prior.
 
@@ -141,6 +165,11 @@ class Model(NamedTuple):
     update_log_density
         ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
         `new`. With it coupled chains can meet in the parameters before they have met in every record.
+    conjugate
+        ``() -> ConjugateCounts`` where the possible records are finitely many and the parameters can be integrated out.
+    reported
+        ``records -> dict``: quantities of the records reported beside the draws, such as their number where that is
+        unknown.
     recipe
         How the model is built from its numbers, so that programs are compiled for the former alone; set by
         `dpjax.models.numbered`.
@@ -164,6 +193,8 @@ class Model(NamedTuple):
     exchangeable: bool = True
     update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
     count_field: str | None = None
+    conjugate: Callable[[], ConjugateCounts] | None = None
+    reported: Callable[[Records], Records] | None = None
     recipe: Any = None
 
     def describe(self) -> str:
