@@ -46,6 +46,7 @@ from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo, SweepPlan
+from dpjax.tables import counts
 from dpjax.tempering import tempered
 
 __version__ = "0.1.0"
@@ -81,6 +82,7 @@ __all__ = [
     "SweepPlan",
     "Tuning",
     "calibrate",
+    "counts",
     "coupling",
     "exchangeable",
     "from_json",

@@ -1,0 +1,33 @@
+"""Imputations whose latent data are not records: the model and the release then take another form."""
+
+from typing import Protocol, Self, runtime_checkable
+
+from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.release import PrivateRelease
+from dpjax.states import GibbsState
+
+__all__ = ["ChangesForm", "latent_form"]
+
+
+@runtime_checkable
+class ChangesForm(Imputation, Protocol):
+    """An imputation of other latent data than records, as `dpjax.counts`; its kernel is built from the other form."""
+
+    def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+        """Model and release in the form that the latent data have; a pair that is in this form stays as it is."""
+
+    def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the kernel moves the latent data with the parameters integrated out, which are then drawn after it."""
+
+    def given_parameters(self) -> Self:
+        """The imputation whose kernel holds the parameters, for parameter kernels that do not draw them afresh."""
+
+    def find_starts(
+        self, keys: tuple[Key, Key], model: Model, release: PrivateRelease, num_chains: int, initial: Parameters | None
+    ) -> GibbsState:
+        """States [chain, ...] of positive density for model and release in this form; see `dpjax.sample`."""
+
+
+def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:
+    """Model and release in the form of the latent data that an imputation moves."""
+    return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)
