@@ -54,10 +54,17 @@ STATISTICS: dict[str, tuple[type, Callable[..., Any]]] = {
     "total": (shipped.Total, shipped.total),
     "cells": (shipped.Cells, shipped.cells),
     "histogram": (shipped.Histogram, shipped.histogram),
+    "grouped": (shipped.Grouped, shipped.grouped),
     "class_features": (shipped.ClassFeatures, shipped.class_features),
     "log_composition": (shipped.LogComposition, shipped.log_composition),
     "scaled": (shipped.Scaled, shipped.scaled),
     "stacked": (shipped.Stacked, lambda statistics: shipped.stacked(*statistics)),
+}
+
+STATISTIC_NAMES: dict[type, str] = {
+    **{kind: name for name, (kind, _) in STATISTICS.items()},
+    shipped.SparseScaled: "scaled",
+    shipped.SparseStacked: "stacked",
 }
 
 
@@ -129,7 +136,7 @@ def decode_mechanism(entry: Any) -> Mechanism:
 
 def encode_statistic(statistic: Statistic) -> dict[str, Any]:
     """A shipped statistic's name and arguments, or a function's name."""
-    name = {kind: name for name, (kind, _) in STATISTICS.items()}.get(type(statistic))
+    name = STATISTIC_NAMES.get(type(statistic))
     if name is None:
         function = getattr(statistic, "__qualname__", type(statistic).__qualname__)
         return {"name": "function", "function": f"{statistic.__module__}.{function}"}
