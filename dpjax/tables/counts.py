@@ -41,12 +41,12 @@ class Counts:
     Parameters
     ----------
     width
-        Of the windows, one number for each kind of move or for all.
+        How many values beside the present one a window holds.
     collapse
         Whether the parameters are integrated out; None wherever the model is conjugate.
     """
 
-    width: int | tuple[int, ...] | Literal["auto"]
+    width: int | Literal["auto"]
     collapse: bool | None = None
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
@@ -85,7 +85,7 @@ class Counts:
         del key
         table = table_of(release)
         spreads = measure(table, self.is_collapsed(model, release), release, latent.records[COUNTS][:, 0], parameters)
-        return replace(self, width=tuple(fit_width(each) for each in spreads))
+        return replace(self, width=max(map(fit_width, spreads)))
 
     def find_starts(
         self, keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
@@ -126,7 +126,7 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
 
 
 def build_kernel(
-    table: Table, release: Release, collapsed: bool, width: int | tuple[int, ...]
+    table: Table, release: Release, collapsed: bool, width: int
 ) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it does not look at those it is given."""
     moves = make_moves(table, collapsed, width)
@@ -170,12 +170,11 @@ def make_gammas(table: Table, collapsed: bool) -> tuple[Gammas, ...]:
     return factorials, Gammas(CellSums(index, np.ones(index.shape), len(shift)), shift, sign)
 
 
-def make_moves(table: Table, collapsed: bool, width: int | tuple[int, ...]) -> tuple[Move, ...]:
+def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
     """The moves of a sweep with windows of these widths."""
     gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
     kinds = make_schedule(table, gammas)
-    widths = (width,) * len(kinds) if isinstance(width, int) else width
-    return tuple(Move(kind.directions, kind.gammas, kind.noisy, each) for kind, each in zip(kinds, widths, strict=True))
+    return tuple(Move(kind.directions, kind.gammas, kind.noisy, width) for kind in kinds)
 
 
 def draw_offers(key: Key, move: Move) -> Offers:
