@@ -1,4 +1,7 @@
 """STUB."""
+
 import jax, jax.numpy as jnp
+
+
 def draw_multinomial(key, n, p):
     return jax.random.multinomial(key, n, p / p.sum()).astype(int)

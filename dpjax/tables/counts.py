@@ -125,9 +125,7 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
     return Counts(width, collapse)
 
 
-def build_kernel(
-    table: Table, release: Release, collapsed: bool, width: int
-) -> ImputationKernel:
+def build_kernel(table: Table, release: Release, collapsed: bool, width: int) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it does not look at those it is given."""
     moves = make_moves(table, collapsed, width)
 
@@ -188,9 +186,7 @@ def draw_offers(key: Key, move: Move) -> Offers:
     )
 
 
-def measure(
-    table: Table, collapsed: bool, release: Release, counts: Array, parameters: Parameters
-) -> list[np.ndarray]:
+def measure(table: Table, collapsed: bool, release: Release, counts: Array, parameters: Parameters) -> list[np.ndarray]:
     """The conditional standard deviations of the moves of each kind, at counts and parameters [chain, ...]."""
     moves = make_moves(table, collapsed, MAX_WIDTH)
 
@@ -199,7 +195,9 @@ def measure(
         law = make_law(table, release, collapsed, parameters)
         return [spread(law, move, start(law, counts)) for move in moves]
 
-    spreads = [look(*jax.tree.map(lambda leaf: leaf[chain], (counts, parameters)), release) for chain in range(len(counts))]
+    spreads = [
+        look(*jax.tree.map(lambda leaf: leaf[chain], (counts, parameters)), release) for chain in range(len(counts))
+    ]
     real = [move.directions.real[0] for move in moves]
     return [np.concatenate([np.asarray(each[place])[real[place]] for each in spreads]) for place in range(len(moves))]
 

@@ -155,7 +155,9 @@ def find_swaps(margins: list[np.ndarray], zero: np.ndarray) -> tuple[Swap, ...]:
 
 def refuse(given: str) -> tuple[Swap, ...]:
     """Raise for known totals whose fibre no argument at hand connects."""
-    expected = "known totals of one margin, of nested or of decomposable margins, with structural zeros of whole classes"
+    expected = (
+        "known totals of one margin, of nested or of decomposable margins, with structural zeros of whole classes"
+    )
     remedy = "Leave out some of the known totals, or give them a little noise such as dpjax.DiscreteGaussian(0.5)."
     return fail("release", given, expected, remedy)
 

@@ -121,9 +121,7 @@ def plan_of(move: Move) -> Plan:
     )
 
 
-def move_batch(
-    law: Law, move: Move, plan: Plan, state: State, offset: Array, uniform: Array
-) -> tuple[State, Array]:
+def move_batch(law: Law, move: Move, plan: Plan, state: State, offset: Array, uniform: Array) -> tuple[State, Array]:
     """The state after moves that touch no sum in common."""
     below = (state.counts[plan.cells[:, 0]] + offset) % (move.width + 1)
     log_weight = log_weights(law, move, plan, state, below)

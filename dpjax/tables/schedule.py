@@ -34,9 +34,7 @@ def make_schedule(table: Table, gammas: tuple[CellSums, ...]) -> tuple[MoveKind,
     rng = np.random.default_rng(SEED)
     noisy = table.noisy
     sums = (*noisy, *gammas)
-    kinds = [
-        make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)
-    ]
+    kinds = [make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)]
     kinds += [
         make_directions([swap_cells(rng, swap) for _ in range(MAX_ORDERS)], (1, -1, -1, 1), sums)
         for swap in table.fibre.swaps

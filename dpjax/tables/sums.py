@@ -32,7 +32,9 @@ class CellSums:
     def is_identity(self) -> bool:
         """Whether sum k is the count of cell k."""
         cells, width = self.index.shape
-        return width == 1 and cells == self.size and bool(np.all(self.index[:, 0] == np.arange(cells)) and self.is_tally)
+        return (
+            width == 1 and cells == self.size and bool(np.all(self.index[:, 0] == np.arange(cells)) and self.is_tally)
+        )
 
     @cached_property
     def is_tally(self) -> bool:
