@@ -41,7 +41,7 @@ from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_
 from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
-from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
+from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, mechanism_from
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
@@ -81,6 +81,7 @@ __all__ = [
     "SmoothedHistogram",
     "SweepPlan",
     "Tuning",
+    "UnknownCount",
     "calibrate",
     "counts",
     "coupling",

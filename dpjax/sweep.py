@@ -27,6 +27,7 @@ from dpjax.parameters import (
 )
 from dpjax.parameters.interweaving import InterweavingInfo
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.unknown import check_number_known
 from dpjax.simulate import draw_parameters, parameter_shapes
 from dpjax.states import GibbsState, init_latent
 from dpjax.tables import counts
@@ -116,6 +117,7 @@ def make_plan(
     if parameter_kernel is not None and isinstance(chosen, ChangesForm):
         chosen = chosen.given_parameters()
     model, release = latent_form(model, release, chosen)
+    check_number_known(release)
     if interweave and model.noncentred is None:
         expected = "a model, and latent data, with a non-centred form"
         fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")

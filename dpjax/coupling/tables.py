@@ -6,12 +6,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, ImputationInfo, Key, Model, Parameters
+from dpjax.base import Array, ImputationInfo, Key, Model
 from dpjax.coupling.kernel import CoupledKernel
 from dpjax.numerics import take_if
 from dpjax.parameters import unit_tuning
 from dpjax.release.summed import Release
-from dpjax.states import GibbsState, Position, init_latent, init_state
+from dpjax.states import GibbsState, Position, init_state
 from dpjax.sweep import SweepPlan, build_kernel
 from dpjax.tables import Counts
 from dpjax.tables.form import table_of

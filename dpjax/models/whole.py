@@ -20,6 +20,7 @@ from dpjax.base import Array, Model, Records
 from dpjax.mechanisms.base import has_integer_noise
 from dpjax.release import LocalRelease, PrivateRelease
 from dpjax.release.summed import as_sum
+from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_position
 from dpjax.validation import fail, is_traced
 
@@ -69,7 +70,9 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
         argument, contribution, what = "mechanism", as_sum(release).statistic, "a statistic"
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
-    if kind_of(contribution, record, {}) is not Kind.WHOLE and not is_whole_on(model, release.n, contribution, record):
+    if kind_of(contribution, record, {}) is not Kind.WHOLE and not is_whole_on(
+        model, MAX_RECORDS if is_unknown(release) else release.n, contribution, record
+    ):
         refuse(argument, release.mechanism, what)
 
 

@@ -1,6 +1,6 @@
 """STUB."""
 
-import jax, jax.numpy as jnp
+import jax
 
 
 def draw_multinomial(key, n, p):

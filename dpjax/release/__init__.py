@@ -6,6 +6,7 @@ from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from
 from dpjax.release.local import LocalRelease
 from dpjax.release.reading import from_json
 from dpjax.release.summed import Release
+from dpjax.release.unknown import UnknownCount
 
 __all__ = [
     "CONVENTIONS",
@@ -14,6 +15,7 @@ __all__ = [
     "PrecisionWarning",
     "PrivateRelease",
     "Release",
+    "UnknownCount",
     "from_json",
     "mechanism_from",
 ]

@@ -5,9 +5,9 @@ conjugate, the counts move in pairs of cells, and by swaps of four cells where t
 `dpjax.tables.moves`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +15,14 @@ import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.mechanisms.base import is_exact, parts_of
+from dpjax.pytree import frozen_pytree
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
+from dpjax.release.unknown import CountPrior
 from dpjax.states import GibbsState, init_latent
 from dpjax.tables.form import COUNTS, Table, count_form, table_of
 from dpjax.tables.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
-from dpjax.tables.schedule import MoveKind, make_schedule
+from dpjax.tables.schedule import make_schedule
 from dpjax.tables.starts import find_starts
 from dpjax.tables.sums import CellSums
 from dpjax.validation import check_count, fail
@@ -150,7 +152,28 @@ def make_law(table: Table, release: Release, collapsed: bool, parameters: Parame
         for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True)
         if not is_exact(mechanism)
     )
+    if table.prior is not None:
+        noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)
     return Law(None if collapsed else table.log_probability(parameters), make_gammas(table, collapsed), noisy)
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class PriorOfNumber:
+    """The prior of the number of records, in the place of the noise of a sum."""
+
+    prior: CountPrior = field(metadata={"static": True})
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-probability of each number [...]."""
+        del value
+        return self.prior.log_probability(statistic.astype(int))
+
+
+@lru_cache(maxsize=64)
+def number_of(table: Table) -> CellSums:
+    """The number of records as a sum over cells."""
+    return CellSums(np.zeros((table.num_cells, 1), int), np.ones((table.num_cells, 1)), 1)
 
 
 @lru_cache(maxsize=64)
@@ -158,20 +181,23 @@ def make_gammas(table: Table, collapsed: bool) -> tuple[Gammas, ...]:
     """The factorials of the counts, and what integrating the parameters out leaves."""
     cells = np.arange(table.num_cells)
     own = CellSums(cells[:, None], np.ones((len(cells), 1)), len(cells))
-    factorials = Gammas(own, np.ones(len(cells)), -np.ones(len(cells), int))
+    factorials: tuple[Gammas, ...] = (Gammas(own, np.ones(len(cells)), -np.ones(len(cells), int)),)
+    if table.prior is not None:
+        factorials += (Gammas(number_of(table), np.ones(1), np.ones(1, int)),)
     if not collapsed:
-        return (factorials,)
+        return factorials
     assert table.model.conjugate is not None
     with jax.ensure_compile_time_eval():
         conjugate = table.model.conjugate()
         index, shift, sign = (np.asarray(array) for array in (conjugate.index, conjugate.shift, conjugate.sign))
-    return factorials, Gammas(CellSums(index, np.ones(index.shape), len(shift)), shift, sign)
+    return *factorials, Gammas(CellSums(index, np.ones(index.shape), len(shift)), shift, sign)
 
 
 def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
     """The moves of a sweep with windows of these widths."""
     gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
-    kinds = make_schedule(table, gammas)
+    noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
+    kinds = make_schedule(table, gammas, noisy)
     return tuple(Move(kind.directions, kind.gammas, kind.noisy, width) for kind in kinds)
 
 

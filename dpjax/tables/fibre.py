@@ -50,10 +50,14 @@ class Fibre:
         Cells of one label may be exchanged one for one [c]; −1 for cells that are known to be empty.
     swaps
         Pairs of labellings between which swaps are made.
+    single
+        Cells that may gain or lose records by themselves [c]: those that add to no known total, where the number of
+        records is unknown.
     """
 
     groups: np.ndarray
-    swaps: tuple[Swap, ...] = ()
+    swaps: tuple[Swap, ...]
+    single: np.ndarray
 
 
 def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_size_known: bool) -> Fibre:
@@ -76,10 +80,14 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
         zero |= empty_cells(sums, values)
     columns = label_columns([sums for sums, _ in known], num_cells)
     groups = np.where(zero, -1, columns)
-    if is_independent([sums for sums, _ in known], groups, is_size_known):
-        return Fibre(groups)
-    margins = independent_margins([margin for sums, _ in known for margin in [margin_of(sums)]], zero)
-    return Fibre(groups, find_swaps(margins, zero))
+    single = ~zero & (not is_size_known)
+    for sums, _ in known:
+        single &= np.all(sums.weight == 0, axis=1)
+    # Cells that may change by themselves can be told nothing by any total.
+    if is_independent([sums for sums, _ in known], np.where(single, -1, groups), is_size_known):
+        return Fibre(groups, (), single)
+    margins = independent_margins([margin_of(sums) for sums, _ in known], zero)
+    return Fibre(groups, find_swaps(margins, zero), single)
 
 
 def empty_cells(sums: CellSums, values: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, p
 from dpjax.numerics.multinomial import draw_multinomial
 from dpjax.pytree import is_opaque
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.unknown import CountPrior, UnknownCount, is_unknown
 from dpjax.tables.fibre import Fibre, find_fibre
 from dpjax.tables.sums import CellSums, contributions_of_cells
 from dpjax.validation import fail, is_traced
@@ -27,6 +28,9 @@ __all__ = ["COUNTS", "MAX_CELLS", "Table", "TableSums", "count_form", "find_obst
 
 COUNTS = "counts"
 """The field of the one record: how often each possible value occurs, whole numbers [c]."""
+
+NUM_RECORDS = "num_records"
+"""The name under which an unknown number of records is reported."""
 
 MAX_CELLS = 2**17
 
@@ -46,7 +50,7 @@ class Table:
     fibre
         The moves that keep these.
     n
-        The number of records.
+        The number of records, or its prior.
     """
 
     model: Model
@@ -55,7 +59,12 @@ class Table:
     parts: tuple[CellSums, ...]
     known: tuple[tuple[CellSums, np.ndarray], ...]
     fibre: Fibre
-    n: int
+    n: int | UnknownCount
+
+    @property
+    def prior(self) -> CountPrior | None:
+        """The prior of the number of records, None where that is known."""
+        return self.n.prior if isinstance(self.n, UnknownCount) else None
 
     @property
     def noisy(self) -> tuple[CellSums, ...]:
@@ -124,7 +133,9 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
         return False
     assert isinstance(release, Release) and model.support is not None
     known = any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value)))
-    return known or jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0] <= release.n
+    if known or is_unknown(release):
+        return True
+    return jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0] <= release.n
 
 
 def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
@@ -178,7 +189,7 @@ class Layout(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def bind(model: Model, statistic: Any, n: int, layout: Layout) -> tuple[Model, TableSums]:
+def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: Layout) -> tuple[Model, TableSums]:
     """The count model and the statistic, the same objects for equal arguments."""
     with jax.ensure_compile_time_eval():
         support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
@@ -188,23 +199,31 @@ def bind(model: Model, statistic: Any, n: int, layout: Layout) -> tuple[Model, T
     known = tuple(
         (part, np.array(values)) for part, values in zip(parts, layout.known, strict=True) if values is not None
     )
-    fibre = find_fibre(len(sums.index), known, is_size_known=True)
+    fibre = find_fibre(len(sums.index), known, is_size_known=not isinstance(n, UnknownCount))
     table = Table(model, support, sums, parts, known, fibre, n)
     return count_model(table), TableSums(table)
 
 
 def count_model(table: Table) -> Model:
     """The model of a whole table as one record."""
-    model, conjugate = table.model, table.model.conjugate
+    model, conjugate, prior = table.model, table.model.conjugate, table.prior
 
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
         probability = jnp.exp(table.log_probability(parameters))
-        return {COUNTS: jax.vmap(lambda key: draw_multinomial(key, table.n, probability))(jax.random.split(key, n))}
+
+        def draw(key: Key) -> Array:
+            number_key, count_key = jax.random.split(key)
+            number = table.n if prior is None else prior.sample(number_key)
+            return draw_multinomial(count_key, number, probability)
+
+        return {COUNTS: jax.vmap(draw)(jax.random.split(key, n))}
 
     def log_density(parameters: Parameters, records: Records) -> Array:
         counts = records[COUNTS].astype(float)
         terms = weigh(table.log_probability(parameters)[None], counts) - gammaln(counts + 1)
-        return jnp.sum(terms, axis=1) + gammaln(jnp.sum(counts, axis=1) + 1)
+        number = jnp.sum(records[COUNTS], axis=1)
+        total = jnp.sum(terms, axis=1) + gammaln(number.astype(float) + 1)
+        return total if prior is None else total + prior.log_probability(number)
 
     return Model(
         sample_prior=model.sample_prior,
@@ -218,6 +237,7 @@ def count_model(table: Table) -> Model:
         summarize=lambda records: jnp.sum(records[COUNTS], axis=0),
         log_likelihood=lambda parameters, counts: jnp.sum(weigh(table.log_probability(parameters), counts)),
         derived=model.derived,
+        reported=None if prior is None else lambda records: {NUM_RECORDS: jnp.sum(records[COUNTS])},
     )
 
 

@@ -18,6 +18,9 @@ SEED = 20_061
 
 MAX_KINDS = 4
 
+MAX_SINGLES = 64
+"""How many cells a sweep lets gain or lose records by themselves: all of these moves change the number of records."""
+
 
 @dataclass(frozen=True, eq=False)
 class MoveKind:
@@ -29,16 +32,17 @@ class MoveKind:
 
 
 @lru_cache(maxsize=64)
-def make_schedule(table: Table, gammas: tuple[CellSums, ...]) -> tuple[MoveKind, ...]:
+def make_schedule(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums, ...]) -> tuple[MoveKind, ...]:
     """The kinds of moves of a sweep, for a law that depends on the noisy sums and on those of gamma functions."""
     rng = np.random.default_rng(SEED)
-    noisy = table.noisy
     sums = (*noisy, *gammas)
     kinds = [make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)]
     kinds += [
         make_directions([swap_cells(rng, swap) for _ in range(MAX_ORDERS)], (1, -1, -1, 1), sums)
         for swap in table.fibre.swaps
     ]
+    if np.any(table.fibre.single):
+        kinds.append(make_directions(orders_of_singles(rng, table.fibre.single), (1,), sums))
     made = [kind for kind in kinds if kind is not None]
     return tuple(
         MoveKind(kind, *(tuple(touch(kind, each) for each in group) for group in (gammas, noisy))) for kind in made
@@ -74,6 +78,12 @@ def orders_of_pairs(rng: np.random.Generator, groups: np.ndarray) -> list[np.nda
     orders = [match_pairs(rng, groups) for _ in range(number)]
     # A chain through each group makes sure of it, whatever was drawn.
     return [*orders, *chain_pairs(rng, groups)]
+
+
+def orders_of_singles(rng: np.random.Generator, single: np.ndarray) -> list[np.ndarray]:
+    """Several random choices [m, 1] of cells that gain or lose records by themselves; all of them, if these are few."""
+    cells = np.flatnonzero(single)
+    return [rng.permutation(cells)[:MAX_SINGLES, None] for _ in range(MAX_ORDERS)]
 
 
 def chain_pairs(rng: np.random.Generator, groups: np.ndarray) -> list[np.ndarray]:

@@ -9,7 +9,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix, hstack, vstack
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.mechanisms.base import is_exact, parts_of
 from dpjax.numbered import jit_model
 from dpjax.numerics import all_finite
 from dpjax.release import Release
@@ -62,9 +61,17 @@ def propose(
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
         value = release.mechanism.sample(noise_key, release.value)
         guess = nearest_counts(table, value, scale, jnp.exp(table.log_probability(chosen)))
-        return chosen, round_counts(guess, table.n)
+        return chosen, round_counts(guess, guess_number(table, guess))
 
     return jax.vmap(one)(jax.random.split(chain_key, num_chains), initial)
+
+
+def guess_number(table: Table, cells: Array) -> Array:
+    """The number of records [], or the possible one nearest to the sum of guessed counts."""
+    if table.prior is None:
+        return jnp.asarray(table.n)
+    low, high = table.prior.bounds
+    return jnp.clip(jnp.round(jnp.sum(cells)).astype(int), low, high)
 
 
 def noise_sizes(key: Key, release: Release) -> Array:
@@ -80,7 +87,9 @@ def nearest_counts(table: Table, value: Array, scale: Array, probability: Array)
 
     Accelerated projected gradients (Beck and Teboulle 2009), from the expected counts.
     """
-    n, kind = jnp.asarray(table.n, value.dtype), value.dtype
+    kind = value.dtype
+    number = None if table.prior is not None else jnp.asarray(table.n, kind)
+    guess = 1.0 if number is None else number
     weight = jnp.asarray(table.sums.weight, kind)
     place = np.where(table.sums.index < 0, table.sums.size, table.sums.index)
 
@@ -100,23 +109,25 @@ def nearest_counts(table: Table, value: Array, scale: Array, probability: Array)
 
     def step(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
         cells, ahead, pace = carry
-        moved = project(ahead - slope(ahead) / (1.1 * curvature), n)
+        moved = project(ahead - slope(ahead) / (1.1 * curvature), number)
         next_pace = (1 + jnp.sqrt(1 + 4 * pace**2)) / 2
         return (moved, moved + (pace - 1) / next_pace * (moved - cells), next_pace), None
 
-    first = project(n * probability.astype(kind), n)
+    first = project(guess * probability.astype(kind), number)
     return jax.lax.scan(step, (first, first, jnp.ones((), kind)), length=NUM_STEPS)[0][0]
 
 
-def project(point: Array, total: Array) -> Array:
-    """The nearest point [c] with nonnegative entries of a given sum."""
+def project(point: Array, total: Array | None) -> Array:
+    """The nearest point [c] with nonnegative entries, of a given sum if there is one."""
+    if total is None:
+        return jnp.maximum(point, 0)
     ordered = -jnp.sort(-point)
     excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, point.size + 1)
     last = jnp.maximum(jnp.sum(ordered > excess), 1) - 1
     return jnp.maximum(point - excess[last], 0)
 
 
-def round_counts(cells: Array, n: int) -> Array:
+def round_counts(cells: Array, n: Array) -> Array:
     """Whole numbers [c] that add up to n, near the given ones."""
     whole = jnp.floor(cells).astype(int)
     rank = jnp.argsort(jnp.argsort(whole - cells))
@@ -140,16 +151,19 @@ def into_fibre(table: Table, cells: np.ndarray) -> np.ndarray:
         If there is no table of nonnegative whole numbers with these totals.
     """
     size = len(cells)
-    rows, targets = [np.ones((1, size))], [np.array([table.n])]
-    matrices = [csr_matrix(rows[0])]
+    low, high = (table.n, table.n) if table.prior is None else table.prior.bounds
+    matrices, least, most = [csr_matrix(np.ones((1, size)))], [[low]], [[np.inf if high is None else high]]
     for sums, values in table.known:
         inside = sums.index >= 0
         row, column = sums.index[inside], np.broadcast_to(np.arange(size)[:, None], sums.index.shape)[inside]
         matrices.append(csr_matrix((sums.weight[inside], (row, column)), shape=(sums.size, size)))
-        targets.append(values)
-    totals, target = vstack(matrices), np.concatenate(targets)
+        least.append(values)
+        most.append(values)
+    totals = vstack(matrices)
+    held = totals @ cells
     # Variables are what is added to each cell and what is taken from it.
-    constraint = LinearConstraint(hstack([totals, -totals]), *2 * [target - totals @ cells])
+    limits = (np.concatenate(ends) - held for ends in (least, most))
+    constraint = LinearConstraint(hstack([totals, -totals]), *limits)
     bounds = Bounds(0, np.concatenate([np.full(size, np.inf), cells]))
     found = milp(np.ones(2 * size), constraints=constraint, bounds=bounds, integrality=np.ones(2 * size))
     if found.x is None:
