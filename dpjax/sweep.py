@@ -39,7 +39,7 @@ MIN_BLOCKED = 50
 
 
 class GibbsInfo(NamedTuple):
-    """What a sweep reports: on imputation, centred step (None if exact) and non-centred step (None if off).
+    """What a sweep reports: on imputation, centred step (None if exact) and the second step (None if off).
 
     ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
     finite.
@@ -47,7 +47,7 @@ class GibbsInfo(NamedTuple):
 
     imputation: ImputationInfo
     centred: Any
-    interweaving: InterweavingInfo | None
+    interweaving: Any
     num_nonfinite: Array
 
 
@@ -118,15 +118,22 @@ def make_plan(
         chosen = chosen.given_parameters()
     model, release = latent_form(model, release, chosen)
     check_number_known(release)
-    if interweave and model.noncentred is None:
+    possible, default = interweaving(model, release, chosen)
+    if interweave and not possible:
         expected = "a model, and latent data, with a non-centred form"
         fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")
-    default = model.noncentred is not None and bool(parameter_shapes(model))
     return SweepPlan(
         imputation=chosen,
         interweave=default if interweave is None else interweave,
         parameter_kernel=choose_kernel(model, parameter_kernel),
     )
+
+
+def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[bool, bool]:
+    """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
+    if isinstance(imputation, ChangesForm):
+        return imputation.can_interweave(model, release), imputation.interweaves(model, release)
+    return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
 
 
 def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | Literal["auto"] | None) -> Imputation:
@@ -183,7 +190,7 @@ def build_kernel(
     if is_collapsed(plan.imputation, model, release):
         return build_collapsed_kernel(model, release, plan)
     centred = build_centred_step(model, plan.parameter_kernel)
-    interweaving = build_second_step(model, release) if plan.interweave else None
+    interweaving = build_second_step(model, release, plan.imputation) if plan.interweave else None
     impute = plan.imputation(model, release)
 
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
@@ -227,9 +234,11 @@ def build_collapsed_kernel(
 
 
 def build_second_step(
-    model: Model, release: PrivateRelease
-) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    model: Model, release: PrivateRelease, imputation: Imputation
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, Any]]:
     """The step that moves parameters and records together: with records summed out if possible, else noise held."""
+    if isinstance(imputation, ChangesForm):
+        return imputation.build_second_step(model, release)
     if has_windows(release, model):
         return build_summed_step(model, release)
     return build_interweaving_step(model, release)

@@ -1,6 +1,7 @@
 """Imputations whose latent data are not records: the model and the release then take another form."""
 
-from typing import Protocol, Self, runtime_checkable
+from collections.abc import Callable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.release import PrivateRelease
@@ -17,7 +18,16 @@ class ChangesForm(Imputation, Protocol):
         """Model and release in the form that the latent data have; a pair that is in this form stays as it is."""
 
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
-        """Whether the kernel moves the latent data with the parameters integrated out, which are then drawn after it."""
+        """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""
+
+    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether there is a second step."""
+
+    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the second step is on by default."""
+
+    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
+        """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)`` that moves both."""
 
     def given_parameters(self) -> Self:
         """The imputation whose kernel holds the parameters, for parameter kernels that do not draw them afresh."""

@@ -177,12 +177,3 @@ def drawn_size(mechanism: Any) -> int | None:
     inner = innermost(mechanism)
     return inner.value_size if isinstance(inner, DrawnValue) else None
 
-
-def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
-    """STUB."""
-    return ((mechanism, slice(0, d)),)
-
-
-def is_exact(mechanism: Any) -> bool:
-    """STUB."""
-    return False

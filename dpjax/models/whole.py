@@ -67,7 +67,7 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     if isinstance(release, LocalRelease):
         argument, contribution, what = "channel", itemgetter(release.field), f"the field {release.field!r}"
     else:
-        argument, contribution, what = "mechanism", as_sum(release).statistic, "a statistic"
+        argument, contribution, what = "mechanism", release.statistic, "a statistic"
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
     if kind_of(contribution, record, {}) is not Kind.WHOLE and not is_whole_on(

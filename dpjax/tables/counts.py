@@ -5,32 +5,38 @@ conjugate, the counts move in pairs of cells, and by swaps of four cells where t
 `dpjax.tables.moves`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
-from dpjax.mechanisms.base import is_exact, parts_of
+from dpjax.mechanisms.base import is_exact, noise_scale, parts_of
 from dpjax.pytree import frozen_pytree
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.release.unknown import CountPrior
+from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState, init_latent
 from dpjax.tables.form import COUNTS, Table, count_form, table_of
+from dpjax.tables.joint_moves import build_joint_step
 from dpjax.tables.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
 from dpjax.tables.schedule import make_schedule
 from dpjax.tables.starts import find_starts
 from dpjax.tables.sums import CellSums
-from dpjax.validation import check_count, fail
+from dpjax.validation import check_count, fail, is_traced
 
 __all__ = ["Counts", "counts"]
 
 START_WIDTH, MAX_WIDTH = 16, 256
 """The width of windows before they are tuned, and the largest."""
+
+NOISY = 0.05
+"""Joint moves pay where the noise has at least this share of the variance of a cell's count."""
 
 WIDTH_PER_SPREAD = 5.0
 """Windows are so many conditional standard deviations wide: wider ones cost more than they bring."""
@@ -68,6 +74,18 @@ class Counts:
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """The count form of a model and a release."""
         return count_form(model, release)
+
+    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether parameters and counts can move together: where both are drawn, and no total is known."""
+        return not self.is_collapsed(model, release) and not table_of(release).known and bool(parameter_shapes(model))
+
+    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether they do by default: where the noise is not small against the counts' sampling error."""
+        return self.can_interweave(model, release) and is_noisy(table_of(release), as_sum(release))
+
+    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
+        """The joint moves of parameters and counts."""
+        return build_joint_step(model, as_sum(release))
 
     def given_parameters(self) -> "Counts":
         """With counts that move given the parameters."""
@@ -125,6 +143,15 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
     if not (collapse is None or isinstance(collapse, bool)):
         fail("collapse", repr(collapse), "True, False or None", "None takes what the model allows.", error=TypeError)
     return Counts(width, collapse)
+
+
+def is_noisy(table: Table, release: Release) -> bool:
+    """Whether the noise of the most exact part is not small against the sampling error of a cell of usual size."""
+    scales = [noise_scale(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    if table.prior is not None or any(scale is None or is_traced(scale) for scale in scales):
+        return True
+    variance = min(float(np.median(np.square(scale))) for scale in scales)
+    return variance >= NOISY * table.n / table.num_cells
 
 
 def build_kernel(table: Table, release: Release, collapsed: bool, width: int) -> ImputationKernel:
