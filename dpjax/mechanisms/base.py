@@ -7,6 +7,7 @@ refused before anything is compiled.
 """
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 from dpjax.base import Array, Key
@@ -21,6 +22,7 @@ __all__ = [
     "IntegerNoise",
     "LatentNormalSampler",
     "Mechanism",
+    "Parts",
     "ScaledNoise",
     "Wrapper",
     "adds_noise",
@@ -28,6 +30,7 @@ __all__ = [
     "has_integer_noise",
     "layers",
     "noise_scale",
+    "parts_of",
 ]
 
 
@@ -139,6 +142,22 @@ class Wrapper(Protocol):
     @property
     def mechanism(self) -> Any:
         """The mechanism inside."""
+
+
+@runtime_checkable
+class Parts(Protocol):
+    """Several mechanisms side by side, such as `dpjax.Independent`: each is asked about its own coordinates alone."""
+
+    @property
+    def parts(self) -> tuple[tuple[Any, int], ...]:
+        """The mechanisms and how many coordinates each releases, in the order of the coordinates."""
+
+
+def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
+    """The mechanisms that release d coordinates, each with its own: one mechanism with all, unless it has parts."""
+    parts = mechanism.parts if isinstance(mechanism, Parts) else ((mechanism, d),)
+    ends = accumulate(size for _, size in parts)
+    return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
 
 
 def layers(mechanism: Any) -> Iterator[Any]:
