@@ -22,6 +22,7 @@ from dpjax.mechanisms import (
     DiscreteLaplace,
     Gaussian,
     HaarWavelet,
+    Independent,
     Laplace,
     Mechanism,
     Privacy,
@@ -41,7 +42,7 @@ from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_
 from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
-from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, mechanism_from
+from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
@@ -62,6 +63,7 @@ __all__ = [
     "HaarWavelet",
     "Imputation",
     "ImputationInfo",
+    "Independent",
     "Key",
     "Laplace",
     "Latent",
@@ -98,6 +100,7 @@ __all__ = [
     "impute",
     "imwg",
     "initial_tuning",
+    "joint",
     "laplace_scale",
     "mechanism_from",
     "mixture",

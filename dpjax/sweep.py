@@ -25,7 +25,6 @@ from dpjax.parameters import (
     fit_to_prior,
     unit_tuning,
 )
-from dpjax.parameters.interweaving import InterweavingInfo
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import check_number_known
 from dpjax.simulate import draw_parameters, parameter_shapes

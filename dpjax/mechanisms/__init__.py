@@ -13,6 +13,7 @@ from dpjax.mechanisms.calibration import (
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
+from dpjax.mechanisms.independent import Independent
 from dpjax.mechanisms.noise import Additive
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
@@ -25,6 +26,7 @@ __all__ = [
     "DiscreteLaplace",
     "Gaussian",
     "HaarWavelet",
+    "Independent",
     "Laplace",
     "Mechanism",
     "Privacy",

@@ -7,6 +7,7 @@ refused before anything is compiled.
 """
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 from dpjax.base import Array, Key
@@ -21,6 +22,7 @@ __all__ = [
     "IntegerNoise",
     "LatentNormalSampler",
     "Mechanism",
+    "Parts",
     "ScaledNoise",
     "Wrapper",
     "adds_noise",
@@ -28,6 +30,7 @@ __all__ = [
     "has_integer_noise",
     "layers",
     "noise_scale",
+    "parts_of",
 ]
 
 
@@ -141,6 +144,22 @@ class Wrapper(Protocol):
         """The mechanism inside."""
 
 
+@runtime_checkable
+class Parts(Protocol):
+    """Several mechanisms side by side, such as `dpjax.Independent`: each is asked about its own coordinates alone."""
+
+    @property
+    def parts(self) -> tuple[tuple[Any, int], ...]:
+        """The mechanisms and how many coordinates each releases, in the order of the coordinates."""
+
+
+def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
+    """The mechanisms that release d coordinates, each with its own: one mechanism with all, unless it has parts."""
+    parts = mechanism.parts if isinstance(mechanism, Parts) else ((mechanism, d),)
+    ends = accumulate(size for _, size in parts)
+    return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
+
+
 def layers(mechanism: Any) -> Iterator[Any]:
     """The mechanism and those that it wraps, from the outermost to the innermost."""
     yield mechanism
@@ -177,3 +196,7 @@ def drawn_size(mechanism: Any) -> int | None:
     inner = innermost(mechanism)
     return inner.value_size if isinstance(inner, DrawnValue) else None
 
+
+def is_exact(mechanism: Any) -> bool:
+    """STUB."""
+    return type(innermost(mechanism)).__name__ == "Exact"

@@ -34,6 +34,8 @@ NUM_RECORDS = "num_records"
 
 MAX_CELLS = 2**17
 
+KINDS = (AdditiveNoise, ElementwiseDensity)
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -113,10 +115,10 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
         return "a model whose records have laws of their own", "exchangeable records", remedy
-    elementwise = isinstance(release.mechanism, (AdditiveNoise, ElementwiseDensity))
-    if not (release.is_noisy_sum and elementwise) or is_opaque(release.mechanism):
-        given = f"a mechanism {type(release.mechanism).__name__}"
-        return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
+    for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
+        if not (release.is_noisy_sum and isinstance(mechanism, KINDS)) or is_opaque(mechanism):
+            given = f"a mechanism {type(mechanism).__name__}"
+            return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
     cells = jax.eval_shape(model.support)
     (num_cells,) = {leaf.shape[0] for leaf in jax.tree.leaves(cells)}
     if not 1 < num_cells <= MAX_CELLS:

@@ -9,7 +9,7 @@ with probability min(1, p(θ′) η(s | c′) / (p(θ) η(s | c))). It is a pCN 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from dpjax.numerics import decision_uniforms, take_if
 from dpjax.numerics.multinomial import draw_binomial, draw_multinomial
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
 from dpjax.release import Release
-from dpjax.tables.form import COUNTS, Table, table_of
+from dpjax.tables.form import COUNTS, table_of
 
 __all__ = ["JointInfo", "build_joint_step", "move_records"]
 
