@@ -195,8 +195,3 @@ def drawn_size(mechanism: Any) -> int | None:
     """How many numbers the mechanism, inside its wrappers, draws given the statistic; None of one that alters it."""
     inner = innermost(mechanism)
     return inner.value_size if isinstance(inner, DrawnValue) else None
-
-
-def is_exact(mechanism: Any) -> bool:
-    """STUB."""
-    return type(innermost(mechanism)).__name__ == "Exact"

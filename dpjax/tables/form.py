@@ -34,6 +34,10 @@ NUM_RECORDS = "num_records"
 
 MAX_CELLS = 2**17
 
+RECORDS_PER_CELL = 64
+"""From so many records a cell on counts pay where the parameters are not integrated out: they then mix less well than
+records do, whose noise can be held while the parameters move."""
+
 KINDS = (AdditiveNoise, ElementwiseDensity)
 
 
@@ -130,14 +134,16 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
 
 
 def prefers_counts(model: Model, release: PrivateRelease) -> bool:
-    """Whether counts can stand for the records, and are fewer or the only latent data that fit."""
+    """Whether counts can stand for the records, and are cheaper or the only latent data that fit."""
     if find_obstacle(model, release):
         return False
-    assert isinstance(release, Release) and model.support is not None
+    assert isinstance(release, Release)
+    assert model.support is not None
     known = any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value)))
     if known or is_unknown(release):
         return True
-    return jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0] <= release.n
+    num_cells = jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0]
+    return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
 
 
 def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
