@@ -12,6 +12,7 @@ from dpjax.mechanisms.calibration import (
 )
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from dpjax.mechanisms.exact import Exact
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.independent import Independent
 from dpjax.mechanisms.noise import Additive
@@ -24,6 +25,7 @@ __all__ = [
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Exact",
     "Gaussian",
     "HaarWavelet",
     "Independent",

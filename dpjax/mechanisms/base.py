@@ -19,6 +19,7 @@ __all__ = [
     "ChecksValues",
     "DrawnValue",
     "ElementwiseDensity",
+    "ExactValue",
     "IntegerNoise",
     "LatentNormalSampler",
     "Mechanism",
@@ -28,6 +29,7 @@ __all__ = [
     "adds_noise",
     "drawn_size",
     "has_integer_noise",
+    "is_exact",
     "layers",
     "noise_scale",
     "parts_of",
@@ -85,6 +87,15 @@ class IntegerNoise(Protocol):
     @property
     def integer_noise(self) -> bool:
         """Whether every draw of the noise is a whole number."""
+
+
+@runtime_checkable
+class ExactValue(Protocol):
+    """Says whether the statistic is released as it is: then only records with that very sum are possible."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the value is the statistic."""
 
 
 @runtime_checkable
@@ -183,6 +194,14 @@ def has_integer_noise(mechanism: Any) -> bool:
     """Whether the mechanism, inside its wrappers, adds whole numbers."""
     inner = innermost(mechanism)
     return isinstance(inner, IntegerNoise) and inner.integer_noise
+
+
+def is_exact(mechanism: Any) -> bool:
+    """Whether the mechanism, inside its wrappers, releases the statistic as it is; of parts, whether all do."""
+    if isinstance(mechanism, Parts):
+        return all(is_exact(part) for part, _ in mechanism.parts)
+    inner = innermost(mechanism)
+    return isinstance(inner, ExactValue) and inner.exact
 
 
 def noise_scale(mechanism: Any) -> Array | float | None:

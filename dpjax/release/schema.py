@@ -25,6 +25,7 @@ from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exact,
     Gaussian,
     HaarWavelet,
     Independent,
@@ -54,6 +55,7 @@ MECHANISMS: dict[str, type] = {
     "haar_wavelet": HaarWavelet,
     "smoothed_histogram": SmoothedHistogram,
     "independent": Independent,
+    "exact": Exact,
 }
 MECHANISM_NAMES: dict[type, str] = {
     **{kind: name for name, kind in MECHANISMS.items()},
