@@ -1,4 +1,4 @@
-"""What every imputation sweep shares: the move of accepted offers into the records."""
+"""What imputation sweeps share: the decision on an offer, and the move of accepted ones into the records."""
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,17 @@ def check_exchangeable(model: Model, imputation: str) -> None:
             "exchangeable records, because offers are made to any place",
             "Use dpjax.imwg(), which offers each record a draw from its own law.",
         )
+
+
+def metropolis(
+    release: Release, residual: Array, log_density: Array, proposed: Array, log_uniform: Array
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Accept the proposed residual [d] with probability min(1, η′/η); a density that is none is a rejection."""
+    proposed_log_density = release.log_density_at(proposed)
+    log_ratio = proposed_log_density - log_density
+    accepted = (log_uniform < log_ratio) & (proposed_log_density < jnp.inf)
+    kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
+    return kept, (accepted, ~(log_ratio < jnp.inf))
 
 
 def take_sources(source: Array, offers: Records, records: Records) -> Records:
