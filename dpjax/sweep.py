@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import jax
 
 from dpjax.base import Array, Imputation, ImputationInfo, Key, Model, Parameters, Records
-from dpjax.imputation.forms import ChangesForm, latent_form
+from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.imputation.imwg import imwg
 from dpjax.imputation.pcn import pcn
 from dpjax.imputation.tunable import Tunable
@@ -113,7 +113,7 @@ def make_plan(
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
     is_free = imputation in (None, "auto") and interweave is None and allow_counts
     chosen = choose_imputation(model, release, counts() if is_free and prefers_counts(model, release) else imputation)
-    if parameter_kernel is not None and isinstance(chosen, ChangesForm):
+    if parameter_kernel is not None and isinstance(chosen, OwnLatentData):
         chosen = chosen.given_parameters()
     model, release = latent_form(model, release, chosen)
     check_number_known(release)
@@ -130,7 +130,7 @@ def make_plan(
 
 def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[bool, bool]:
     """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
-    if isinstance(imputation, ChangesForm):
+    if isinstance(imputation, OwnLatentData):
         return imputation.can_interweave(model, release), imputation.interweaves(model, release)
     return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
 
@@ -212,7 +212,7 @@ def build_kernel(
 
 def is_collapsed(imputation: Imputation, model: Model, release: PrivateRelease) -> bool:
     """Whether the parameters are integrated out of the imputation."""
-    return isinstance(imputation, ChangesForm) and imputation.is_collapsed(model, release)
+    return isinstance(imputation, OwnLatentData) and imputation.is_collapsed(model, release)
 
 
 def build_collapsed_kernel(
@@ -236,7 +236,7 @@ def build_second_step(
     model: Model, release: PrivateRelease, imputation: Imputation
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, Any]]:
     """The step that moves parameters and records together: with records summed out if possible, else noise held."""
-    if isinstance(imputation, ChangesForm):
+    if isinstance(imputation, OwnLatentData):
         return imputation.build_second_step(model, release)
     if has_windows(release, model):
         return build_summed_step(model, release)

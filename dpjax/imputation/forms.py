@@ -7,15 +7,20 @@ from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState
 
-__all__ = ["ChangesForm", "latent_form"]
+__all__ = ["ChangesForm", "OwnLatentData", "latent_form"]
 
 
 @runtime_checkable
-class ChangesForm(Imputation, Protocol):
-    """An imputation of other latent data than records, as `dpjax.counts`; its kernel is built from the other form."""
+class ChangesForm(Protocol):
+    """An imputation of other latent data than n records, whose kernel is built from another model and release."""
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release in the form that the latent data have; a pair that is in this form stays as it is."""
+
+
+@runtime_checkable
+class OwnLatentData(Imputation, ChangesForm, Protocol):
+    """An imputation of latent data that are no records, as `dpjax.counts`: it knows starts and joint moves of its own."""
 
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""

@@ -68,10 +68,6 @@ class UniformCount:
         """A draw, int []."""
         return jax.random.randint(key, (), self.low, self.high + 1, int)
 
-    def quantile_beyond(self, mass: float) -> int:
-        """The least number with at most this probability above it."""
-        return self.high - int(mass * (self.high - self.low + 1))
-
 
 @frozen_pytree
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.imputation.forms import ChangesForm, latent_form
+from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.numbered import jit_model
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
@@ -146,7 +146,7 @@ def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint 
         return saved
     tuning = first_tuning(run.model, keys.tuning) if run.plan.uses_tuning else unit_tuning(run.model)
     imputation = run.plan.imputation
-    find = imputation.find_starts if isinstance(imputation, ChangesForm) else find_starts
+    find = imputation.find_starts if isinstance(imputation, OwnLatentData) else find_starts
     return open_run(run, find(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
 
 
