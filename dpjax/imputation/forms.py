@@ -20,7 +20,7 @@ class ChangesForm(Protocol):
 
 @runtime_checkable
 class OwnLatentData(Imputation, ChangesForm, Protocol):
-    """An imputation of latent data that are no records, as `dpjax.counts`: it knows starts and joint moves of its own."""
+    """An imputation of latent data that are no records, as `dpjax.counts`, with starts and joint moves of its own."""
 
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""

@@ -248,11 +248,9 @@ def measure(table: Table, collapsed: bool, release: Release, counts: Array, para
         law = make_law(table, release, collapsed, parameters)
         return [spread(law, move, start(law, counts)) for move in moves]
 
-    spreads = [
-        look(*jax.tree.map(lambda leaf: leaf[chain], (counts, parameters)), release) for chain in range(len(counts))
-    ]
+    by_chain = jax.vmap(look, in_axes=(0, 0, None))(counts, parameters, release)
     real = [move.directions.real[0] for move in moves]
-    return [np.concatenate([np.asarray(each[place])[real[place]] for each in spreads]) for place in range(len(moves))]
+    return [np.asarray(each)[:, inside].ravel() for each, inside in zip(by_chain, real, strict=True)]
 
 
 def fit_width(spreads: np.ndarray) -> int:

@@ -8,9 +8,9 @@ Tables with given totals form a *fibre*. Three arguments show that moves connect
 * Two known margins: partitions U and V of the cells. Where every class of U meets every class of V, within each part
   that the two do not cut apart, the margins leave two-way tables with fixed row and column totals, which swaps
   (u, v) + (u′, v′) − (u, v′) − (u′, v) connect (Diaconis and Sturmfels 1998, section 3).
-* Decomposable sets of margins: if the margins are the cliques of a junction tree, the swaps of all its edges connect the
-  fibre (Dobra 2003, theorem 4.2), where an edge cuts the margins into two sides, U and V are the common refinements of
-  either side, and classes meet as above.
+* Decomposable sets of margins: if the margins are the cliques of a junction tree, the swaps of all its edges connect
+  the fibre (Dobra 2003, theorem 4.2), where an edge cuts the margins into two sides, U and V are the common refinements
+  of either side, and classes meet as above.
 """
 
 from collections.abc import Sequence
@@ -227,7 +227,7 @@ def is_crossed(rows: np.ndarray, columns: np.ndarray, part: np.ndarray) -> bool:
 
 
 def swap_cells(rng: np.random.Generator, swap: Swap) -> np.ndarray:
-    """Random swaps [m, 4]: cells (u, v), (u, v′), (u′, v), (u′, v′) of one part, disjoint pairs of rows and of columns."""
+    """Random swaps [m, 4] of cells (u, v), (u, v′), (u′, v), (u′, v′) of one part, with no cell twice."""
     moves = []
     for part in np.unique(swap.part[swap.part >= 0]):
         cells = rng.permutation(np.flatnonzero(swap.part == part))

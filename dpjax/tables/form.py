@@ -105,7 +105,8 @@ class TableSums:
 
 def table_of(release: PrivateRelease) -> Table:
     """What the counts of a release in count form are of."""
-    assert isinstance(release, Release) and isinstance(release.statistic, TableSums)
+    assert isinstance(release, Release)
+    assert isinstance(release.statistic, TableSums)
     return release.statistic.table
 
 

@@ -82,7 +82,7 @@ def build_joint_step(
 
 
 class Place(NamedTuple):
-    """Where the moves are: a whitened vector [k], counts [c], and the log-density of both without that of the counts."""
+    """A whitened vector [k], counts [c], and the log-density of prior and release there, without that of the counts."""
 
     whitened: Array
     counts: Array

@@ -55,7 +55,7 @@ class Move(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """The random numbers of one kind of move: the order [], offsets of windows [batch, move] and uniforms [batch, move]."""
+    """The random numbers of one kind of move: its order [], and offsets of windows and uniforms [batch, move]."""
 
     order: Array
     offset: Array
@@ -143,7 +143,7 @@ def log_weights(law: Law, move: Move, plan: Plan, state: State, below: Array) ->
 
 
 def spread(law: Law, move: Move, state: State) -> Array:
-    """The conditional standard deviations [batch, move] of the moves of the first order, in windows around the state."""
+    """The conditional standard deviations [batch, move] of the moves of the first order, around the state."""
     steps = jnp.arange(move.width + 1, dtype=float)
 
     def batch(plan: Plan) -> Array:

@@ -14,7 +14,7 @@ from dpjax.tables.sums import CellSums
 __all__ = ["MoveKind", "make_schedule"]
 
 SEED = 20_061
-"""The matchings are drawn once, with a generator of their own: which are used decides how fast chains mix, not where to."""
+"""Of the generator that draws the matchings, once: they decide how fast chains mix, and not what they converge to."""
 
 MAX_KINDS = 4
 
@@ -50,7 +50,7 @@ def make_schedule(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellS
 
 
 def groupings(fibre: Fibre, sums: Sequence[CellSums]) -> list[np.ndarray]:
-    """Groups [c] within which cells are paired: all that may be, and those that share a sum, so that it stays as it is."""
+    """Groups [c] within which cells are paired: all that may be exchanged, and those that share a released sum."""
     result = [fibre.groups]
     for each in sums:
         if each.is_identity:

@@ -77,10 +77,11 @@ def contributions_of_cells(statistic: Statistic, support: Records, size: int, ki
     num_cells = len(jax.tree.leaves(support)[0])
     block = max(1, BLOCK_NUMBERS // size)
     contributions = jax.jit(jax.vmap(lambda record: statistic(record).astype(kind)))
-    parts = [
-        nonzeros(np.asarray(contributions(jax.tree.map(lambda leaf: leaf[start : start + block], support)), float))
-        for start in range(0, num_cells, block)
-    ]
+
+    def look(cells: slice) -> tuple[np.ndarray, np.ndarray]:
+        return nonzeros(np.asarray(contributions(jax.tree.map(lambda leaf: leaf[cells], support)), float))
+
+    parts = [look(slice(start, start + block)) for start in range(0, num_cells, block)]
     width = max(index.shape[1] for index, _ in parts)
     index = np.concatenate([pad(index, width, -1) for index, _ in parts])
     return CellSums(index, np.concatenate([pad(weight, width, 0) for _, weight in parts]), size)
