@@ -130,6 +130,7 @@ def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
     """Warn, at the user's call, where single precision cannot follow single records or the noise."""
     if value.dtype != jnp.float32 or is_traced(value):
         return
+    problem: str | None = None
     largest = max(float(np.max(np.abs(value))), n)
     if largest > LARGEST_COUNT:
         problem = f"counts up to {largest:.3g}, beyond the 2^24 whole numbers of float32"

@@ -44,7 +44,8 @@ def joint(*releases: Release) -> Release:
         if release.n != releases[0].n:
             remedy = "Only releases of the same records can be joined."
             fail(f"releases[{place}]", f"n = {release.n}", f"n = {releases[0].n}, as releases[0]", remedy)
-    mechanism = Independent([release.mechanism for release in releases], [len(release.value) for release in releases])
+    sizes = tuple(len(release.value) for release in releases)
+    mechanism = Independent(tuple(release.mechanism for release in releases), sizes)
     statistics = [statistic for release in releases for statistic in _statistics(release)]
     value = jnp.concatenate([release.value for release in releases])
     return Release(value, mechanism, stacked(*statistics), releases[0].n)
@@ -64,5 +65,7 @@ def _check_release(argument: str, release: Any) -> None:
 
 def _statistics(release: Release) -> tuple[Statistic, ...]:
     """The statistics of a joint release, else the one of the release."""
-    is_joint = isinstance(release.mechanism, Parts) and isinstance(release.statistic, Stacked)
-    return release.statistic.statistics if is_joint else (release.statistic,)
+    statistic = release.statistic
+    if isinstance(release.mechanism, Parts) and isinstance(statistic, Stacked):
+        return statistic.statistics
+    return (statistic,)

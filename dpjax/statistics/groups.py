@@ -1,7 +1,8 @@
 """Counts of records by group of categories: margins, areas of a tree, empty cells and single queries of a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property
 
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ class Grouped(OneCell):
     """The group of one record's category; see `grouped`."""
 
     field: str
-    groups: tuple[int, ...] = field(repr=False)
+    groups: tuple[int, ...] = dataclass_field(repr=False)
     num_groups: int
 
     def __hash__(self) -> int:
