@@ -135,8 +135,8 @@ def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
     if largest > LARGEST_COUNT:
         problem = f"counts up to {largest:.3g}, beyond the 2^24 whole numbers of float32"
     else:
-        parts = parts_of(mechanism, len(value))
-        problem = next(filter(None, (_coarseness(value[where], part) for part, where in parts)), None)
+        parts = parts_of(mechanism, value.shape[-1])
+        problem = next(filter(None, (_coarseness(value[..., where], part) for part, where in parts)), None)
     if problem:
         text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
         warnings.warn(text, PrecisionWarning, stacklevel=4)

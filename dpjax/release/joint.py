@@ -36,6 +36,16 @@ def joint(*releases: Release) -> Release:
     Notes
     -----
     What the releases promise together, such as the sum of their ε, is not computed.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> table = dpjax.statistics.cells(["a", "b"], [2, 2])
+    >>> cells = dpjax.Release([7, 2, 3, 9], dpjax.DiscreteLaplace(2.0), table, n=20)
+    >>> rows = dpjax.Release([8, 12], dpjax.DiscreteLaplace(1.0), dpjax.statistics.cells("a", 2), n=20)
+    >>> both = dpjax.joint(cells, rows)
+    >>> both.value.tolist(), both.statistic.dimension
+    ([7.0, 2.0, 3.0, 9.0, 8.0, 12.0], 6)
     """
     if len(releases) < 2:
         fail("releases", f"{len(releases)}", "at least two", "Pass the releases one after the other.")

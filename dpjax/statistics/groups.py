@@ -68,6 +68,13 @@ def grouped(field: str, groups: Sequence[int], num_groups: int | None = None) ->
     ------
     TypeError, ValueError
         If groups are not whole numbers from -1 to below their number, or every category is in none.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> margin = grouped("cell", [0, 0, 1, -1])
+    >>> margin({"cell": jnp.array(1)}).tolist(), margin({"cell": jnp.array(3)}).tolist()
+    ([1.0, 0.0], [0.0, 0.0])
     """
     expected, remedy = "whole numbers of at least -1, one for each category", "Number the groups 0, 1, ...; -1 is none."
     array = read_numbers("groups", groups, expected, remedy)
