@@ -15,7 +15,7 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.imputation import local
 from dpjax.imputation.births import build_births_kernel
 from dpjax.imputation.data_sets import DataSetSum, data_set_form
-from dpjax.imputation.offers import check_exchangeable, finish, metropolis, take_sources
+from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, metropolis, take_sources
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -34,6 +34,7 @@ class IMwG:
         if isinstance(release, LocalRelease):
             return local.build_kernel(model, release)
         release = as_sum(release)
+        check_noisy(release, "imwg(...)")
         if isinstance(release.statistic, DataSetSum):
             return build_births_kernel(model, release)
         if self.scan == "systematic":

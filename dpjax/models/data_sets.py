@@ -28,8 +28,8 @@ MAX_SIZES = 4
 def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior, capacity: int) -> Model:
     """Records ``{field: [capacity, ...], "num_records": [] int}``: each is a data set of another model.
 
-    With n from its prior and rows x_i i.i.d. from f(· | θ), the density of a data set is p(n) Π_{i ≤ n} f(x_i | θ), that
-    of n ordered records. Parameters are those of the other model.
+    With n from its prior and rows x_i i.i.d. from f(· | θ), the density of a data set is p(n) Π_{i ≤ n} f(x_i | θ),
+    that of n ordered records. Parameters are those of the other model.
 
     Parameters
     ----------

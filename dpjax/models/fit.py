@@ -6,7 +6,6 @@ from dpjax.base import Model
 from dpjax.models.checks import check_model
 from dpjax.models.whole import check_integer_noise
 from dpjax.release.base import is_release
-from dpjax.release.unknown import check_number_known
 from dpjax.simulate import position_shapes
 from dpjax.validation import fail
 
@@ -20,13 +19,11 @@ def check_fit(model: Model, release: Any) -> None:
     ------
     TypeError, ValueError
         If model and release are exchanged, a function of the model breaks its contract, the statistic or the channel
-        cannot take the records, the model is of another number of records or that number is unknown, or noise of whole
-        numbers meets real ones.
+        cannot take the records, the model is of another number of records, or noise of whole numbers meets real ones.
     """
     if not is_release(release):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
     check_model(model)
-    check_number_known(release)
     release.check_records(position_shapes(model, 1).records)
     if model.num_records not in (None, release.n):
         expected, remedy = f"n = {model.num_records}, as the model has", "Give the model the covariates of all records."
