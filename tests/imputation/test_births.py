@@ -1,7 +1,6 @@
 """Records of an unknown number: the law of their number, of the records and of the parameters is left invariant."""
 
 import sys
-from collections.abc import Callable
 from math import comb, log
 
 import jax

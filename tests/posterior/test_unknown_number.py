@@ -9,7 +9,6 @@ from scipy.special import betaln, gammaln, logsumexp
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.imputation.data_sets import data_set_form
 
 PRIOR = models.UniformCount(20, 45)
 NUMBERS = np.arange(20, 46)
@@ -18,7 +17,6 @@ MAX_Z, NUM_CHAINS, NUM_STEPS, NUM_WARMUP = 4.0, 250, 220, 20
 
 def draw(model: dpjax.Model, release: dpjax.Release, interweave: bool) -> dict[str, np.ndarray]:
     """Draws [chain, draw, ...] of many chains, and the numbers of records."""
-    model, release = data_set_form(model, release)
     algorithm = dpjax.gibbs(model, release, dpjax.imwg(), interweave=interweave)
 
     def chain(key: jax.Array) -> dict:
@@ -27,7 +25,7 @@ def draw(model: dpjax.Model, release: dpjax.Release, interweave: bool) -> dict[s
 
         def step(state: dpjax.GibbsState, key: jax.Array) -> tuple:
             state, _ = algorithm.step(key, state)
-            return state, {**state.parameters, **model.reported(state.latent.records)}
+            return state, {**state.parameters, "num_records": state.latent.records["num_records"][0]}
 
         return jax.lax.scan(step, state, jax.random.split(run_key, NUM_STEPS))[1]
 
@@ -50,26 +48,55 @@ def check(draws: np.ndarray, values: np.ndarray, weights: np.ndarray) -> None:
     assert abs(draws.std() / np.sqrt(variance) - 1) < 0.05
 
 
+ALPHA, SCALE, CELLS = (1.0, 2.0), 2.0, (9.0, 24.0)
+TABLE = models.categorical(concentration=ALPHA)
+NOISY_TABLE = dpjax.Release(
+    CELLS, dpjax.DiscreteGaussian(SCALE), statistics.cells("cell", 2), n=dpjax.UnknownCount(PRIOR)
+)
+
+
+def enumerate_tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """All n, how many records are in the first cell, the weights of both, and log p(released value)."""
+    n, first = np.meshgrid(NUMBERS, np.arange(46), indexing="ij")
+    second = np.maximum(n - first, 0)
+    lattice = np.exp(-(np.arange(-60, 61) ** 2) / (2 * SCALE**2)).sum()
+    log_weight = gammaln(n + 1.0) - gammaln(first + 1.0) - gammaln(second + 1.0)
+    log_weight += betaln(ALPHA[0] + first, ALPHA[1] + second) - betaln(*ALPHA) - np.log(len(NUMBERS))
+    log_weight -= ((CELLS[0] - first) ** 2 + (CELLS[1] - second) ** 2) / (2 * SCALE**2) + 2 * np.log(lattice)
+    log_weight = np.where(first <= n, log_weight, -np.inf)
+    log_marginal = logsumexp(log_weight)
+    return n, first, np.exp(log_weight - log_marginal), log_marginal
+
+
 @pytest.mark.x64
 @pytest.mark.parametrize("interweave", [False, True])
 def test_two_categories_against_enumeration(interweave: bool) -> None:
-    alpha, scale, value = (1.0, 2.0), 2.0, (9.0, 24.0)
-    n, first = np.meshgrid(NUMBERS, np.arange(46), indexing="ij")
-    second = n - first
-    with np.errstate(all="ignore"):
-        log_weight = gammaln(n + 1.0) - gammaln(first + 1.0) - gammaln(second + 1.0)
-        log_weight += betaln(alpha[0] + first, alpha[1] + second)
-        log_weight -= ((value[0] - first) ** 2 + (value[1] - second) ** 2) / (2 * scale**2)
-    log_weight = np.where(second >= 0, log_weight, -np.inf)
-    weight = np.exp(log_weight - logsumexp(log_weight))
-
-    release = dpjax.Release(
-        value, dpjax.DiscreteGaussian(scale), statistics.cells("cell", 2), n=dpjax.UnknownCount(PRIOR)
-    )
-    draws = draw(models.categorical(concentration=alpha), release, interweave)
+    n, first, weight, _ = enumerate_tables()
+    draws = draw(TABLE, NOISY_TABLE, interweave)
     check(draws["num_records"], n, weight)
-    mean = np.sum(weight * (alpha[0] + first) / (sum(alpha) + n))
+    mean = np.sum(weight * (ALPHA[0] + first) / (sum(ALPHA) + n))
     assert abs(z_score(draws["probabilities"][..., 0], mean)) < MAX_Z
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.counts(width=8)], ids=["records", "counts"])
+def test_marginal_likelihoods_against_enumeration(imputation: object) -> None:
+    n, _, weight, log_marginal = enumerate_tables()
+    found = dpjax.tempered(
+        jax.random.key(4), TABLE, NOISY_TABLE, num_particles=100, num_islands=16, num_sweeps=2, imputation=imputation
+    )
+    assert abs(found.log_marginal_likelihood - log_marginal) < MAX_Z * found.log_marginal_likelihood_error
+    numbers = found.resample(jax.random.key(5), 4_000)["num_records"]
+    assert abs(numbers.mean() - np.sum(weight * n)) < 0.5
+
+
+@pytest.mark.x64
+def test_importance_sampling_against_enumeration() -> None:
+    n, _, weight, log_marginal = enumerate_tables()
+    found = dpjax.importance_sample(jax.random.key(2), TABLE, NOISY_TABLE, 20_000)
+    assert abs(found.log_marginal_likelihood - log_marginal) < MAX_Z * found.log_marginal_likelihood_error
+    mean, error = (found.summary()["num_records"][name] for name in ("mean", "se_mean"))
+    assert abs(mean - np.sum(weight * n)) < MAX_Z * error
 
 
 def count_and_total(record: dict) -> jax.Array:
