@@ -14,7 +14,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model
 from dpjax.numbered import jit_model
 from dpjax.release import PrivateRelease
-from dpjax.sampling.identity import identify
+from dpjax.running.identity import identify
 from dpjax.sampling.run import Run
 from dpjax.simulate import draw_state
 
