@@ -2,6 +2,9 @@
 
 import glob
 import json
+import os
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,11 +14,32 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from dpjax.files import write_whole
+from dpjax.running.fingerprint import named_leaves
+from dpjax.running.schedule import Status
 from dpjax.validation import fail, is_refusal, summarize_error
 
-__all__ = ["CheckpointFile"]
+__all__ = ["Arrays", "CheckpointFile", "PeriodicCheckpoint", "check_path", "fill"]
 
 Arrays = dict[str, np.ndarray]
+
+SECONDS_BETWEEN_SAVES = 15.0
+
+
+def check_path(path: Any) -> Path:
+    """The path of a checkpoint, or an error where no file can be written."""
+    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
+    if not isinstance(path, (str, os.PathLike)):
+        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
+    try:
+        result = Path(path).resolve()  # the names that links give a file are one
+        fits = not result.is_dir() and result.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
+        fail("checkpoint", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
+    if not fits:
+        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
+    if not (result.exists() or os.access(result.parent, os.W_OK)):
+        fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
+    return result
 
 
 class CheckpointFile:
@@ -115,3 +139,57 @@ class CheckpointFile:
     def refuse(self, why: str) -> Any:
         """Raise the error of a file that cannot be continued."""
         return fail("checkpoint", f"{str(self.path)!r}, {why}", "a checkpoint of this run", self.REMEDY)
+
+
+class PeriodicCheckpoint(CheckpointFile):
+    """The checkpoint file of a run that is saved from time to time, and goes on where it cannot be."""
+
+    def __init__(self, path: Path, fingerprint: dict[str, Any]) -> None:
+        super().__init__(path, fingerprint)
+        self.last_save = time.monotonic()
+        self.problem: OSError | None = None
+        self.saved_at: tuple[int, int] | None = None
+
+    def save(self, status: Any) -> None:
+        """Write the status; whatever happens, the file holds either it or the one before."""
+        raise NotImplementedError
+
+    def try_to_save(self, status: Status) -> None:
+        """Write the status; a disk that is full or cannot be written to costs a warning and not the draws."""
+        try:
+            self.save(status)
+            self.saved_at, self.problem = (status.segment, status.filled), None
+        except OSError as error:
+            if self.problem is None:
+                text = f"The run could not be saved in {str(self.path)!r}: {error}. Its draws are returned all the same"
+                warnings.warn(f"{text}; the file holds what was saved before, if anything.", stacklevel=2)
+            self.problem = error
+        self.last_save = time.monotonic()
+
+    def save_sometimes(self, status: Status) -> None:
+        """Write the status if the last time is some seconds ago."""
+        if time.monotonic() - self.last_save >= SECONDS_BETWEEN_SAVES:
+            self.try_to_save(status)
+
+    def save_last(self, status: Status) -> None:
+        """Write the status at the end of the run, unless the file holds it."""
+        if self.saved_at == (status.segment, status.filled):
+            return
+        try:
+            self.try_to_save(status)
+        except KeyboardInterrupt:  # one more, while the run was being saved: the draws come first
+            warnings.warn(f"The end of the run was not saved in {str(self.path)!r}.", stacklevel=2)
+
+    @property
+    def remedy(self) -> str:
+        """How to continue the run; nothing if it was not saved."""
+        return "" if self.problem else f"Call again with the same arguments to continue from {str(self.path)!r}."
+
+
+def fill(root: str, tree: Any, arrays: Arrays) -> list[np.ndarray]:
+    """The saved leaves of a tree, in its order, of its types and shapes; whatever does not fit is an error."""
+    leaves = named_leaves(root, tree)
+    for name, leaf in leaves.items():
+        if (arrays[name].dtype, arrays[name].shape) != (leaf.dtype, leaf.shape):
+            raise ValueError(f"{name} of {arrays[name].dtype}{list(arrays[name].shape)}")
+    return [arrays[name] for name in leaves]

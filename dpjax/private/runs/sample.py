@@ -14,11 +14,12 @@ import numpy as np
 from dpjax.base import Key
 from dpjax.private.accounting.ledger import Ledger
 from dpjax.private.kernels.base import PrivateKernel, check_contract
-from dpjax.private.runs.checkpoint import Checkpoint, check_path, make_fingerprint
+from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.rehearsal import rehearse
 from dpjax.private.runs.run import Run, Status, choose_capacity, finish, to_host
 from dpjax.private.runs.starts import begin
+from dpjax.running.checkpoint import check_path
 from dpjax.validation import check_count, check_key, fail
 
 __all__ = ["sample"]
