@@ -10,15 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from filelock import FileLock, Timeout
 
 from dpjax.files import write_whole
 from dpjax.running.fingerprint import named_leaves
-from dpjax.running.schedule import Status
+from dpjax.running.schedule import Segment, Status
 from dpjax.validation import fail, is_refusal, summarize_error
 
-__all__ = ["Arrays", "CheckpointFile", "PeriodicCheckpoint", "check_path", "fill"]
+__all__ = ["Arrays", "CheckpointFile", "PeriodicCheckpoint", "check_path", "fill", "read_place"]
 
 Arrays = dict[str, np.ndarray]
 
@@ -150,9 +151,23 @@ class PeriodicCheckpoint(CheckpointFile):
         self.problem: OSError | None = None
         self.saved_at: tuple[int, int] | None = None
 
-    def save(self, status: Any) -> None:
-        """Write the status; whatever happens, the file holds either it or the one before."""
+    def pack(self, status: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is saved of a status beside its place: values that JSON has, and named trees of arrays."""
         raise NotImplementedError
+
+    def save(self, status: Status) -> None:
+        """Write the status; whatever happens, the file holds either it or the one before."""
+        values, trees = self.pack(status)
+        named = {name: leaf for root, tree in trees.items() for name, leaf in named_leaves(root, tree).items()}
+        arrays = {name: np.asarray(leaf) for name, leaf in named.items()}
+        self.write({"segment": status.segment, "filled": status.filled, **values}, arrays)
+
+    def load(self, restore: Callable[[dict[str, Any], Arrays], Any]) -> Any:
+        """The status in the file by `take_up`, or None if there is no file."""
+        status = self.take_up(restore)
+        if status is not None:
+            self.saved_at = (status.segment, status.filled)
+        return status
 
     def try_to_save(self, status: Status) -> None:
         """Write the status; a disk that is full or cannot be written to costs a warning and not the draws."""
@@ -186,10 +201,18 @@ class PeriodicCheckpoint(CheckpointFile):
         return "" if self.problem else f"Call again with the same arguments to continue from {str(self.path)!r}."
 
 
-def fill(root: str, tree: Any, arrays: Arrays) -> list[np.ndarray]:
-    """The saved leaves of a tree, in its order, of its types and shapes; whatever does not fit is an error."""
+def read_place(schedule: tuple[Segment, ...], progress: dict[str, Any]) -> tuple[int, int]:
+    """The segment and how many of its draws are made; an error if the run has no such place."""
+    segment, filled = progress["segment"], progress["filled"]
+    if segment not in range(len(schedule)) or filled not in range(schedule[segment].draws + 1):
+        raise ValueError(f"{filled} draws of segment {segment}")
+    return segment, filled
+
+
+def fill(root: str, tree: Any, arrays: Arrays) -> Any:
+    """The tree with its saved leaves, of its types and shapes; whatever does not fit is an error."""
     leaves = named_leaves(root, tree)
     for name, leaf in leaves.items():
         if (arrays[name].dtype, arrays[name].shape) != (leaf.dtype, leaf.shape):
             raise ValueError(f"{name} of {arrays[name].dtype}{list(arrays[name].shape)}")
-    return [arrays[name] for name in leaves]
+    return jax.tree.unflatten(jax.tree.structure(tree), [arrays[name] for name in leaves])

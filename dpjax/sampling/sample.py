@@ -15,7 +15,7 @@ from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.checkpoint import check_path
 from dpjax.running.loop import finish, is_interrupted
-from dpjax.sampling.checkpoint import Checkpoint
+from dpjax.sampling.checkpoint import Checkpoint, restore_status
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
 from dpjax.sampling.inputs import check_initial, check_names, check_run
@@ -137,7 +137,7 @@ def sample(
 def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
     """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
     shapes = jax.eval_shape(partial(fit_to_prior, model=run.model), keys.tuning)
-    saved = None if file is None else file.load(run, shapes)
+    saved = None if file is None else file.load(partial(restore_status, run, shapes))
     if saved is not None:
         return saved
     tuning = first_tuning(run.model, keys.tuning) if run.plan.uses_tuning else unit_tuning(run.model)

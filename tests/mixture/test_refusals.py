@@ -65,7 +65,8 @@ BAD = {
         ValueError,
         r"channel.scale: given shape \[3\]",
     ),
-    "nothing to collect": ({"collect": None}, TypeError, "collect: given None"),
+    "a number to collect": ({"collect": 3}, TypeError, "collect: given 3; expected a function of a MixtureState"),
+    "a name that no state has": ({"collect": "weights"}, ValueError, r"collect: given \['weights'\]; expected a func"),
 }
 
 
