@@ -77,6 +77,32 @@ def test_bad_input(case: str) -> None:
         sample(**changes)
 
 
+class OwnNoise:
+    """A channel that is none of dpjax's."""
+
+    scale = 0.5
+
+    def __init__(self, normal_noise: bool) -> None:
+        self.normal_noise = normal_noise
+
+    def log_density(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
+        return jnp.sum(self.log_noise(value - statistic))
+
+    def log_noise(self, noise: jax.Array) -> jax.Array:
+        return jax.scipy.stats.norm.logpdf(noise, 0.0, self.scale)
+
+    def sample(self, key: jax.Array, statistic: jax.Array) -> jax.Array:
+        return statistic + self.scale * jax.random.normal(key, statistic.shape)
+
+
+def test_noise_that_says_it_is_normal_goes_with_its_base_measure() -> None:
+    measure = mixture.TruncatedNormalInverseGamma(0.0, 0.1, 3.0, 3.0)
+    assert measure.behind(OwnNoise(True)).noise_variance == 0.25
+    for channel in (OwnNoise(False), dpjax.Laplace(1.0), dpjax.Censored(dpjax.Gaussian(1.0), lower=0.0)):
+        with pytest.raises(TypeError, match=r"^channel: given \w+; expected dpjax.Gaussian"):
+            measure.behind(channel)
+
+
 def test_base_measures_of_single_numbers() -> None:
     with pytest.raises(ValueError, match=r"^mean: given shape \[2\]; expected one number"):
         mixture.NormalInverseGamma([0.0, 1.0], 0.1, 3.0, 3.0)
