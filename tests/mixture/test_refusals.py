@@ -44,7 +44,11 @@ BAD = {
         ValueError,
         "values: given 3.0 at place 1 and 1 more",
     ),
-    "a record on the border": (BETA | {"values": [0.2, 1.0, 0.5, 0.7]}, ValueError, "values: given 1.0 at place 1; expected"),
+    "a record on the border": (
+        BETA | {"values": [0.2, 1.0, 0.5, 0.7]},
+        ValueError,
+        "values: given 1.0 at place 1; expected",
+    ),
     "integer noise": ({"channel": dpjax.DiscreteGaussian(2.0), "values": [1, 2, 3]}, ValueError, "channel: given Disc"),
     "no concentration": ({"concentration": None}, TypeError, "concentration: given NoneType"),
     "a class for a prior": ({"concentration": GammaPrior}, TypeError, "concentration: given type"),
