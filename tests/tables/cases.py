@@ -35,6 +35,7 @@ class Case(NamedTuple):
     release: dpjax.Release
     figures: dict[str, Moments]
     law: oracle.Tables
+    seen: list[Seen]
 
 
 def membership(groups: np.ndarray) -> np.ndarray:
@@ -58,30 +59,33 @@ def sums_seen(value: np.ndarray, groups: np.ndarray, law: oracle.LogNoise = orac
     return Seen(membership(groups), value, law)
 
 
-def dirichlet_case(alpha: np.ndarray, release: dpjax.Release, law: oracle.Tables) -> Case:
+def dirichlet_case(
+    alpha: np.ndarray, release: dpjax.Release, seen: list[Seen], law: oracle.Tables | None = None
+) -> Case:
+    law = oracle.enumerate_tables(release.n, alpha, seen) if law is None else law
     figures = {"counts": law.counts(), "probabilities": law.shares(alpha)}
     if np.ptp(law.tables.sum(axis=1)) > 0:
         figures["num_records"] = law.num_records()
-    return Case(models.categorical(concentration=alpha), release, figures, law)
+    return Case(models.categorical(concentration=alpha), release, figures, law, seen)
 
 
 def table(alpha: np.ndarray) -> Case:
     """Noise on the table alone."""
-    return dirichlet_case(alpha, table_release(VALUE), oracle.enumerate_tables(N, alpha, [table_seen(VALUE)]))
+    return dirichlet_case(alpha, table_release(VALUE), [table_seen(VALUE)])
 
 
 def row_totals() -> Case:
     """And a second release, of row totals with noise of another kind."""
     rows = sums_release(ROW_VALUE, ROWS, dpjax.DiscreteLaplace(ROW_NOISE))
     seen = [table_seen(VALUE), sums_seen(ROW_VALUE, ROWS, oracle.discrete_laplace(ROW_NOISE))]
-    return dirichlet_case(SKEWED, dpjax.joint(table_release(VALUE), rows), oracle.enumerate_tables(N, SKEWED, seen))
+    return dirichlet_case(SKEWED, dpjax.joint(table_release(VALUE), rows), seen)
 
 
 def known(alpha: np.ndarray, *totals: tuple[np.ndarray, np.ndarray]) -> Case:
     """Known totals (value, groups) beside noise on the table."""
     parts = [sums_release(value, groups, dpjax.Exact()) for value, groups in totals]
     seen = [table_seen(VALUE), *(sums_seen(value, groups) for value, groups in totals)]
-    return dirichlet_case(alpha, dpjax.joint(table_release(VALUE), *parts), oracle.enumerate_tables(N, alpha, seen))
+    return dirichlet_case(alpha, dpjax.joint(table_release(VALUE), *parts), seen)
 
 
 COLUMNS_KNOWN = (COLUMN_TOTALS, COLUMNS)
@@ -104,7 +108,8 @@ def unknown_size(prior: Any, log_size: Callable, sizes: range, *totals: tuple[np
     seen += [sums_seen(TOTAL_VALUE, whole, oracle.discrete_laplace(TOTAL_NOISE))]
     seen += [sums_seen(value, groups) for value, groups in totals]
     release = dpjax.joint(table_release(SMALL_VALUE, n, SMALL_NOISE), *parts)
-    return dirichlet_case(SMALL_ALPHA, release, oracle.enumerate_sizes(log_size, sizes, SMALL_ALPHA, seen))
+    law = oracle.enumerate_sizes(log_size, sizes, SMALL_ALPHA, seen)
+    return dirichlet_case(SMALL_ALPHA, release, seen, law)
 
 
 def uniform_size(*totals: tuple[np.ndarray, np.ndarray]) -> Case:
@@ -132,9 +137,8 @@ def naive_bayes() -> Case:
     matrix = np.array(
         [(support[:, 0] == i) & (support[:, 1 + k] == j) for k in range(2) for j in range(2) for i in range(2)], int
     )
-    bayes = oracle.enumerate_naive_bayes(
-        BAYES_N, CLASS_ALPHA, FEATURE_ALPHA, [Seen(matrix, BAYES_VALUE, oracle.discrete_gaussian(1.5))]
-    )
+    seen = [Seen(matrix, BAYES_VALUE, oracle.discrete_gaussian(1.5))]
+    bayes = oracle.enumerate_naive_bayes(BAYES_N, CLASS_ALPHA, FEATURE_ALPHA, seen)
     law = bayes.posterior
     features = [law.shares(FEATURE_ALPHA[k, i], bayes.features[:, k, i]) for k in range(2) for i in range(2)]
     figures = {
@@ -144,7 +148,8 @@ def naive_bayes() -> Case:
     }
     model = models.naive_bayes(CLASS_ALPHA, FEATURE_ALPHA)
     statistic = statistics.class_features(2, 2, 2)
-    return Case(model, dpjax.Release(BAYES_VALUE, dpjax.DiscreteGaussian(1.5), statistic, BAYES_N), figures, law)
+    release = dpjax.Release(BAYES_VALUE, dpjax.DiscreteGaussian(1.5), statistic, BAYES_N)
+    return Case(model, release, figures, law, seen)
 
 
 LOGLINEAR_N, LOGLINEAR_VALUE = 8, np.array([4, -1, 2, 0, 3, 1])
@@ -170,10 +175,11 @@ def loglinear_case() -> Case:
         logits = points @ LOGLINEAR_DESIGN.T
         return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
-    axes = [np.linspace(-7.0, 7.0, 141)] * 2
-    grid = oracle.grid_tables(LOGLINEAR_N, log_cells, axes, LOGLINEAR_SCALE, [table_seen(LOGLINEAR_VALUE)])
+    axes = [np.linspace(-6.0, 6.0, 61)] * 2
+    seen = [table_seen(LOGLINEAR_VALUE)]
+    grid = oracle.grid_tables(LOGLINEAR_N, log_cells, axes, LOGLINEAR_SCALE, seen)
     figures = {"counts": grid.tables.counts(), "effect": (grid.mean, grid.sd)}
-    return Case(loglinear(), table_release(LOGLINEAR_VALUE, LOGLINEAR_N), figures, grid.tables)
+    return Case(loglinear(), table_release(LOGLINEAR_VALUE, LOGLINEAR_N), figures, grid.tables, seen)
 
 
 GAP = 3
@@ -195,13 +201,13 @@ def with_gap() -> dpjax.Model:
 
 
 def gap() -> Case:
+    """What is left is a table of the other cells; tables with someone in that cell have probability 0."""
     rest = np.delete(np.arange(6), GAP)
-    seen = [Seen(np.eye(5, dtype=int), GAP_VALUE[rest], oracle.discrete_gaussian(NOISE))]
-    law = oracle.enumerate_tables(GAP_N, SKEWED[rest], seen)
-    mean, sd = law.counts()
-    counts = np.insert(mean, GAP, 0.0), np.insert(sd, GAP, 0.0)
-    figures = {"counts": counts, "shares": law.shares(SKEWED[rest])}
-    return Case(with_gap(), table_release(GAP_VALUE, GAP_N), figures, law)
+    tables, seen = oracle.compositions(GAP_N, 6), [table_seen(GAP_VALUE)]
+    log_prior = oracle.log_ways(tables) + oracle.log_dirichlet(tables[:, rest], SKEWED[rest])
+    law = oracle.condition(tables, np.where(tables[:, GAP] > 0, -np.inf, log_prior), seen)
+    mean, sd = law.shares(SKEWED[rest], law.tables[:, rest])
+    return Case(with_gap(), table_release(GAP_VALUE, GAP_N), {"counts": law.counts(), "shares": (mean, sd)}, law, seen)
 
 
 BUILDS: dict[str, Callable[[], Case]] = {

@@ -6,7 +6,7 @@ large one whose cells have noise of their own is convolved. A model of two free 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -72,11 +72,26 @@ def log_dirichlet(tables: np.ndarray, alpha: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Tables:
-    """A law on tables [t, c], with weights [t] that sum to 1, and the log-probability of what was released."""
+    """A law on tables [t, c], their log-probabilities [t], and the log-probability of what was released."""
 
     tables: np.ndarray
-    weights: np.ndarray
+    log_weights: np.ndarray
     log_evidence: float
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The probabilities [t]."""
+        return np.exp(self.log_weights)
+
+    @cached_property
+    def places(self) -> dict[tuple[int, ...], int]:
+        """The row of each table."""
+        return {tuple(table): row for row, table in enumerate(self.tables.tolist())}
+
+    def log_weight_of(self, tables: np.ndarray) -> np.ndarray:
+        """The log-probability [...] of each table [..., c]; −∞ for what is no table."""
+        rows = [self.places.get(tuple(table), -1) for table in tables.reshape(-1, tables.shape[-1]).tolist()]
+        return np.append(self.log_weights, -np.inf)[rows].reshape(tables.shape[:-1])
 
     def moments(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of a quantity [t, ...] of the tables."""
@@ -118,7 +133,7 @@ def condition(tables: np.ndarray, log_prior: np.ndarray, seen: list[Seen]) -> Ta
     """The posterior of tables [t, c] with prior log-probabilities [t] that are normalised."""
     log_joint = log_prior + sum(one.log_likelihood(tables) for one in seen)
     log_evidence = special.logsumexp(log_joint)
-    return Tables(tables, np.exp(log_joint - log_evidence), float(log_evidence))
+    return Tables(tables, log_joint - log_evidence, float(log_evidence))
 
 
 def enumerate_tables(n: int, alpha: np.ndarray, seen: list[Seen]) -> Tables:
