@@ -20,8 +20,10 @@ from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exact,
     Gaussian,
     HaarWavelet,
+    Independent,
     Laplace,
     Mechanism,
     Privacy,
@@ -41,11 +43,12 @@ from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_
 from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
-from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
+from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo, SweepPlan
+from dpjax.tables import counts
 from dpjax.tempering import tempered
 
 __version__ = "0.1.0"
@@ -55,12 +58,14 @@ __all__ = [
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Exact",
     "Gaussian",
     "GibbsInfo",
     "GibbsState",
     "HaarWavelet",
     "Imputation",
     "ImputationInfo",
+    "Independent",
     "Key",
     "Laplace",
     "Latent",
@@ -80,7 +85,9 @@ __all__ = [
     "SmoothedHistogram",
     "SweepPlan",
     "Tuning",
+    "UnknownCount",
     "calibrate",
+    "counts",
     "coupling",
     "exchangeable",
     "from_json",
@@ -95,6 +102,7 @@ __all__ = [
     "impute",
     "imwg",
     "initial_tuning",
+    "joint",
     "laplace_scale",
     "mechanism_from",
     "mixture",

@@ -1,9 +1,10 @@
-"""What every imputation sweep shares: the move of accepted offers into the records."""
+"""What imputation sweeps share: the decision on an offer, and the move of accepted ones into the records."""
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, Latent, Model, Records
+from dpjax.mechanisms.base import is_exact, parts_of
 from dpjax.numerics import take_if
 from dpjax.release import Release
 from dpjax.validation import fail
@@ -18,6 +19,28 @@ def check_exchangeable(model: Model, imputation: str) -> None:
             "exchangeable records, because offers are made to any place",
             "Use dpjax.imwg(), which offers each record a draw from its own law.",
         )
+
+
+def check_noisy(release: Release, imputation: str) -> None:
+    """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
+    if any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))):
+        fail(
+            "imputation",
+            f"{imputation} with a release that is exact in part",
+            "noise on every released number, because records are imputed one by one",
+            "Use imputation=dpjax.counts(), whose moves keep known totals.",
+        )
+
+
+def metropolis(
+    release: Release, residual: Array, log_density: Array, proposed: Array, log_uniform: Array
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Accept the proposed residual [d] with probability min(1, η′/η); a density that is none is a rejection."""
+    proposed_log_density = release.log_density_at(proposed)
+    log_ratio = proposed_log_density - log_density
+    accepted = (log_uniform < log_ratio) & (proposed_log_density < jnp.inf)
+    kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
+    return kept, (accepted, ~(log_ratio < jnp.inf))
 
 
 def take_sources(source: Array, offers: Records, records: Records) -> Records:

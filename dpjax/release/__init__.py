@@ -3,9 +3,11 @@
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from
+from dpjax.release.joint import joint
 from dpjax.release.local import LocalRelease
 from dpjax.release.reading import from_json
 from dpjax.release.summed import Release
+from dpjax.release.unknown import UnknownCount
 
 __all__ = [
     "CONVENTIONS",
@@ -14,6 +16,8 @@ __all__ = [
     "PrecisionWarning",
     "PrivateRelease",
     "Release",
+    "UnknownCount",
     "from_json",
+    "joint",
     "mechanism_from",
 ]

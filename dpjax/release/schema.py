@@ -5,6 +5,8 @@
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
 * for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``.
 
+An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
+
 A mechanism is ``{"name": ..., its parameters, "privacy": {...}}``, a statistic ``{"name": ..., its arguments}``. Names
 and parameters are those of dpjax's mechanisms and statistics; a user's function is ``{"name": "function",
 "function": "module.name"}``. Numbers are written with all their digits.
@@ -23,14 +25,19 @@ from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exact,
     Gaussian,
     HaarWavelet,
+    Independent,
     Laplace,
     Privacy,
     RandomizedResponse,
     SmoothedHistogram,
 )
 from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.independent import IndependentNoise, IndependentTerms
+from dpjax.release.count_priors import NegativeBinomialCount, PoissonCount, UniformCount
+from dpjax.release.unknown import UnknownCount
 from dpjax.validation import fail, is_traced
 
 SCHEMA = "privatized-release"
@@ -47,6 +54,13 @@ MECHANISMS: dict[str, type] = {
     "censored": Censored,
     "haar_wavelet": HaarWavelet,
     "smoothed_histogram": SmoothedHistogram,
+    "independent": Independent,
+    "exact": Exact,
+}
+MECHANISM_NAMES: dict[type, str] = {
+    **{kind: name for name, kind in MECHANISMS.items()},
+    IndependentTerms: "independent",
+    IndependentNoise: "independent",
 }
 
 STATISTICS: dict[str, tuple[type, Callable[..., Any]]] = {
@@ -54,10 +68,23 @@ STATISTICS: dict[str, tuple[type, Callable[..., Any]]] = {
     "total": (shipped.Total, shipped.total),
     "cells": (shipped.Cells, shipped.cells),
     "histogram": (shipped.Histogram, shipped.histogram),
+    "grouped": (shipped.Grouped, shipped.grouped),
     "class_features": (shipped.ClassFeatures, shipped.class_features),
     "log_composition": (shipped.LogComposition, shipped.log_composition),
     "scaled": (shipped.Scaled, shipped.scaled),
     "stacked": (shipped.Stacked, lambda statistics: shipped.stacked(*statistics)),
+}
+
+STATISTIC_NAMES: dict[type, str] = {
+    **{kind: name for name, (kind, _) in STATISTICS.items()},
+    shipped.SparseScaled: "scaled",
+    shipped.SparseStacked: "stacked",
+}
+
+COUNT_PRIORS: dict[str, type] = {
+    "uniform_count": UniformCount,
+    "poisson_count": PoissonCount,
+    "negative_binomial_count": NegativeBinomialCount,
 }
 
 
@@ -110,9 +137,28 @@ def decode_numbers(argument: str, value: Any) -> Any:
     return value
 
 
+def encode_number(n: int | UnknownCount) -> Any:
+    """The number of records, or the name and the numbers of the prior that stands for it."""
+    if not isinstance(n, UnknownCount):
+        return n
+    name = {kind: name for name, kind in COUNT_PRIORS.items()}.get(type(n.prior))
+    if name is None:
+        remedy = "A prior of your own has no neutral description: store its numbers yourself."
+        fail("n.prior", type(n.prior).__name__, f"one of {sorted(COUNT_PRIORS)}", remedy, error=TypeError)
+    return {"name": name, **dict(_field_values(n.prior))}
+
+
+def decode_number(entry: Any) -> Any:
+    """The number of records of a description, or the prior that stands for it."""
+    if not isinstance(entry, dict):
+        return entry
+    name, numbers = _split("n", entry, COUNT_PRIORS)
+    return UnknownCount(_build(f"n {name!r}", COUNT_PRIORS[name], numbers))
+
+
 def encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     """A shipped mechanism's name, parameters and promise."""
-    name = {kind: name for name, kind in MECHANISMS.items()}.get(type(mechanism))
+    name = MECHANISM_NAMES.get(type(mechanism))
     if name is None:
         remedy = "A mechanism of your own has no neutral description: store its parameters yourself."
         fail("mechanism", type(mechanism).__name__, f"one of {sorted(MECHANISMS)}", remedy, error=TypeError)
@@ -129,7 +175,7 @@ def decode_mechanism(entry: Any) -> Mechanism:
 
 def encode_statistic(statistic: Statistic) -> dict[str, Any]:
     """A shipped statistic's name and arguments, or a function's name."""
-    name = {kind: name for name, (kind, _) in STATISTICS.items()}.get(type(statistic))
+    name = STATISTIC_NAMES.get(type(statistic))
     if name is None:
         function = getattr(statistic, "__qualname__", type(statistic).__qualname__)
         return {"name": "function", "function": f"{statistic.__module__}.{function}"}
@@ -169,12 +215,16 @@ def _field_values(noun: Any) -> list[tuple[str, Any]]:
 def _encode_parameter(name: str, value: Any) -> Any:
     if isinstance(value, Privacy):
         return {key: entry for key, entry in asdict(value).items() if entry is not None}
+    if name == "mechanisms":
+        return [encode_mechanism(part) for part in value]
     return encode_mechanism(value) if isinstance(value, Mechanism) else encode_numbers(name, value)
 
 
 def _decode_parameter(name: str, value: Any) -> Any:
     if name == "privacy" and isinstance(value, dict):
         return _build("privacy", Privacy, value)
+    if name == "mechanisms" and isinstance(value, list):
+        return [decode_mechanism(part) for part in value]
     return decode_mechanism(value) if name == "mechanism" else decode_numbers(name, value)
 
 

@@ -1,15 +1,17 @@
 """A release of one value: a statistic summed over records, seen through a mechanism."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism, drawn_size
-from dpjax.numerics import sum_rows
-from dpjax.pytree import frozen_pytree, is_opaque
+from dpjax.mechanisms.base import Mechanism, drawn_size, parts_of
+from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import (
@@ -23,8 +25,10 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
+from dpjax.release.densities import log_densities_at, log_density_at
+from dpjax.release.unknown import UnknownCount, check_number_known, read_number
 from dpjax.statistics.base import dimension_of
-from dpjax.validation import check_count, fail, is_refusal
+from dpjax.validation import fail, is_refusal
 
 
 @frozen_pytree
@@ -44,7 +48,7 @@ class Release:
         The function ``record -> [d]`` of one record; one of `dpjax.statistics` or any of your own. Programs are
         compiled for it, so build it once: a lambda written anew is a new statistic.
     n
-        The public number of records.
+        The public number of records, or an `UnknownCount` where there is none.
 
     Raises
     ------
@@ -65,7 +69,7 @@ class Release:
     value: Array
     mechanism: Mechanism
     statistic: Statistic = field(metadata={"static": True})
-    n: int = field(metadata={"static": True})
+    n: int | Any = field(metadata={"static": True})
 
     def __post_init__(self) -> None:
         value = as_vector("value", self.value, "Pass the released numbers, one for each coordinate of the statistic.")
@@ -73,8 +77,8 @@ class Release:
         total = check_statistic(self.statistic, self.mechanism, value)
         check_summed(self.mechanism, value, total)
         check_value("value", value, self.mechanism)
-        n = check_count("n", self.n, "Pass the public number of records.")
-        warn_where_coarse(value, self.mechanism, n)
+        n = read_number(self.n)
+        warn_where_coarse(value, self.mechanism, n.prior.bounds[0] if isinstance(n, UnknownCount) else n)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "n", n)
 
@@ -128,26 +132,16 @@ class Release:
 
     def log_density_at(self, residual: Array) -> Array:
         """The log-density [] of the value where the residual, origin − summed statistic, is the one given [d]."""
-        if isinstance(self.mechanism, AdditiveNoise):
-            return jnp.sum(self.mechanism.log_noise(residual))
-        return self.log_density(self.origin - residual)
+        return reduce(add, (log_density_at(*part, residual[where]) for part, where in self._parts(residual)))
 
     def log_densities_at(self, residuals: Array) -> Array:
         """The log-density [m] at each column of residuals [d, m]."""
-        if is_opaque(self.mechanism) or not isinstance(self.mechanism, ElementwiseDensity):
-            return jax.vmap(self.log_density_at, in_axes=1)(residuals)
-        # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
-        mechanism = jax.tree.map(_as_column, self.mechanism)
-        if isinstance(mechanism, AdditiveNoise):
-            terms = mechanism.log_noise(residuals)
-        else:
-            terms = mechanism.log_density_terms(self.value[:, None], self.value[:, None] - residuals)
-        return sum_rows(lambda row: terms[row], len(residuals))
+        return reduce(add, (log_densities_at(*part, residuals[where]) for part, where in self._parts(residuals)))
 
     def sample(self, key: Key, records: Records) -> "Release":
         """A release of other records [n] by the same mechanism: only the value is new."""
         for name, leaf in records.items():
-            if len(leaf) != self.n:
+            if not isinstance(self.n, UnknownCount) and len(leaf) != self.n:
                 fail(f"records[{name!r}]", f"{len(leaf)} records", f"n = {self.n}", "Release as many as before.")
         return replace(self, value=self.mechanism.sample(key, self.total(records)))
 
@@ -174,6 +168,14 @@ class Release:
         origin = jax.eval_shape(lambda: self.origin)
         check_contribution(result, origin)
 
+    def _parts(self, residual: Array) -> Iterator[tuple[tuple[Mechanism, Array, Array], slice]]:
+        """Mechanism, value and origin of each part of the release, and its coordinates of the residual [d, ...]."""
+        if not self.is_noisy_sum:
+            yield (self.mechanism, self.value, self.origin), slice(None)
+            return
+        for mechanism, where in parts_of(self.mechanism, len(residual)):
+            yield (mechanism, self.value[where], self.value[where]), where
+
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back. A function is recorded by name only.
 
@@ -186,7 +188,7 @@ class Release:
         """
         content = {
             "value": schema.encode_numbers("value", self.value, max_ndim=1),
-            "n": self.n,
+            "n": schema.encode_number(self.n),
             "mechanism": schema.encode_mechanism(self.mechanism),
             "statistic": schema.encode_statistic(self.statistic),
         }
@@ -213,7 +215,7 @@ class Release:
             schema.decode_numbers("value", content["value"]),
             schema.decode_mechanism(content["mechanism"]),
             schema.choose_statistic(content["statistic"], statistic),
-            content["n"],
+            schema.decode_number(content["n"]),
         )
 
 
@@ -222,7 +224,7 @@ def as_sum(
     remedy: str = "Pass a dpjax.Release.",
     asker: str | None = None,
 ) -> Release:
-    """The release, or an error unless it is one value of a sum over the records.
+    """The release, or an error unless it is one value of a sum over a known number of records.
 
     Parameters
     ----------
@@ -233,8 +235,5 @@ def as_sum(
         given = f"a {type(release).__name__}" if asker is None else f"{asker} with a {type(release).__name__}"
         argument = "release" if asker is None else "imputation"
         fail(argument, given, "a release of one summed value", remedy, error=TypeError)
+    check_number_known(release)
     return release
-
-
-def _as_column(parameter: Array) -> Array:
-    return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,9 +24,25 @@ class SizedStatistic(Protocol):
         """The length d of the contribution of one record, None where it depends on the record."""
 
 
+@runtime_checkable
+class SparseStatistic(Protocol):
+    """A statistic that knows which of its coordinates one record moves: few of many, as in a table of many cells."""
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The nonzero coordinates of what each of m records contributes: their places and values, both [m, k].
+
+        A place of -1 is padding, whatever its value.
+        """
+
+
 def dimension_of(statistic: Any) -> int | None:
     """The length d of a statistic's value, None where it is not known before a record is."""
     return statistic.dimension if isinstance(statistic, SizedStatistic) else None
+
+
+def is_sparse(statistic: Any) -> bool:
+    """Whether it is known which of how many coordinates of a statistic a record moves."""
+    return isinstance(statistic, SparseStatistic) and dimension_of(statistic) is not None
 
 
 class RecordStatistic(ABC):
@@ -69,6 +86,37 @@ class RecordStatistic(ABC):
         return self.diameter(norm) if neighbours == "replace-one" else self.radius(norm)
 
 
+class OneCell(RecordStatistic):
+    """A statistic that is 1 at one coordinate and 0 elsewhere, or 0 everywhere."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """The number of cells."""
+
+    @abstractmethod
+    def cell(self, record: Records) -> Array:
+        """The number [] of the record's cell; -1 where it has none."""
+
+    def __call__(self, record: Records) -> Array:
+        """1 in the record's cell and 0 elsewhere [d]; 0 everywhere where it has none."""
+        return as_counts(self.cell(record) == jnp.arange(self.dimension))
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The one cell of each record, and 1: both [m, 1]."""
+        cells = jax.vmap(self.cell)(records)[:, None]
+        return cells, jnp.ones(cells.shape)
+
+    def diameter(self, norm: Norm) -> float:
+        """Two cells differ by 1 each; exact."""
+        return 2 ** (1 / norm)
+
+    def radius(self, norm: Norm) -> float:
+        """One cell differs by 1, in either norm; exact."""
+        del norm
+        return 1.0
+
+
 def read_field(record: Records, name: str, shapes: Sequence[tuple[int, ...]] | None = None) -> Array:
     """One record's field as floats, with its shape checked while the program is traced."""
     value = _get_field(record, name)
@@ -87,6 +135,11 @@ def read_categories(record: Records, name: str, shape: tuple[int, ...] = ()) -> 
     if jnp.shape(value) != shape:
         fail(f"record[{name!r}]", f"shape {list(jnp.shape(value))}", f"shape {list(shape)} in each record", _REMEDY)
     return jnp.asarray(value, jnp.result_type(int))
+
+
+def as_counts(indicator: Array) -> Array:
+    """Flags as numbers that can be summed."""
+    return indicator.astype(jnp.result_type(float))
 
 
 def check_interval(lower: tuple[float, ...], upper: tuple[float, ...]) -> None:
@@ -132,7 +185,7 @@ def check_function(statistic: Any, argument: str = "statistic") -> None:
         fail(argument, repr(statistic), "a function of one record", remedy, error=TypeError)
 
 
-def as_counts(argument: str, values: int | Sequence[int]) -> tuple[int, ...]:
+def as_sizes(argument: str, values: int | Sequence[int]) -> tuple[int, ...]:
     """Whole numbers of at least 1 as a tuple; one number becomes a tuple of one."""
     listed = np.atleast_1d(np.asarray(values)).tolist()
     return tuple(check_count(argument, value) for value in listed)

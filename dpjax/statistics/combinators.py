@@ -8,7 +8,15 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.noise import as_floating
-from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_function, dimension_of
+from dpjax.statistics.base import (
+    Norm,
+    RecordStatistic,
+    SparseStatistic,
+    as_number,
+    check_function,
+    dimension_of,
+    is_sparse,
+)
 from dpjax.validation import fail
 
 
@@ -62,6 +70,33 @@ class Stacked(RecordStatistic):
         return _join(norm, self.statistics, lambda statistic: statistic.radius(norm))
 
 
+@dataclass(frozen=True)
+class SparseScaled(Scaled):
+    """The same of a statistic that knows which of its coordinates a record moves."""
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The statistic's nonzero coordinates [m, k], their values times the constant."""
+        assert isinstance(self.statistic, SparseStatistic)
+        index, weight = self.statistic.sparse(records)
+        return index, as_floating(weight) * self.factor
+
+
+@dataclass(frozen=True)
+class SparseStacked(Stacked):
+    """The same of statistics that all know which of their coordinates a record moves."""
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The nonzero coordinates [m, k] of all statistics."""
+        pieces, start = [], 0
+        for statistic in self.statistics:
+            assert isinstance(statistic, SparseStatistic)
+            index, weight = statistic.sparse(records)
+            pieces.append((jnp.where(index < 0, -1, index + start), as_floating(weight)))
+            start += dimension_of(statistic) or 0
+        index, weight = (jnp.concatenate(parts, axis=1) for parts in zip(*pieces, strict=True))
+        return index, weight
+
+
 def scaled(statistic: Statistic, factor: float) -> Scaled:
     """A statistic times a constant, such as 1 / n for means in place of sums.
 
@@ -72,9 +107,8 @@ def scaled(statistic: Statistic, factor: float) -> Scaled:
     """
     check_function(statistic)
     remedy = "Pass the constant that multiplies the statistic."
-    return Scaled(
-        statistic, as_number("factor", factor, lambda array: array != 0, "a finite number other than 0", remedy)
-    )
+    number = as_number("factor", factor, lambda array: array != 0, "a finite number other than 0", remedy)
+    return (SparseScaled if is_sparse(statistic) else Scaled)(statistic, number)
 
 
 def stacked(*statistics: Statistic) -> Stacked:
@@ -89,7 +123,7 @@ def stacked(*statistics: Statistic) -> Stacked:
         fail("statistics", "none", "at least one statistic", "Pass the statistics to join.")
     for place, statistic in enumerate(statistics):
         check_function(statistic, f"statistics[{place}]")
-    return Stacked(statistics)
+    return (SparseStacked if all(map(is_sparse, statistics)) else Stacked)(statistics)
 
 
 def _bounded(statistic: Statistic) -> RecordStatistic:

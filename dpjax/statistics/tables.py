@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
+import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Records
 from dpjax.statistics.base import (
     Norm,
+    OneCell,
     RecordStatistic,
     as_counts,
     as_floats,
+    as_sizes,
     check_field_name,
     read_categories,
     read_field,
@@ -21,7 +24,7 @@ from dpjax.validation import check_count, fail
 
 
 @dataclass(frozen=True)
-class Cells(RecordStatistic):
+class Cells(OneCell):
     """The cell of one record in a contingency table; see `cells`."""
 
     field: tuple[str, ...]
@@ -32,27 +35,18 @@ class Cells(RecordStatistic):
         """The number of cells."""
         return prod(self.num_categories)
 
-    def __call__(self, record: Records) -> Array:
-        """1 in the record's cell and 0 elsewhere [d]; 0 everywhere for a category outside the table."""
+    def cell(self, record: Records) -> Array:
+        """The number [] of the record's cell; -1 for a category outside the table."""
         cell, inside = jnp.asarray(0), jnp.asarray(True)
         for name, size in zip(self.field, self.num_categories, strict=True):
             category = read_categories(record, name)
             cell = cell * size + category
             inside = inside & (category >= 0) & (category < size)
-        return _as_counts((cell == jnp.arange(self.dimension)) & inside)
-
-    def diameter(self, norm: Norm) -> float:
-        """Two cells differ by 1 each; exact."""
-        return 2 ** (1 / norm)
-
-    def radius(self, norm: Norm) -> float:
-        """One cell differs by 1, in either norm; exact."""
-        del norm
-        return 1.0
+        return jnp.where(inside, cell, -1)
 
 
 @dataclass(frozen=True)
-class Histogram(RecordStatistic):
+class Histogram(OneCell):
     """The bin of one record; see `histogram`."""
 
     field: str
@@ -63,23 +57,14 @@ class Histogram(RecordStatistic):
         """The number of bins."""
         return len(self.edges) - 1
 
-    def __call__(self, record: Records) -> Array:
-        """1 in the record's bin and 0 elsewhere [d]."""
-        return _as_counts(self.bin(read_field(record, self.field, [()])) == jnp.arange(self.dimension))
+    def cell(self, record: Records) -> Array:
+        """The number [] of the record's bin."""
+        return self.bin(read_field(record, self.field, [()]))
 
     def bin(self, value: Array) -> Array:
         """The number of the bin of each value, elementwise."""
         inner = jnp.asarray(self.edges[1:-1], value.dtype)
         return jnp.sum(value[..., None] >= inner.reshape((1,) * value.ndim + (-1,)), axis=-1)
-
-    def diameter(self, norm: Norm) -> float:
-        """Two bins differ by 1 each; exact."""
-        return 2 ** (1 / norm)
-
-    def radius(self, norm: Norm) -> float:
-        """One bin differs by 1, in either norm; exact."""
-        del norm
-        return 1.0
 
 
 @dataclass(frozen=True)
@@ -97,11 +82,25 @@ class ClassFeatures(RecordStatistic):
 
     def __call__(self, record: Records) -> Array:
         """1 in each cell (feature, its level, class) of the record and 0 elsewhere [K J I]."""
-        label = read_categories(record, "class")
-        features = read_categories(record, "features", (self.num_features,))
+        label, features = self._read(record)
         levels = features[:, None] == jnp.arange(self.num_levels)[None, :]
         classes = label == jnp.arange(self.num_classes)
-        return _as_counts(jnp.reshape(levels[:, :, None] & classes[None, None, :], (-1,)))
+        return as_counts(jnp.reshape(levels[:, :, None] & classes[None, None, :], (-1,)))
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The cell of each feature of each record, and 1: both [m, K]."""
+        cells = jax.vmap(self._cells)(records)
+        return cells, jnp.ones(cells.shape)
+
+    def _cells(self, record: Records) -> Array:
+        """The numbers [K] of the record's cells; -1 for a level or a class outside the table."""
+        label, levels = self._read(record)
+        inside = (levels >= 0) & (levels < self.num_levels) & (label >= 0) & (label < self.num_classes)
+        cells = (jnp.arange(self.num_features) * self.num_levels + levels) * self.num_classes + label
+        return jnp.where(inside, cells, -1)
+
+    def _read(self, record: Records) -> tuple[Array, Array]:
+        return read_categories(record, "class"), read_categories(record, "features", (self.num_features,))
 
     def diameter(self, norm: Norm) -> float:
         """Every feature may move from one cell to another; exact."""
@@ -130,7 +129,7 @@ def cells(field: str | Sequence[str], num_categories: int | Sequence[int]) -> Ce
     fields = tuple(field) if isinstance(field, Sequence) and not isinstance(field, str) else (field,)
     for name in fields:
         check_field_name(name)
-    sizes = as_counts("num_categories", num_categories)
+    sizes = as_sizes("num_categories", num_categories)
     if len(sizes) != len(fields):
         fail("num_categories", sizes, f"one number for each of {fields}", "Give each field its number of categories.")
     if prod(sizes) < 2:
@@ -182,7 +181,3 @@ def class_features(num_classes: int, num_features: int, num_levels: int) -> Clas
     if statistic.dimension == statistic.num_features:
         fail("num_classes, num_levels", "1 and 1", "at least two cells for each feature", "Raise one of them.")
     return statistic
-
-
-def _as_counts(indicator: Array) -> Array:
-    return indicator.astype(jnp.result_type(float))

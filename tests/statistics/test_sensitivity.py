@@ -45,6 +45,8 @@ CASES = {
         True,
     ),
     "histogram": (statistics.histogram("y", [0, 1, 2, 4]), 1, lambda point: {"y": 10 * point[0] - 5}, True),
+    "grouped": (statistics.grouped("a", [0, -1, 1, 1]), 1, lambda point: {"a": category(point[0], 4)}, True),
+    "one_group": (statistics.grouped("a", [0, -1, 0]), 1, lambda point: {"a": category(point[0], 3)}, True),
     "class_features": (
         statistics.class_features(2, 3, 2),
         4,

@@ -118,6 +118,7 @@ STATISTICS = {
     "mean": (lambda: statistics.mean("y", 9, 0, 1), {"y": jnp.array(0.1)}),
     "cells": (lambda: statistics.cells(["a", "b"], [2, 3]), {"a": jnp.array(1), "b": jnp.array(2)}),
     "histogram": (lambda: statistics.histogram("y", [0, 1, 2, 4]), {"y": jnp.array(0.1)}),
+    "grouped": (lambda: statistics.grouped("a", np.array([1, 0, -1])), {"a": jnp.array(1)}),
     "class_features": (lambda: statistics.class_features(2, 1, 3), {"class": jnp.array(1), "features": jnp.array([2])}),
     "log_composition": (
         lambda: statistics.log_composition("share", 0.1, dimension=2),
