@@ -1,6 +1,7 @@
 """Draws from a posterior and what can be asked of them."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -116,6 +117,34 @@ class Posterior:
         from dpjax.adapters.arviz import to_arviz
 
         return to_arviz(self)
+
+    def plot_table(self, *, level: float = 0.9, labels: Sequence[str] | None = None, axes: Any = None) -> Any:
+        """A Matplotlib figure of a released table: the published numbers, least squares, and the posterior.
+
+        Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
+        its noise; the estimate by weighted least squares on the whole release, which may be negative; and the
+        posterior mean and interval of the sum of counts that was released. Where the posterior has no counts, those
+        that its parameters expect stand in for them, and the legend says so.
+
+        Parameters
+        ----------
+        level
+            The probability that bars and intervals hold.
+        labels
+            Names of the released numbers [d].
+        axes
+            Matplotlib axes to draw on, one for each part of the release; by default those of a new figure.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        TypeError, ValueError
+            If the release is no noisy sum, or the model's records are not of finitely many kinds.
+        """
+        from dpjax.adapters.tables import plot_table
+
+        return plot_table(self, level=level, labels=labels, axes=axes)
 
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.

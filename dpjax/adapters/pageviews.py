@@ -1,0 +1,137 @@
+"""Tables of noisy counts above a threshold, as CSV: the daily page views of Wikipedia, and others of that form.
+
+The Wikimedia Foundation publishes the views of each page from each country, with noise and where they then exceed a
+threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. According to its
+documentation (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html and those of
+``country_project_page_historical`` and ``country_project_page_historical_pre_2017``):
+
+========================== ======================= =========
+days                       noise                   threshold
+========================== ======================= =========
+July 2015 – 8 Feb 2017     ``Laplace(300)``        3,500
+9 Feb 2017 – 5 Feb 2023    ``Laplace(30)``         450
+6 Feb 2023 – 14 Feb 2024   ``Gaussian(10)``        90
+========================== ======================= =========
+
+From 15 February 2024 on noise and threshold depend on the country.
+"""
+
+import csv
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpjax.mechanisms import Mechanism
+from dpjax.release import Release
+from dpjax.releases import thresholded
+from dpjax.validation import fail
+
+__all__ = ["ThresholdedCounts", "read_thresholded_counts"]
+
+Key = tuple[str, ...]
+"""What is counted: the texts in the columns of a key."""
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdedCounts:
+    """A table of counts of which only those above a threshold were published.
+
+    Parameters
+    ----------
+    release
+        The release of records ``{"cell": [] int}``.
+    keys
+        What each cell counts, by number of cell.
+    """
+
+    release: Release
+    keys: tuple[Key, ...]
+
+
+def read_thresholded_counts(
+    path: str | os.PathLike[str],
+    *,
+    mechanism: Mechanism,
+    threshold: float,
+    keys: Collection[str | Sequence[str]],
+    n: Any,
+    columns: Sequence[str] = ("country", "project", "page_id"),
+    count: str = "private_count",
+    where: Mapping[str, str] | None = None,
+    delimiter: str = ",",
+) -> ThresholdedCounts:
+    """Published counts as a release in which all other keys are known to have stayed below the threshold.
+
+    Parameters
+    ----------
+    path
+        The file: one line for each published count, with a line of names first.
+    mechanism, threshold
+        The noise, and the number that a noisy count has to exceed to be published.
+    keys
+        Every key that could have been published; what is not among them is refused. A text is a key of one column.
+    n
+        The number of people or events, or `dpjax.UnknownCount(prior)`.
+    columns
+        The names of the columns that make a key.
+    count
+        The name of the column of counts.
+    where
+        What other columns must hold for a line to be read, by name: ``{"country": "Iceland"}``.
+    delimiter
+        What separates columns.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    TypeError, ValueError
+        If a column is missing, a count is no number or not above the threshold, or a key is there twice or is not
+        possible.
+    """
+    possible = [as_key(key) for key in keys]
+    published: dict[Key, float] = {}
+    for line, row in read_lines(Path(path), [*columns, count, *(where or {})], where or {}, delimiter):
+        key = tuple(row[name] for name in columns)
+        if key in published:
+            fail("path", f"{key} again in line {line}", "every key once", "Name all columns of the key, or use where.")
+        published[key] = read_count(row[count], line, threshold)
+    return ThresholdedCounts(thresholded(published, possible, mechanism, threshold, n=n), tuple(possible))
+
+
+def as_key(key: Any) -> Key:
+    """A possible key as a tuple of texts, or an error."""
+    texts = (key,) if isinstance(key, str) else tuple(key)
+    if not all(isinstance(text, str) for text in texts):
+        remedy = "Write numbers as the file does: page 736 is '736'."
+        fail("keys", repr(key), "texts, as in the columns of the file", remedy, error=TypeError)
+    return texts
+
+
+def read_lines(
+    path: Path, names: Sequence[str], where: Mapping[str, str], delimiter: str
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The lines that are wanted, by number and as dicts; an error unless the file has columns of these names."""
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file, delimiter=delimiter, restval="")
+        missing = [name for name in names if name not in (reader.fieldnames or ())]
+        if missing:
+            given = f"{path.name} with columns {list(reader.fieldnames or ())}"
+            fail("path", given, f"also {missing}", "Name the columns as the file does, and its delimiter.")
+        for row in reader:
+            if all(row[name] == wanted for name, wanted in where.items()):
+                yield reader.line_num, row
+
+
+def read_count(text: str, line: int, threshold: float) -> float:
+    """A published count, or an error unless it is a number above the threshold."""
+    try:
+        number = float(text)
+    except ValueError:
+        fail("path", f"{text!r} in line {line}", "a number", "Name the column of counts, and the delimiter.")
+    if not number > threshold:
+        remedy = "Pass the threshold that the counts had to exceed."
+        fail("threshold", threshold, f"less than {number:g}, the count in line {line}", remedy)
+    return number

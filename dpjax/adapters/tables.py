@@ -1,0 +1,199 @@
+"""Pictures of tables, by Matplotlib: the posterior of every released sum beside the release and least squares."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy import sparse, stats
+
+from dpjax.adapters.figures import make_figure
+from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
+from dpjax.mechanisms.base import parts_of
+from dpjax.numerics.least_squares import least_squares
+from dpjax.release import Release
+from dpjax.validation import check_share, fail, name_of
+
+if TYPE_CHECKING:
+    from dpjax.posterior import Posterior
+
+__all__ = ["plot_table"]
+
+MAX_SHOWN = 60
+"""Sums in one panel: of more the largest are shown."""
+
+MAX_UPRIGHT = 12
+"""Names in one panel that are written in the direction of reading."""
+
+VARIANCES = {
+    Exact: lambda mechanism: 0.0,
+    Laplace: lambda mechanism: 2 * np.square(mechanism.scale),
+    Gaussian: lambda mechanism: np.square(mechanism.scale),
+    DiscreteLaplace: lambda mechanism: 0.5 / np.square(np.sinh(0.5 / np.asarray(mechanism.scale))),
+    DiscreteGaussian: lambda mechanism: np.square(mechanism.scale),
+}
+"""The variance of the noise of each mechanism; that of others is not known here."""
+
+STEEP = 10
+"""Where the largest sum is so many times the noise, small ones are stretched."""
+
+COLOURS = {"released": "0.55", "least squares": "#d95f02", "posterior": "#1f6fb4"}
+
+
+class Sums(NamedTuple):
+    """Released sums of a table's counts, each [d].
+
+    released, spread
+        What was published, and the standard deviation of its noise; NaN where that is not known.
+    estimate
+        Least squares.
+    low, mean, high
+        Of the posterior.
+    """
+
+    released: np.ndarray
+    spread: np.ndarray
+    estimate: np.ndarray
+    low: np.ndarray
+    mean: np.ndarray
+    high: np.ndarray
+
+
+def plot_table(
+    posterior: "Posterior", *, level: float = 0.9, labels: Sequence[str] | None = None, axes: Any = None
+) -> Any:
+    """A figure of the released sums of a table: the release, least squares, and the posterior of what was summed.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError, ValueError
+        If the release is no noisy sum of a finite table, or labels or axes are not as many as they should be.
+    """
+    check_share("level", level)
+    matrix = sums_of(posterior.release, check_table(posterior))
+    names = check_labels(labels, matrix.shape[0])
+    parts = [where for _, where in parts_of(posterior.release.mechanism, matrix.shape[0])]
+    panels = choose_panels(axes, parts)
+    what, draws = draws_of(posterior, matrix.shape[1])
+    sums = sums_at(posterior.release, matrix, draws, level)
+    for panel, where in zip(panels, parts, strict=True):
+        draw_panel(panel, Sums(*(field[where] for field in sums)), names[where], what)
+    panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
+    return panels[0].figure
+
+
+def check_table(posterior: "Posterior") -> Any:
+    """The possible records of the model, leading axis [c], or an error unless there is a table and a sum of it."""
+    release, support = posterior.release, posterior.model.support
+    if not isinstance(release, Release) or not release.is_noisy_sum:
+        given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
+        fail("posterior", given, "the posterior of a noisy sum", "Plot tables, histograms and joint releases of them.")
+    if support is None:
+        given = "a model whose records are not of finitely many kinds"
+        fail("posterior", given, "a model with a support", "Use posterior.to_arviz() for other quantities.")
+    return support()
+
+
+def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
+    """The names [d] of the sums, their numbers by default."""
+    names = np.arange(size).astype(str) if labels is None else np.asarray(labels, str)
+    if names.shape != (size,):
+        fail("labels", f"shape {list(names.shape)}", f"{size} names", "Give each released number a name.")
+    return names
+
+
+def choose_panels(axes: Any, parts: list[slice]) -> list[Any]:
+    """The axes that were given, or those of a new figure: one for each part of the release."""
+    if axes is None:
+        shown = max(min(where.stop - where.start, MAX_SHOWN) for where in parts)
+        figure = make_figure(min(max(5.0, 0.3 * shown + 2), 14.0), 3.2 * len(parts))
+        return list(np.ravel(figure.subplots(len(parts), 1)))
+    panels = list(np.ravel(axes))
+    if len(panels) != len(parts):
+        fail("axes", f"{len(panels)} axes", f"{len(parts)}, one for each part of the release", "Make as many subplots.")
+    return panels
+
+
+def sums_of(release: Release, support: Any) -> sparse.csr_array:
+    """The matrix [d, c] of what a record of each possible kind adds to each released number."""
+    places, weights = (np.asarray(array) for array in release.statistic.sparse(support))
+    used = places >= 0
+    column = np.nonzero(used)[0]
+    shape = (len(release.value), len(places))
+    return sparse.csr_array((weights[used], (places[used], column)), shape=shape)
+
+
+def variances_of(mechanism: Any, size: int) -> np.ndarray:
+    """The variance [d] of the noise of each released number; NaN where it is not known."""
+    variances = np.full(size, np.nan)
+    for part, where in parts_of(mechanism, size):
+        if type(part) in VARIANCES:
+            variances[where] = VARIANCES[type(part)](part)
+    return variances
+
+
+def draws_of(posterior: "Posterior", size: int) -> tuple[str, np.ndarray]:
+    """What there are draws [draw, c] of: counts, where they were reported or collected, else expected counts."""
+    for source in (posterior.draws, posterior.collected):
+        counts = source.get("counts") if isinstance(source, dict) else source
+        if counts is not None and np.shape(counts)[-1:] == (size,):
+            return "posterior", np.reshape(counts, (-1, size))
+    parameters = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in posterior.draws.items()}
+    parameters = {name: parameters[name] for name in posterior.final_states.parameters}
+    support = posterior.model.support()
+    log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(parameters)
+    return "posterior (expected counts)", posterior.release.n * np.exp(np.asarray(log_probabilities))
+
+
+def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level: float) -> Sums:
+    """The released sums with what is known of them."""
+    released = np.asarray(release.value)
+    variance = variances_of(release.mechanism, len(released))
+    usable = np.isfinite(variance)
+    counts = least_squares(matrix[usable], released[usable], variance[usable], release.n).value
+    low, high = np.quantile(summed := draws @ matrix.T, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    spread = stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
+    return Sums(released, spread, matrix @ counts, low, summed.mean(axis=0), high)
+
+
+def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
+    """Released values with bars of the noise, least squares, and intervals of the posterior, side by side."""
+    shown = np.sort(np.argsort(-sums.released, kind="stable")[:MAX_SHOWN])
+    if len(shown) < len(names):
+        axes.set_title(f"the {MAX_SHOWN} largest of {len(names):,}", loc="left", fontsize="medium")
+    sums, names = Sums(*(field[shown] for field in sums)), names[shown]
+    place = np.arange(len(shown))
+    draw_points(axes, place - 0.22, sums.released, (sums.spread, sums.spread), "s", "released")
+    draw_points(axes, place, sums.estimate, None, "_", "least squares")
+    draw_points(axes, place + 0.22, sums.mean, (sums.mean - sums.low, sums.high - sums.mean), "o", what)
+    axes.axhline(0, color="0.8", linewidth=1, zorder=0)
+    axes.set_xticks(place, names, rotation=0 if len(names) <= MAX_UPRIGHT else 90)
+    axes.set(ylabel="count", xlim=(-0.6, len(shown) - 0.4))
+    axes.tick_params(axis="x", length=0)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    if np.max(sums.released) > STEEP * np.nanmax(np.append(sums.spread, 1.0)):
+        stretch_small(axes)
+
+
+def draw_points(
+    axes: Any, place: np.ndarray, height: np.ndarray, reach: tuple[np.ndarray, np.ndarray] | None, mark: str, name: str
+) -> None:
+    """One kind of points, with bars that reach so far below and above them."""
+    colour = next(colour for way, colour in COLOURS.items() if name.startswith(way))
+    bars = None if reach is None else np.maximum(reach, 0.0)
+    style = {"markersize": 9 if mark == "_" else 4.5, "markeredgewidth": 1.8 if mark == "_" else 0.0, "elinewidth": 1.6}
+    axes.errorbar(place, height, bars, fmt=mark, color=colour, label=name, **style)
+
+
+def stretch_small(axes: Any) -> None:
+    """A square root scale, on which noise of one size does not vanish beside large counts."""
+    low, high = axes.get_ylim()
+    axes.set_yscale("function", functions=(lambda y: np.sign(y) * np.sqrt(np.abs(y)), lambda y: np.sign(y) * y**2))
+    steps = [sign * step * 10**power for power in range(9) for step in (1, 2, 5) for sign in (-1, 1)]
+    ticks = sorted(tick for tick in [0, *steps] if low <= tick <= high)
+    # Marks closer than a tenth of the axis would run into each other.
+    kept = [tick for tick in ticks if tick == 0 or abs(tick) >= (np.sqrt(high) / 10) ** 2]
+    axes.set_yticks(kept, [f"{tick:,}" for tick in kept])
+    axes.set(ylabel="count, root scale", ylim=(low, high))
