@@ -105,11 +105,13 @@ def read_noisy_measurements(
     areas = leaves(row.geocode for row in found)
     parts = group_parts(found)
     n = choose_n(n, total_of(parts, areas))
-    releases = [release_of(part, groups_of(part[0].coding, histogram, kept), areas, n) for part in parts]
+    every = (release_of(part, groups_of(part[0].coding, histogram, kept), areas, n) for part in parts)
+    releases = [release for release in every if release is not None]
+    if not releases:
+        fail("path", "bounds alone", "some noisy values", "Pass the files of noisy values too.")
     bounds = tuple(row for row in found if row.sign in ("<=", ">=") and np.any(row.value > 0))
-    return NoisyMeasurements(
-        joint(*(release for release in releases if release is not None)), areas, kept, bounds, tuple(sorted(left_out))
-    )
+    release = joint(*releases) if len(releases) > 1 else releases[0]
+    return NoisyMeasurements(release, areas, kept, bounds, tuple(sorted(left_out)))
 
 
 def leaves(geocodes: Iterable[str]) -> tuple[str, ...]:
