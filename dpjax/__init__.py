@@ -20,8 +20,10 @@ from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exact,
     Gaussian,
     HaarWavelet,
+    Independent,
     Laplace,
     Mechanism,
     Privacy,
@@ -41,7 +43,7 @@ from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_
 from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
-from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, mechanism_from
+from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, joint, mechanism_from
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
@@ -55,12 +57,14 @@ __all__ = [
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Exact",
     "Gaussian",
     "GibbsInfo",
     "GibbsState",
     "HaarWavelet",
     "Imputation",
     "ImputationInfo",
+    "Independent",
     "Key",
     "Laplace",
     "Latent",
@@ -95,6 +99,7 @@ __all__ = [
     "impute",
     "imwg",
     "initial_tuning",
+    "joint",
     "laplace_scale",
     "mechanism_from",
     "mixture",

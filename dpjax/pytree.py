@@ -14,8 +14,8 @@ Noun = TypeVar("Noun")
 def frozen_pytree(cls: type[Noun]) -> type[Noun]:
     """Register a frozen dataclass as a pytree node; for use as a decorator above ``@dataclass(frozen=True)``.
 
-    A field with ``metadata={"static": True}`` belongs to the structure, and so does a value that is a mechanism of
-    plain attributes, which JAX cannot look into.
+    A field with ``metadata={"static": True}`` belongs to the structure, and so does a value, alone or in a tuple, that
+    is a mechanism of plain attributes, which JAX cannot look into.
 
     Notes
     -----
@@ -29,8 +29,8 @@ def frozen_pytree(cls: type[Noun]) -> type[Noun]:
 
     def flatten(noun: Noun) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         values = [getattr(noun, name) for name in data]
-        hidden = tuple(value if is_opaque(value) else None for value in values)
-        children = tuple(None if is_opaque(value) else value for value in values)
+        hidden = tuple(map(hide, values))
+        children = tuple(map(show, values))
         return children, (*hidden, *(getattr(noun, name) for name in static))
 
     def flatten_with_keys(noun: Noun) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -40,7 +40,7 @@ def frozen_pytree(cls: type[Noun]) -> type[Noun]:
     def unflatten(structure: tuple[Any, ...], children: Iterable[Any]) -> Noun:
         noun = object.__new__(cls)
         hidden = structure[: len(data)]
-        values = [child if kept is None else kept for child, kept in zip(children, hidden, strict=True)]
+        values = map(restore, children, hidden)
         for name, value in zip(data + static, (*values, *structure[len(data) :]), strict=True):
             object.__setattr__(noun, name, value)
         return noun
@@ -53,6 +53,28 @@ def check_dataclass(kind: Any) -> None:
     """Raise unless a dataclass is given."""
     if not (isinstance(kind, type) and is_dataclass(kind)):
         fail("cls", repr(kind), "a dataclass", "Decorate a class, above @dataclass(frozen=True).", error=TypeError)
+
+
+def hide(value: Any) -> Any:
+    """A value that JAX cannot look into, and None in the place of any other; of a tuple, entry by entry."""
+    if type(value) is not tuple:
+        return value if is_opaque(value) else None
+    hidden = tuple(map(hide, value))
+    return hidden if any(entry is not None for entry in hidden) else None
+
+
+def show(value: Any) -> Any:
+    """A value that JAX can look into, and None in the place of any other; of a tuple, entry by entry."""
+    if type(value) is not tuple:
+        return None if is_opaque(value) else value
+    return tuple(map(show, value))
+
+
+def restore(shown: Any, hidden: Any) -> Any:
+    """The value that was taken apart."""
+    if hidden is None:
+        return shown
+    return tuple(map(restore, shown, hidden)) if type(hidden) is tuple else hidden
 
 
 def is_opaque(value: Any) -> bool:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation import local
-from dpjax.imputation.offers import check_exchangeable, finish, take_sources
+from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, take_sources
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -31,6 +31,7 @@ class IMwG:
         if isinstance(release, LocalRelease):
             return local.build_kernel(model, release)
         release = as_sum(release)
+        check_noisy(release, "imwg(...)")
         if self.scan == "systematic":
             return build_systematic_kernel(model, release)
         check_exchangeable(model, 'imwg(scan="random")')

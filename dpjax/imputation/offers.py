@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, Latent, Model, Records
+from dpjax.mechanisms.base import is_exact, parts_of
 from dpjax.numerics import take_if
 from dpjax.release import Release
 from dpjax.validation import fail
@@ -17,6 +18,17 @@ def check_exchangeable(model: Model, imputation: str) -> None:
             f"{imputation} with a model whose records have laws of their own",
             "exchangeable records, because offers are made to any place",
             "Use dpjax.imwg(), which offers each record a draw from its own law.",
+        )
+
+
+def check_noisy(release: Release, imputation: str) -> None:
+    """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
+    if any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))):
+        fail(
+            "imputation",
+            f"{imputation} with a release that is exact in part",
+            "noise on every released number, because records are imputed one by one",
+            "Use imputation=dpjax.counts(), whose moves keep known totals.",
         )
 
 

@@ -19,6 +19,7 @@ from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Par
 from dpjax.imputation.blocks import candidate_blocks, candidate_correlations, choose_block
 from dpjax.imputation.imwg import systematic_sweep
 from dpjax.imputation.noise_offers import build_offer, has_scores
+from dpjax.imputation.offers import check_noisy
 from dpjax.numerics import decision_uniforms
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -36,6 +37,7 @@ class PCN:
         """A kernel that leaves p(records | parameters, release) invariant."""
         remedy = "Records with their own released values are independent: use dpjax.imwg()."
         release = as_sum(release, remedy, asker="pcn(...)")
+        check_noisy(release, "pcn(...)")
         if self.block == "auto" or self.correlation == "auto":
             name, given = ("block", self.block) if self.block == "auto" else ("correlation", self.correlation)
             fail(name, repr(given), "a number once the kernel is built", "dpjax.sample tunes it; else pass a number.")

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.attempts import choose_attempts
-from dpjax.imputation.offers import check_exchangeable, finish, take_sources
+from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, take_sources
 from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -31,6 +31,7 @@ class SOMA:
         """A kernel that leaves p(records | parameters, release) invariant."""
         remedy = "Records with their own released values are not exchangeable: use dpjax.imwg()."
         release = as_sum(release, remedy, asker="soma(...)")
+        check_noisy(release, "soma(...)")
         check_exchangeable(model, "soma(...)")
         if self.attempts == "auto":
             fail(

@@ -12,7 +12,9 @@ from dpjax.mechanisms.calibration import (
 )
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from dpjax.mechanisms.exact import Exact
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
+from dpjax.mechanisms.independent import Independent
 from dpjax.mechanisms.noise import Additive
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
@@ -23,8 +25,10 @@ __all__ = [
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Exact",
     "Gaussian",
     "HaarWavelet",
+    "Independent",
     "Laplace",
     "Mechanism",
     "Privacy",

@@ -7,6 +7,7 @@ refused before anything is compiled.
 """
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 from dpjax.base import Array, Key
@@ -18,16 +19,20 @@ __all__ = [
     "ChecksValues",
     "DrawnValue",
     "ElementwiseDensity",
+    "ExactValue",
     "IntegerNoise",
     "LatentNormalSampler",
     "Mechanism",
+    "Parts",
     "ScaledNoise",
     "Wrapper",
     "adds_noise",
     "drawn_size",
     "has_integer_noise",
+    "is_exact",
     "layers",
     "noise_scale",
+    "parts_of",
 ]
 
 
@@ -82,6 +87,15 @@ class IntegerNoise(Protocol):
     @property
     def integer_noise(self) -> bool:
         """Whether every draw of the noise is a whole number."""
+
+
+@runtime_checkable
+class ExactValue(Protocol):
+    """Says whether the statistic is released as it is: then only records with that very sum are possible."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the value is the statistic."""
 
 
 @runtime_checkable
@@ -141,6 +155,22 @@ class Wrapper(Protocol):
         """The mechanism inside."""
 
 
+@runtime_checkable
+class Parts(Protocol):
+    """Several mechanisms side by side, such as `dpjax.Independent`: each is asked about its own coordinates alone."""
+
+    @property
+    def parts(self) -> tuple[tuple[Any, int], ...]:
+        """The mechanisms and how many coordinates each releases, in the order of the coordinates."""
+
+
+def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
+    """The mechanisms that release d coordinates, each with its own: one mechanism with all, unless it has parts."""
+    parts = mechanism.parts if isinstance(mechanism, Parts) else ((mechanism, d),)
+    ends = accumulate(size for _, size in parts)
+    return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
+
+
 def layers(mechanism: Any) -> Iterator[Any]:
     """The mechanism and those that it wraps, from the outermost to the innermost."""
     yield mechanism
@@ -164,6 +194,14 @@ def has_integer_noise(mechanism: Any) -> bool:
     """Whether the mechanism, inside its wrappers, adds whole numbers."""
     inner = innermost(mechanism)
     return isinstance(inner, IntegerNoise) and inner.integer_noise
+
+
+def is_exact(mechanism: Any) -> bool:
+    """Whether the mechanism, inside its wrappers, releases the statistic as it is; of parts, whether all do."""
+    if isinstance(mechanism, Parts):
+        return all(is_exact(part) for part, _ in mechanism.parts)
+    inner = innermost(mechanism)
+    return isinstance(inner, ExactValue) and inner.exact
 
 
 def noise_scale(mechanism: Any) -> Array | float | None:

@@ -5,17 +5,23 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism
+from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism, Parts, is_exact
+from dpjax.mechanisms.independent import Independent
 from dpjax.pytree import frozen_pytree, is_opaque
 
 
-def temper_mechanism(mechanism: Mechanism, power: Array) -> "Tempered":
+def temper_mechanism(mechanism: Mechanism, power: Array) -> Mechanism:
     """The mechanism with its density raised to a power [] above 0: the impossible stays impossible.
 
-    It adds noise, or has a density that is elementwise, where the mechanism is so and JAX can look into it. Exact draws
-    of a Normal record are of the mechanism itself: a tempered local release falls back to enumeration or a Metropolis
-    step.
+    Parts side by side are raised one by one, and what is exact stays so. It adds noise, or has a density that is
+    elementwise, where the mechanism is so and JAX can look into it. Exact draws of a Normal record are of the mechanism
+    itself: a tempered local release falls back to enumeration or a Metropolis step.
     """
+    if isinstance(mechanism, Parts):
+        parts = [(temper_mechanism(part, power), size) for part, size in mechanism.parts]
+        return Independent(*zip(*parts, strict=True))
+    if is_exact(mechanism):
+        return mechanism
     if is_opaque(mechanism) or not isinstance(mechanism, ElementwiseDensity):
         return Tempered(mechanism, power)
     kind = TemperedNoise if isinstance(mechanism, AdditiveNoise) else TemperedTerms

@@ -17,11 +17,14 @@ import numpy as np
 from jax.extend import core
 
 from dpjax.base import Array, Model, Records
-from dpjax.mechanisms.base import has_integer_noise
+from dpjax.mechanisms.base import has_integer_noise, parts_of
 from dpjax.release import LocalRelease, PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.simulate import draw_position
+from dpjax.statistics import Stacked
 from dpjax.validation import fail, is_traced
+
+Contribution = Callable[[Records], Array]
 
 NUM_PARAMETERS, MAX_RECORDS = 16, 1024
 """Draws from the prior, and records of each, where a field's own values must tell whether it is whole."""
@@ -60,20 +63,42 @@ MADE_BY = frozenset({"ceil", "floor", "round", "sign"})
 
 def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     """Raise unless noise that is whole goes with a statistic, or a field, that is whole on the model's records."""
-    if not has_integer_noise(release.mechanism):
+    parts = parts_of(release.mechanism, release.observed.shape[-1])
+    if not any(has_integer_noise(mechanism) for mechanism, _ in parts):
         return
-    contribution: Callable[[Records], Array]
+    contribution: Contribution
     if isinstance(release, LocalRelease):
         argument, contribution, what = "channel", itemgetter(release.field), f"the field {release.field!r}"
     else:
         argument, contribution, what = "mechanism", as_sum(release).statistic, "a statistic"
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
-    if kind_of(contribution, record, {}) is not Kind.WHOLE and not is_whole_on(model, release.n, contribution, record):
-        refuse(argument, release.mechanism, what)
+    for mechanism, where in parts:
+        pieces = [contribution] if len(parts) == 1 else pieces_of(contribution, where, record)
+        if has_integer_noise(mechanism) and not all(is_whole(model, release.n, piece, record) for piece in pieces):
+            refuse(argument, mechanism, what)
 
 
-def is_whole_on(model: Model, n: int, contribution: Callable[[Records], Array], record: Records) -> bool:
+def pieces_of(contribution: Contribution, where: slice, record: Records) -> list[Contribution]:
+    """Functions of a record that return some coordinates of a contribution: where it is stacked, of its parts alone."""
+    if not isinstance(contribution, Stacked):
+        return [lambda record: contribution(record)[..., where]]
+    pieces, start = [], 0
+    for statistic in contribution.statistics:
+        size = jax.eval_shape(statistic, record).shape[0]
+        first, last = max(where.start - start, 0), min(where.stop - start, size)
+        if first < last:
+            pieces += [statistic] if last - first == size else pieces_of(statistic, slice(first, last), record)
+        start += size
+    return pieces
+
+
+def is_whole(model: Model, n: int, contribution: Contribution, record: Records) -> bool:
+    """Whether a function of one record is whole: by its program, or on the model's records."""
+    return kind_of(contribution, record, {}) is Kind.WHOLE or is_whole_on(model, n, contribution, record)
+
+
+def is_whole_on(model: Model, n: int, contribution: Contribution, record: Records) -> bool:
     """Whether a function of one record is whole on the model's possible records, or on some that it draws."""
     support = {} if model.support is None else model.support()
     complete = set(support) == set(record)

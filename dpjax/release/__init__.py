@@ -3,6 +3,7 @@
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from
+from dpjax.release.joint import joint
 from dpjax.release.local import LocalRelease
 from dpjax.release.reading import from_json
 from dpjax.release.summed import Release
@@ -15,5 +16,6 @@ __all__ = [
     "PrivateRelease",
     "Release",
     "from_json",
+    "joint",
     "mechanism_from",
 ]

@@ -1,7 +1,7 @@
 """What is refused when a release is built, and where single precision is not enough."""
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, NoReturn
 
 import jax
@@ -13,11 +13,13 @@ from dpjax.mechanisms.base import (
     CategoricalChannel,
     ChecksValues,
     Mechanism,
+    Parts,
     adds_noise,
     drawn_size,
     has_integer_noise,
     layers,
     noise_scale,
+    parts_of,
 )
 from dpjax.pytree import is_opaque
 from dpjax.statistics.base import dimension_of
@@ -60,11 +62,12 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> No
     remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density and sample."
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
         fail(argument, name_of(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
-    if is_opaque(mechanism) and not isinstance(mechanism, Hashable):
-        remedy = "Register it with dpjax.frozen_pytree, or make it hashable (frozen=True)."
-        fail(argument, name_of(mechanism), "a pytree or a hashable object", remedy, error=TypeError)
-    if adds_noise(mechanism) and not is_opaque(mechanism):
-        _check_parameter_shapes(argument, mechanism, shape)
+    for name, part, part_shape in _named_parts(argument, mechanism, shape):
+        if is_opaque(part) and not isinstance(part, Hashable):
+            remedy = "Register it with dpjax.frozen_pytree, or make it hashable (frozen=True)."
+            fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
+        if adds_noise(part) and not is_opaque(part):
+            _check_parameter_shapes(name, part, part_shape)
 
 
 def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> None:
@@ -81,6 +84,10 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:
     """Raise unless the mechanism can release such values: whole ones under integer noise, and what else it says."""
+    if isinstance(mechanism, Parts):
+        for part, where in parts_of(mechanism, value.shape[-1]):
+            check_value(f"{argument}[{where.start}:{where.stop}]", value[..., where], part)
+        return
     if has_integer_noise(mechanism):
         expected = "whole numbers, which may be negative"
         remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
@@ -123,13 +130,12 @@ def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
     """Warn, at the user's call, where single precision cannot follow single records or the noise."""
     if value.dtype != jnp.float32 or is_traced(value):
         return
-    largest = float(np.max(np.abs(value)))
-    scale = noise_scale(mechanism)
-    problem = None
-    if max(largest, n) > LARGEST_COUNT:
-        problem = f"counts up to {max(largest, n):.3g}, beyond the 2^24 whole numbers of float32"
-    elif scale is not None and not is_traced(scale) and np.min(scale) < COARSEST_SUM * largest:
-        problem = f"noise of scale {np.min(scale):.3g} on values up to {largest:.3g}, which float32 rounds too coarsely"
+    largest = max(float(np.max(np.abs(value))), n)
+    if largest > LARGEST_COUNT:
+        problem = f"counts up to {largest:.3g}, beyond the 2^24 whole numbers of float32"
+    else:
+        parts = parts_of(mechanism, len(value))
+        problem = next(filter(None, (_coarseness(value[where], part) for part, where in parts)), None)
     if problem:
         text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
         warnings.warn(text, PrecisionWarning, stacklevel=4)
@@ -179,6 +185,27 @@ def _check_exact(argument: str, value: Any, vector: Array) -> None:
     whole = None if is_traced(value, vector) or vector.dtype != jnp.float64 else np.atleast_1d(np.asarray(value))
     if whole is not None and whole.dtype.kind in "iu" and np.any(np.asarray(vector).astype(whole.dtype) != whole):
         fail(argument, summarize(whole), "whole numbers up to 2^53", "Release counts in larger units.")
+
+
+def _coarseness(value: Array, mechanism: Any) -> str | None:
+    """What is wrong with single precision for these values, if anything."""
+    scale, largest = noise_scale(mechanism), float(np.max(np.abs(value)))
+    if scale is None or is_traced(scale) or np.min(scale) >= COARSEST_SUM * largest:
+        return None
+    return f"noise of scale {np.min(scale):.3g} on values up to {largest:.3g}, which float32 rounds too coarsely"
+
+
+def _named_parts(argument: str, mechanism: Any, shape: tuple[int, ...]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
+    """The parts of a mechanism with what errors call them and the shapes of their values."""
+    if not isinstance(mechanism, Parts):
+        yield argument, mechanism, shape
+        return
+    sizes = [size for _, size in mechanism.parts]
+    if shape != (sum(sizes),):
+        given, expected = f"parts of {sizes} coordinates", f"parts that release values of shape {list(shape)}"
+        fail(argument, given, expected, "Pass the number of coordinates that each mechanism releases.")
+    for place, (part, size) in enumerate(mechanism.parts):
+        yield f"{argument}.mechanisms[{place}]", part, (size,)
 
 
 def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.base import Mechanism, is_exact
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
 from dpjax.release.checks import as_local_values, check_mechanism, check_value, one_record
-from dpjax.validation import fail, summarize_error
+from dpjax.validation import fail, name_of, summarize_error
 
 
 @frozen_pytree
@@ -45,6 +45,9 @@ class LocalRelease:
     def __post_init__(self) -> None:
         if not isinstance(self.field, str):
             fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
+        if is_exact(self.channel):
+            remedy = "Records that are known need no imputation: condition the model on them."
+            fail("channel", name_of(self.channel), "a channel that hides the record", remedy)
         values = as_local_values(self.values, self.channel)
         check_mechanism("channel", self.channel, values.shape[1:])
         check_value("values", values, self.channel)

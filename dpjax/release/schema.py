@@ -23,14 +23,17 @@ from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exact,
     Gaussian,
     HaarWavelet,
+    Independent,
     Laplace,
     Privacy,
     RandomizedResponse,
     SmoothedHistogram,
 )
 from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.independent import IndependentNoise, IndependentTerms
 from dpjax.validation import fail, is_traced
 
 SCHEMA = "privatized-release"
@@ -47,6 +50,13 @@ MECHANISMS: dict[str, type] = {
     "censored": Censored,
     "haar_wavelet": HaarWavelet,
     "smoothed_histogram": SmoothedHistogram,
+    "independent": Independent,
+    "exact": Exact,
+}
+MECHANISM_NAMES: dict[type, str] = {
+    **{kind: name for name, kind in MECHANISMS.items()},
+    IndependentTerms: "independent",
+    IndependentNoise: "independent",
 }
 
 STATISTICS: dict[str, tuple[type, Callable[..., Any]]] = {
@@ -119,7 +129,7 @@ def decode_numbers(argument: str, value: Any) -> Any:
 
 def encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     """A shipped mechanism's name, parameters and promise."""
-    name = {kind: name for name, kind in MECHANISMS.items()}.get(type(mechanism))
+    name = MECHANISM_NAMES.get(type(mechanism))
     if name is None:
         remedy = "A mechanism of your own has no neutral description: store its parameters yourself."
         fail("mechanism", type(mechanism).__name__, f"one of {sorted(MECHANISMS)}", remedy, error=TypeError)
@@ -176,12 +186,16 @@ def _field_values(noun: Any) -> list[tuple[str, Any]]:
 def _encode_parameter(name: str, value: Any) -> Any:
     if isinstance(value, Privacy):
         return {key: entry for key, entry in asdict(value).items() if entry is not None}
+    if name == "mechanisms":
+        return [encode_mechanism(part) for part in value]
     return encode_mechanism(value) if isinstance(value, Mechanism) else encode_numbers(name, value)
 
 
 def _decode_parameter(name: str, value: Any) -> Any:
     if name == "privacy" and isinstance(value, dict):
         return _build("privacy", Privacy, value)
+    if name == "mechanisms" and isinstance(value, list):
+        return [decode_mechanism(part) for part in value]
     return decode_mechanism(value) if name == "mechanism" else decode_numbers(name, value)
 
 

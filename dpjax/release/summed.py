@@ -1,15 +1,17 @@
 """A release of one value: a statistic summed over records, seen through a mechanism."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism, drawn_size
-from dpjax.numerics import sum_rows
-from dpjax.pytree import frozen_pytree, is_opaque
+from dpjax.mechanisms.base import Mechanism, drawn_size, parts_of
+from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import (
@@ -23,6 +25,7 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
+from dpjax.release.densities import log_densities_at, log_density_at
 from dpjax.statistics.base import dimension_of
 from dpjax.validation import check_count, fail, is_refusal
 
@@ -128,21 +131,11 @@ class Release:
 
     def log_density_at(self, residual: Array) -> Array:
         """The log-density [] of the value where the residual, origin − summed statistic, is the one given [d]."""
-        if isinstance(self.mechanism, AdditiveNoise):
-            return jnp.sum(self.mechanism.log_noise(residual))
-        return self.log_density(self.origin - residual)
+        return reduce(add, (log_density_at(*part, residual[where]) for part, where in self._parts(residual)))
 
     def log_densities_at(self, residuals: Array) -> Array:
         """The log-density [m] at each column of residuals [d, m]."""
-        if is_opaque(self.mechanism) or not isinstance(self.mechanism, ElementwiseDensity):
-            return jax.vmap(self.log_density_at, in_axes=1)(residuals)
-        # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
-        mechanism = jax.tree.map(_as_column, self.mechanism)
-        if isinstance(mechanism, AdditiveNoise):
-            terms = mechanism.log_noise(residuals)
-        else:
-            terms = mechanism.log_density_terms(self.value[:, None], self.value[:, None] - residuals)
-        return sum_rows(lambda row: terms[row], len(residuals))
+        return reduce(add, (log_densities_at(*part, residuals[where]) for part, where in self._parts(residuals)))
 
     def sample(self, key: Key, records: Records) -> "Release":
         """A release of other records [n] by the same mechanism: only the value is new."""
@@ -173,6 +166,14 @@ class Release:
             fail_on_record(self.statistic, record, error)
         origin = jax.eval_shape(lambda: self.origin)
         check_contribution(result, origin)
+
+    def _parts(self, residual: Array) -> Iterator[tuple[tuple[Mechanism, Array, Array], slice]]:
+        """Mechanism, value and origin of each part of the release, and its coordinates of the residual [d, ...]."""
+        if not self.is_noisy_sum:
+            yield (self.mechanism, self.value, self.origin), slice(None)
+            return
+        for mechanism, where in parts_of(self.mechanism, len(residual)):
+            yield (mechanism, self.value[where], self.value[where]), where
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back. A function is recorded by name only.
@@ -234,7 +235,3 @@ def as_sum(
         argument = "release" if asker is None else "imputation"
         fail(argument, given, "a release of one summed value", remedy, error=TypeError)
     return release
-
-
-def _as_column(parameter: Array) -> Array:
-    return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter

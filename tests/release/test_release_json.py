@@ -9,11 +9,14 @@ import pytest
 
 from dpjax import statistics
 from dpjax.mechanisms import (
+    Additive,
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exact,
     Gaussian,
     HaarWavelet,
+    Independent,
     Laplace,
     Privacy,
     RandomizedResponse,
@@ -29,6 +32,8 @@ MECHANISMS = [
     DiscreteLaplace(1.3),
     DiscreteGaussian(jnp.array([1.0, 2.0])),
     Censored(Laplace(1.3, privacy=PRIVACY), lower=0),
+    Exact(),
+    Independent([Laplace(1.3), Censored(DiscreteLaplace(jnp.array([2.0])), lower=0)], [1, 1]),
     Censored(Gaussian(jnp.array([1.0, 2.0])), lower=jnp.array([0.0, -1.0]), upper=9.5),
 ]
 STATISTICS = [
@@ -62,7 +67,7 @@ def assert_same(release, other):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_mechanisms_come_back(mechanism):
-    value = [3, 9] if isinstance(mechanism, Censored) else [-3, 12]
+    value = [-3, 12] if isinstance(mechanism, Additive) else [3, 9]
     release = Release(value, mechanism, STATISTICS[0], 50)
     assert_same(release, Release.from_json(release.to_json()))
 
