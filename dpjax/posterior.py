@@ -118,7 +118,14 @@ class Posterior:
 
         return to_arviz(self)
 
-    def plot_table(self, *, level: float = 0.9, labels: Sequence[str] | None = None, axes: Any = None) -> Any:
+    def plot_table(
+        self,
+        *,
+        level: float = 0.9,
+        show: Sequence[int] | None = None,
+        labels: Sequence[str] | None = None,
+        axes: Any = None,
+    ) -> Any:
         """A Matplotlib figure of a released table: the published numbers, least squares, and the posterior.
 
         Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
@@ -130,21 +137,24 @@ class Posterior:
         ----------
         level
             The probability that bars and intervals hold.
+        show
+            The places of the numbers to show in the released value [d]; by default the first 60 of each part.
         labels
-            Names of the released numbers [d].
+            Names of all released numbers [d]; by default their places.
         axes
-            Matplotlib axes to draw on, one for each part of the release; by default those of a new figure.
+            Matplotlib axes to draw on, one for each part that is shown; by default those of a new figure.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         TypeError, ValueError
-            If the release is no noisy sum, or the model's records are not of finitely many kinds.
+            If the release is no noisy sum, the model's records are not of finitely many kinds, or places, labels and
+            axes do not fit the release.
         """
         from dpjax.adapters.tables import plot_table
 
-        return plot_table(self, level=level, labels=labels, axes=axes)
+        return plot_table(self, level=level, show=show, labels=labels, axes=axes)
 
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.

@@ -12,7 +12,7 @@ from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian,
 from dpjax.mechanisms.base import parts_of
 from dpjax.numerics.least_squares import least_squares
 from dpjax.release import Release
-from dpjax.validation import check_share, fail, name_of
+from dpjax.validation import check_share, fail, name_of, read_numbers, summarize
 
 if TYPE_CHECKING:
     from dpjax.posterior import Posterior
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_table"]
 
 MAX_SHOWN = 60
-"""Sums in one panel: of more the largest are shown."""
+"""Sums in one panel, unless others are asked for."""
 
 MAX_UPRIGHT = 12
 """Names in one panel that are written in the direction of reading."""
@@ -60,7 +60,12 @@ class Sums(NamedTuple):
 
 
 def plot_table(
-    posterior: "Posterior", *, level: float = 0.9, labels: Sequence[str] | None = None, axes: Any = None
+    posterior: "Posterior",
+    *,
+    level: float = 0.9,
+    show: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    axes: Any = None,
 ) -> Any:
     """A figure of the released sums of a table: the release, least squares, and the posterior of what was summed.
 
@@ -69,17 +74,18 @@ def plot_table(
     ImportError
         If matplotlib is not installed.
     TypeError, ValueError
-        If the release is no noisy sum of a finite table, or labels or axes are not as many as they should be.
+        If the release is no noisy sum of a finite table, there are no such numbers to show, or labels or axes are not
+        as many as they should be.
     """
     check_share("level", level)
     matrix = sums_of(posterior.release, check_table(posterior))
     names = check_labels(labels, matrix.shape[0])
-    parts = [where for _, where in parts_of(posterior.release.mechanism, matrix.shape[0])]
+    parts = choose_sums(show, [where for _, where in parts_of(posterior.release.mechanism, matrix.shape[0])])
     panels = choose_panels(axes, parts)
     what, draws = draws_of(posterior, matrix.shape[1])
     sums = sums_at(posterior.release, matrix, draws, level)
-    for panel, where in zip(panels, parts, strict=True):
-        draw_panel(panel, Sums(*(field[where] for field in sums)), names[where], what)
+    for panel, shown in zip(panels, parts, strict=True):
+        draw_panel(panel, Sums(*(field[shown] for field in sums)), names[shown], what)
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
     return panels[0].figure
 
@@ -104,11 +110,23 @@ def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
     return names
 
 
-def choose_panels(axes: Any, parts: list[slice]) -> list[Any]:
-    """The axes that were given, or those of a new figure: one for each part of the release."""
+def choose_sums(show: Sequence[int] | None, parts: list[slice]) -> list[np.ndarray]:
+    """The numbers of the sums that each panel shows: those asked for, or the first ones of each part."""
+    if show is None:
+        return [np.arange(where.start, min(where.stop, where.start + MAX_SHOWN)) for where in parts]
+    expected = f"numbers from 0 to {parts[-1].stop - 1}"
+    numbers = read_numbers("show", show, expected, "Number the released values from 0.")
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or np.any((numbers < 0) | (numbers >= parts[-1].stop)):
+        fail("show", summarize(numbers), expected, "Number the released values from 0.")
+    chosen = [numbers[(numbers >= where.start) & (numbers < where.stop)] for where in parts]
+    return [some for some in chosen if len(some)] or fail("show", "nothing", expected, "Leave it out for all.")
+
+
+def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
+    """The axes that were given, or those of a new figure: one for each part that is shown."""
     if axes is None:
-        shown = max(min(where.stop - where.start, MAX_SHOWN) for where in parts)
-        figure = make_figure(min(max(5.0, 0.3 * shown + 2), 14.0), 3.2 * len(parts))
+        widest = max(map(len, parts))
+        figure = make_figure(min(max(5.0, 0.3 * widest + 2), 14.0), 2.6 * len(parts) + 0.6)
         return list(np.ravel(figure.subplots(len(parts), 1)))
     panels = list(np.ravel(axes))
     if len(panels) != len(parts):
@@ -160,17 +178,13 @@ def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level
 
 def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
     """Released values with bars of the noise, least squares, and intervals of the posterior, side by side."""
-    shown = np.sort(np.argsort(-sums.released, kind="stable")[:MAX_SHOWN])
-    if len(shown) < len(names):
-        axes.set_title(f"the {MAX_SHOWN} largest of {len(names):,}", loc="left", fontsize="medium")
-    sums, names = Sums(*(field[shown] for field in sums)), names[shown]
-    place = np.arange(len(shown))
+    place = np.arange(len(names))
     draw_points(axes, place - 0.22, sums.released, (sums.spread, sums.spread), "s", "released")
     draw_points(axes, place, sums.estimate, None, "_", "least squares")
     draw_points(axes, place + 0.22, sums.mean, (sums.mean - sums.low, sums.high - sums.mean), "o", what)
     axes.axhline(0, color="0.8", linewidth=1, zorder=0)
     axes.set_xticks(place, names, rotation=0 if len(names) <= MAX_UPRIGHT else 90)
-    axes.set(ylabel="count", xlim=(-0.6, len(shown) - 0.4))
+    axes.set(ylabel="count", xlim=(-0.6, len(names) - 0.4))
     axes.tick_params(axis="x", length=0)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     if np.max(sums.released) > STEEP * np.nanmax(np.append(sums.spread, 1.0)):
@@ -189,11 +203,19 @@ def draw_points(
 
 def stretch_small(axes: Any) -> None:
     """A square root scale, on which noise of one size does not vanish beside large counts."""
-    low, high = axes.get_ylim()
-    axes.set_yscale("function", functions=(lambda y: np.sign(y) * np.sqrt(np.abs(y)), lambda y: np.sign(y) * y**2))
-    steps = [sign * step * 10**power for power in range(9) for step in (1, 2, 5) for sign in (-1, 1)]
-    ticks = sorted(tick for tick in [0, *steps] if low <= tick <= high)
-    # Marks closer than a tenth of the axis would run into each other.
-    kept = [tick for tick in ticks if tick == 0 or abs(tick) >= (np.sqrt(high) / 10) ** 2]
-    axes.set_yticks(kept, [f"{tick:,}" for tick in kept])
-    axes.set(ylabel="count, root scale", ylim=(low, high))
+    low, high = root(np.array([min(axes.dataLim.ymin, 0.0), axes.dataLim.ymax]))
+    margin = 0.04 * (high - low)
+    axes.set_yscale("function", functions=(root, lambda y: np.sign(y) * y**2))
+    axes.set_ylim(*(np.sign(end) * end**2 for end in (low - margin, high + margin)))
+    ticks = [0]
+    for step in (sign * step * 10**power for power in range(9) for step in (1, 2, 5) for sign in (1, -1)):
+        inside = low - margin <= root(step) <= high + margin
+        if inside and all(abs(root(step) - root(tick)) > (high - low) / 14 for tick in ticks):
+            ticks.append(step)
+    axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_ylabel("count, root scale")
+
+
+def root(numbers: Any) -> Any:
+    """Square roots that keep their sign."""
+    return np.sign(numbers) * np.sqrt(np.abs(numbers))

@@ -66,6 +66,8 @@ def test_each_part_of_a_joint_release_has_a_panel(posterior):
         sums = heights(cells)[way].reshape(2, 3).sum(axis=1)
         np.testing.assert_allclose(heights(rows)[way], sums)
     np.testing.assert_allclose(heights(cells)["least squares"].sum(), N)
+    (rows,) = posterior.plot_table(show=[7]).axes
+    np.testing.assert_allclose(heights(rows)["released"], ROWS[1:])
 
 
 def test_without_counts_the_expected_ones_are_shown(posterior):
@@ -83,17 +85,19 @@ def test_axes_of_ones_own_are_drawn_on(posterior):
         posterior.plot_table(axes=Figure().subplots(1, 2))
 
 
-def test_small_counts_are_stretched_and_only_the_largest_of_many_shown(posterior):
+def test_small_counts_are_stretched_and_the_first_of_many_shown(posterior):
     value = np.append(np.zeros(79), 3_000.0)
     assert value[-1] > STEEP * 5
     release = dpjax.Release(value, dpjax.Gaussian(2.0), dpjax.statistics.cells("cell", 80), n=3_000)
     drawn = np.broadcast_to(value, (2, 50, 80))
     wider = replace(posterior, release=release, model=dpjax.models.categorical(jnp.ones(80)), collected=drawn)
-    (axes,) = wider.plot_table().axes
+    (axes,) = wider.plot_table(show=[3, 79]).axes
     assert axes.get_ylabel() == "count, root scale"
-    assert axes.get_title("left") == "the 60 largest of 80"
-    assert heights(axes)["released"][-1] == 3_000
+    assert heights(axes)["released"].tolist() == [0.0, 3_000.0]
     axes.figure.draw_without_rendering()
+    (axes,) = wider.plot_table().axes
+    assert len(heights(axes)["released"]) == 60
+    assert axes.get_ylabel() == "count"
 
 
 def test_releases_that_are_no_sums_of_a_table_are_refused(posterior):
@@ -104,6 +108,9 @@ def test_releases_that_are_no_sums_of_a_table_are_refused(posterior):
         replace(posterior, model=MODEL._replace(support=None)).plot_table()
     with pytest.raises(ValueError, match=r"labels: given shape \[2\]; expected 6 names"):
         posterior.plot_table(labels=["a", "b"])
+    for wrong in ([6], [0.5], [], [[1]]):
+        with pytest.raises(ValueError, match=r"show: given .*; expected numbers from 0 to 5"):
+            posterior.plot_table(show=wrong)
     with pytest.raises(ValueError, match="level"):
         posterior.plot_table(level=90)
 
