@@ -1,6 +1,6 @@
-"""Tables of noisy counts above a threshold, as CSV: the daily page views of Wikipedia, and others of that form.
+"""Tables of noisy counts that reached a threshold, as CSV: the daily page views of Wikipedia, and others of that form.
 
-The Wikimedia Foundation publishes the views of each page from each country, with noise and where they then exceed a
+The Wikimedia Foundation publishes the views of each page from each country, with noise and where they then reach a
 threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. According to its
 documentation (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html and those of
 ``country_project_page_historical`` and ``country_project_page_historical_pre_2017``):
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpjax.mechanisms import Mechanism
+from dpjax.mechanisms.base import Censorable
 from dpjax.release import Release
 from dpjax.releases import thresholded
 from dpjax.validation import fail
@@ -36,14 +36,14 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class ThresholdedCounts:
-    """A table of counts of which only those above a threshold were published.
+    """A table of counts of which only those that reached a threshold were published.
 
     Parameters
     ----------
     release
         The release of records ``{"cell": [] int}``.
     keys
-        What each cell counts, by number of cell.
+        What each cell counts; where only the number of keys is known, what the first cells count, which were published.
     """
 
     release: Release
@@ -53,27 +53,28 @@ class ThresholdedCounts:
 def read_thresholded_counts(
     path: str | os.PathLike[str],
     *,
-    mechanism: Mechanism,
+    mechanism: Censorable,
     threshold: float,
-    keys: Collection[str | Sequence[str]],
+    keys: Collection[str | Sequence[str]] | int,
     n: Any,
     columns: Sequence[str] = ("country", "project", "page_id"),
     count: str = "private_count",
     where: Mapping[str, str] | None = None,
     delimiter: str = ",",
+    only_present: bool = False,
 ) -> ThresholdedCounts:
-    """Published counts as a release in which all other keys are known to have stayed below the threshold.
+    """Published counts as a release that also says of every other key that its noisy count stayed below the threshold.
 
     Parameters
     ----------
     path
-        The file: one line for each published count, with a line of names first.
+        The file: a line of names, then one for each published count.
     mechanism, threshold
-        The noise, and the number that a noisy count has to exceed to be published.
+        The noise, and the least noisy count that was published.
     keys
-        Every key that could have been published; what is not among them is refused. A text is a key of one column.
+        Every key that could have been published, or how many there are; a text is a key of one column.
     n
-        The number of people or events, or `dpjax.UnknownCount(prior)`.
+        The number of records, or `dpjax.UnknownCount(prior)`.
     columns
         The names of the columns that make a key.
     count
@@ -82,23 +83,23 @@ def read_thresholded_counts(
         What other columns must hold for a line to be read, by name: ``{"country": "Iceland"}``.
     delimiter
         What separates columns.
+    only_present
+        Whether only keys that some record has were considered, as in `dpjax.releases.thresholded`.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     TypeError, ValueError
-        If a column is missing, a count is no number or not above the threshold, or a key is there twice or is not
-        possible.
+        If a column is missing or a count is no number, or `dpjax.releases.thresholded` refuses the table: for a count
+        below the threshold, or a key that is there twice or not possible.
     """
-    possible = [as_key(key) for key in keys]
-    published: dict[Key, float] = {}
-    for line, row in read_lines(Path(path), [*columns, count, *(where or {})], where or {}, delimiter):
-        key = tuple(row[name] for name in columns)
-        if key in published:
-            fail("path", f"{key} again in line {line}", "every key once", "Name all columns of the key, or use where.")
-        published[key] = read_count(row[count], line, threshold)
-    return ThresholdedCounts(thresholded(published, possible, mechanism, threshold, n=n), tuple(possible))
+    lines = list(read_lines(Path(path), [*columns, count, *(where or {})], where or {}, delimiter))
+    published = [tuple(row[name] for name in columns) for _, row in lines]
+    values = [read_count(row[count], number) for number, row in lines]
+    possible = keys if isinstance(keys, int) else [as_key(key) for key in keys]
+    release = thresholded(published, values, possible, mechanism, threshold, n=n, only_present=only_present)
+    return ThresholdedCounts(release, tuple(published if isinstance(possible, int) else possible))
 
 
 def as_key(key: Any) -> Key:
@@ -125,13 +126,9 @@ def read_lines(
                 yield reader.line_num, row
 
 
-def read_count(text: str, line: int, threshold: float) -> float:
-    """A published count, or an error unless it is a number above the threshold."""
+def read_count(text: str, line: int) -> float:
+    """A published count, or an error unless it is a number."""
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
         fail("path", f"{text!r} in line {line}", "a number", "Name the column of counts, and the delimiter.")
-    if not number > threshold:
-        remedy = "Pass the threshold that the counts had to exceed."
-        fail("threshold", threshold, f"less than {number:g}, the count in line {line}", remedy)
-    return number

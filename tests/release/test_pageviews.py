@@ -34,7 +34,7 @@ def test_counts_are_read_by_key_and_the_others_stayed_below(tmp_path):
     read = read_thresholded_counts(write(tmp_path, LINES), **OPTIONS)
     assert read.keys == tuple(KEYS)
     assert read.release.n == 2_600
-    np.testing.assert_allclose(read.release.value, [455.5, 450.0, 1201.0, 612.0])
+    np.testing.assert_allclose(read.release.value, [455.5, 450.0, 1201.0, 612.0], rtol=1e-6)
 
 
 def test_the_law_is_that_of_noise_that_stayed_below_where_nothing_was_published(tmp_path):
@@ -50,7 +50,20 @@ def test_keys_of_one_column_are_texts_and_columns_may_be_tabbed(tmp_path):
     options = {"columns": ["key"], "count": "count", "delimiter": "\t", "where": None, "keys": ["a", "b", "c"]}
     read = read_thresholded_counts(path, **OPTIONS | options | {"threshold": 5, "n": 20})
     assert read.keys == (("a",), ("b",), ("c",))
-    np.testing.assert_allclose(read.release.value, [7.0, 9.0, 5.0])
+    np.testing.assert_allclose(read.release.value, [7.0, 9.0, 5.0], rtol=1e-6)
+
+
+def test_of_keys_without_names_the_number_is_enough(tmp_path):
+    read = read_thresholded_counts(write(tmp_path, LINES), **OPTIONS | {"keys": 5})
+    assert read.keys == (KEYS[2], KEYS[0], KEYS[3])
+    np.testing.assert_allclose(read.release.value, [1201.0, 455.5, 612.0, 450.0, 450.0], rtol=1e-6)
+
+
+def test_keys_that_nobody_has_may_be_left_out_from_the_start(tmp_path):
+    release = read_thresholded_counts(write(tmp_path, LINES), **OPTIONS | {"only_present": True}).release
+    assert release.log_density(np.array([440.0, 0.0, 1210.0, 520.0])) > release.log_density(
+        np.array([440.0, 1.0, 1210.0, 520.0])
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,9 +73,9 @@ def test_keys_of_one_column_are_texts_and_columns_may_be_tabbed(tmp_path):
         ("", {"where": {"land": "Iceland"}}, r"expected also \['land'\]"),
         ("Iceland,is.wikipedia,12,many", {}, "path: given 'many' in line 6; expected a number"),
         ("Iceland,is.wikipedia,12", {}, "path: given '' in line 6; expected a number"),
-        ("Iceland,is.wikipedia,12,450", {}, "threshold: given 450; expected less than 450, the count in line 6"),
-        ("Iceland,is.wikipedia,9,700", {}, r"path: given \('is.wikipedia', '9'\) again in line 6"),
-        ("Iceland,is.wikipedia,13,700", {}, r"\('is.wikipedia', '13'\)"),
+        ("Iceland,is.wikipedia,12,449", {}, "values: given .*449.*; expected numbers of at least 450"),
+        ("Iceland,is.wikipedia,9,700", {}, r"keys: given \('is.wikipedia', '9'\) more than once"),
+        ("Iceland,is.wikipedia,13,700", {}, r"keys: given \('is.wikipedia', '13'\); expected keys among all_keys"),
         ("", {"keys": [("is.wikipedia", 9)]}, "keys: given .*; expected texts"),
     ],
 )
