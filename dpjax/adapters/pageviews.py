@@ -1,19 +1,11 @@
 """Tables of noisy counts that reached a threshold, as CSV: the daily page views of Wikipedia, and others of that form.
 
 The Wikimedia Foundation publishes the views of each page from each country, with noise and where they then reach a
-threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. According to its
-documentation (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html and those of
-``country_project_page_historical`` and ``country_project_page_historical_pre_2017``):
-
-========================== ======================= =========
-days                       noise                   threshold
-========================== ======================= =========
-July 2015 – 8 Feb 2017     ``Laplace(300)``        3,500
-9 Feb 2017 – 5 Feb 2023    ``Laplace(30)``         450
-6 Feb 2023 – 14 Feb 2024   ``Gaussian(10)``        90
-========================== ======================= =========
-
-From 15 February 2024 on noise and threshold depend on the country.
+threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. Its documentation says what it
+added on which days (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html, and the same
+of ``country_project_page_historical`` and ``country_project_page_historical_pre_2017``): Laplace noise of scale 300 and
+a threshold of 3,500 up to 8 February 2017, of scale 30 and 450 up to 5 February 2023, then Gaussian noise of standard
+deviation 10 and 90, and from 15 February 2024 on what depends on the country.
 """
 
 import csv
