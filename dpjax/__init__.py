@@ -43,11 +43,12 @@ from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_
 from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
-from dpjax.release import LocalRelease, PrecisionWarning, Release, from_json, joint, mechanism_from
+from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo, SweepPlan
+from dpjax.tables import counts
 from dpjax.tempering import tempered
 
 __version__ = "0.1.0"
@@ -84,7 +85,9 @@ __all__ = [
     "SmoothedHistogram",
     "SweepPlan",
     "Tuning",
+    "UnknownCount",
     "calibrate",
+    "counts",
     "coupling",
     "exchangeable",
     "from_json",

@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
+from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.models.positions import check_parameters, check_position, check_start
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
@@ -59,6 +60,7 @@ def gibbs(
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
     chosen = make_plan(model, release, **(choices if plan is None else choices_of(plan, choices)))
     check_closed(chosen.imputation, imputation)
+    model, release = latent_form(model, release, chosen.imputation)
     kernel = build_kernel(model, release, chosen)
     fixed = prior_tuning(model, release.n, chosen) if tuning is None else check_tuning(model, tuning)
 
@@ -112,6 +114,7 @@ def impute(
     chosen = choose_imputation(model, release, imputation)
     check_closed(chosen, imputation)
     known = check_parameters("parameters", model, parameters)
+    model, release = latent_form(model, release, chosen)
     kernel = chosen(model, release)
 
     def init(records: Records, rng_key: Key | None = None) -> Latent:

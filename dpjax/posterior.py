@@ -9,6 +9,7 @@ import numpy as np
 
 from dpjax import diagnostics
 from dpjax.base import Key, Model
+from dpjax.imputation.forms import latent_form
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
 from dpjax.simulate import draw_values
@@ -169,7 +170,8 @@ class Posterior:
         check_key("key", key)
         chosen = self.choose_draws(num_draws)
         parameters = {name: merge(self.draws[name])[chosen] for name in self.final_states.parameters}
-        values = draw_values(key, self.model, self.release, parameters, len(chosen))
+        model, release = latent_form(self.model, self.release, self.plan.imputation)
+        values = draw_values(key, model, release, parameters, len(chosen))
         return Prediction(values, np.asarray(self.release.observed))
 
     def choose_draws(self, num_draws: int | None) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import jax
 
 from dpjax.base import Array, Imputation, ImputationInfo, Key, Model, Parameters, Records
+from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.imputation.imwg import imwg
 from dpjax.imputation.pcn import pcn
 from dpjax.imputation.tunable import Tunable
@@ -24,10 +25,12 @@ from dpjax.parameters import (
     fit_to_prior,
     unit_tuning,
 )
-from dpjax.parameters.interweaving import InterweavingInfo
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.unknown import check_number_known
 from dpjax.simulate import draw_parameters, parameter_shapes
 from dpjax.states import GibbsState, init_latent
+from dpjax.tables import counts
+from dpjax.tables.form import prefers_counts
 from dpjax.validation import check_hashable_function, fail
 
 MIN_BLOCKED = 50
@@ -35,7 +38,7 @@ MIN_BLOCKED = 50
 
 
 class GibbsInfo(NamedTuple):
-    """What a sweep reports: on imputation, centred step (None if exact) and non-centred step (None if off).
+    """What a sweep reports: on imputation, centred step (None if exact) and the second step (None if off).
 
     ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
     finite.
@@ -43,7 +46,7 @@ class GibbsInfo(NamedTuple):
 
     imputation: ImputationInfo
     centred: Any
-    interweaving: InterweavingInfo | None
+    interweaving: Any
     num_nonfinite: Array
 
 
@@ -89,8 +92,14 @@ def make_plan(
     imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    allow_counts: bool = False,
 ) -> SweepPlan:
     """The plan of a sweep, with the defaults filled in and every misfit refused before compilation.
+
+    Parameters
+    ----------
+    allow_counts
+        Whether counts stand for the records where that is cheaper and neither imputation nor interweaving is chosen.
 
     Raises
     ------
@@ -102,14 +111,28 @@ def make_plan(
     if not (interweave is None or isinstance(interweave, bool)):
         remedy = "None takes what the model allows."
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
-    if interweave and model.noncentred is None:
-        fail("interweave", True, "a model with a non-centred form", "Give the model one, or leave interweave out.")
-    default = model.noncentred is not None and bool(parameter_shapes(model))
+    is_free = imputation in (None, "auto") and interweave is None and allow_counts
+    chosen = choose_imputation(model, release, counts() if is_free and prefers_counts(model, release) else imputation)
+    if parameter_kernel is not None and isinstance(chosen, OwnLatentData):
+        chosen = chosen.given_parameters()
+    model, release = latent_form(model, release, chosen)
+    check_number_known(release)
+    possible, default = interweaving(model, release, chosen)
+    if interweave and not possible:
+        expected = "a model, and latent data, with a non-centred form"
+        fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")
     return SweepPlan(
-        imputation=choose_imputation(model, release, imputation),
+        imputation=chosen,
         interweave=default if interweave is None else interweave,
         parameter_kernel=choose_kernel(model, parameter_kernel),
     )
+
+
+def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[bool, bool]:
+    """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
+    if isinstance(imputation, OwnLatentData):
+        return imputation.can_interweave(model, release), imputation.interweaves(model, release)
+    return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
 
 
 def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | Literal["auto"] | None) -> Imputation:
@@ -125,7 +148,7 @@ def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation 
     imputation: Imputation = imwg() if choice is None else choice
     check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
     trial = imputation.closed() if is_open(imputation) else imputation
-    trial(model, release)
+    trial(*latent_form(model, release, trial))
     return imputation
 
 
@@ -155,10 +178,18 @@ def build_kernel(
     """The sweep ``(rng_key, state, tuning) -> (state, info)``: it leaves p(parameters, records | release) invariant.
 
     Centred step, non-centred step (if interweaving), imputation: Ju, Awan, Gong and Rao (2022), Algorithm 1, with the
-    second step of Yu and Meng (2011).
+    second step of Yu and Meng (2011). Where the parameters are integrated out of the imputation it comes first, and the
+    parameters are drawn given what it imputed.
+
+    Parameters
+    ----------
+    model, release
+        In the form of the latent data; see `latent_form`.
     """
+    if is_collapsed(plan.imputation, model, release):
+        return build_collapsed_kernel(model, release, plan)
     centred = build_centred_step(model, plan.parameter_kernel)
-    interweaving = build_second_step(model, release) if plan.interweave else None
+    interweaving = build_second_step(model, release, plan.imputation) if plan.interweave else None
     impute = plan.imputation(model, release)
 
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
@@ -179,10 +210,34 @@ def build_kernel(
     return kernel
 
 
+def is_collapsed(imputation: Imputation, model: Model, release: PrivateRelease) -> bool:
+    """Whether the parameters are integrated out of the imputation."""
+    return isinstance(imputation, OwnLatentData) and imputation.is_collapsed(model, release)
+
+
+def build_collapsed_kernel(
+    model: Model, release: PrivateRelease, plan: SweepPlan
+) -> Callable[[Key, GibbsState, Tuning], tuple[GibbsState, GibbsInfo]]:
+    """The sweep that imputes with the parameters integrated out, and then draws these exactly."""
+    assert plan.parameter_kernel is None, "a draw of the parameters that is not exact needs an imputation given them"
+    centred, impute = build_centred_step(model, None), plan.imputation(model, release)
+
+    def kernel(rng_key: Key, state: GibbsState, tuning: Tuning) -> tuple[GibbsState, GibbsInfo]:
+        imputation_key, centred_key = jax.random.split(rng_key)
+        latent, imputation_info = impute(imputation_key, state.latent, state.parameters)
+        parameters, _, num_nonfinite = centred(centred_key, state.parameters, latent.records, tuning)
+        info = GibbsInfo(imputation_info, None, None, num_nonfinite + imputation_info.num_nonfinite)
+        return GibbsState(parameters, latent), info
+
+    return kernel
+
+
 def build_second_step(
-    model: Model, release: PrivateRelease
-) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    model: Model, release: PrivateRelease, imputation: Imputation
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, Any]]:
     """The step that moves parameters and records together: with records summed out if possible, else noise held."""
+    if isinstance(imputation, OwnLatentData):
+        return imputation.build_second_step(model, release)
     if has_windows(release, model):
         return build_summed_step(model, release)
     return build_interweaving_step(model, release)

@@ -23,11 +23,12 @@ REJECT = 1e-4
 
 
 class Replicates(NamedTuple):
-    """What the chains hold at the end: parameters [chains, ...], the implied noise [chains, d] and the report."""
+    """What the chains hold at the end: parameters [chains, ...], the implied noise [chains, d] and the reports."""
 
     parameters: dict[str, np.ndarray]
     noise: np.ndarray
     acceptance_rate: np.ndarray
+    reported: dict[str, np.ndarray]
 
 
 def run(
@@ -58,10 +59,11 @@ def run(
             return kernel(jax.random.fold_in(run_key, index), state, tuning)
 
         state, info = jax.lax.scan(sweep, state, jax.numpy.arange(num_sweeps))
-        return state.parameters, implied_noise(release, state.latent.records), info.imputation.acceptance_rate
+        records = state.latent.records
+        reported = {} if model.reported is None else model.reported(records)
+        return state.parameters, implied_noise(release, records), info.imputation.acceptance_rate, reported
 
-    parameters, noise, acceptance_rate = jax.jit(jax.vmap(chain))(jax.random.split(chains_key, num_chains))
-    return Replicates({k: np.asarray(v) for k, v in parameters.items()}, np.asarray(noise), np.asarray(acceptance_rate))
+    return Replicates(*jax.device_get(jax.jit(jax.vmap(chain))(jax.random.split(chains_key, num_chains))))
 
 
 def implied_noise(release: PrivateRelease, records: dict[str, Any]) -> jax.Array:

@@ -8,8 +8,9 @@ time* τ is the first t ≥ L at which the two are equal, as they then are for g
 
 from dpjax.coupling.distances import Distance, mean_wasserstein, median_width, squared_mmd, wasserstein
 from dpjax.coupling.exchangeable import coupled_exchangeable
-from dpjax.coupling.gibbs import CoupledKernel, GibbsPair, coupled_gibbs
+from dpjax.coupling.gibbs import GibbsPair, coupled_gibbs
 from dpjax.coupling.indices import categorical
+from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.meetings import (
     Meetings,
     Rate,

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Key
-from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_offers
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
+from dpjax.coupling.tables import coupled_counts
 from dpjax.exchangeable.placement import make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from dpjax.models.fit import check_fit
@@ -19,33 +21,11 @@ from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.simulate import draw_position
 from dpjax.states import Position
-from dpjax.sweep import choose_imputation
+from dpjax.sweep import check_closed, choose_imputation
+from dpjax.tables import Counts, count_form
 from dpjax.validation import check_function, fail
 
-__all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
-
-
-class CoupledKernel(NamedTuple):
-    """A Markov kernel of pairs, each chain of which moves by one and the same kernel.
-
-    sample_start
-        ``key -> position``, a draw of a chain's start.
-    join
-        ``(position, position, met) -> pair``; where met [], the second is a copy of the first.
-    step
-        ``(rng_key, pair) -> (pair, info)``. Once met, pairs stay together.
-    met
-        ``pair -> [] bool``, read off flags.
-    first, second
-        ``pair -> position``.
-    """
-
-    sample_start: Callable[[Key], Any]
-    join: Callable[[Any, Any, Array], Any]
-    step: Callable[[Key, Any], tuple[Any, Any]]
-    met: Callable[[Any], Array]
-    first: Callable[[Any], Any]
-    second: Callable[[Any], Any]
+__all__ = ["GibbsPair", "coupled_gibbs"]
 
 
 class GibbsPair(NamedTuple):
@@ -78,7 +58,8 @@ def coupled_gibbs(
     model, release
         As in `dpjax.sample`; the release is one value of the sum of exchangeable records.
     imputation
-        ``imwg(...)``, the default, or ``soma(...)``.
+        ``imwg(...)``, the default, or ``soma(...)``; or ``counts(width)``, whose chains move by common random numbers
+        and leave the options below aside.
     relabel
         Whether the second chain's records are put in another order that brings the chains together: after each
         attempt (``"within"``), or after each sweep (``"between"``); True takes what is valid, False is the papers'
@@ -111,7 +92,11 @@ def coupled_gibbs(
         fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
     if sample_start is not None:
         check_function("sample_start", sample_start, "key -> Position")
-    placement = make_placement(choose_imputation(model, release, imputation), release.n, offers)
+    chosen = choose_imputation(model, release, imputation)
+    if isinstance(chosen, Counts):
+        check_closed(chosen, imputation)
+        return coupled_counts(*count_form(model, release), chosen, sample_start)
+    placement = make_placement(chosen, release.n, offers)
     relabelling = check_relabelling(relabel, placement)
     update = build_coupled_update(model, parameters)
     target = SummedTarget(release, release.n)

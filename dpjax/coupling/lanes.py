@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key
-from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.kernel import CoupledKernel
 from dpjax.numerics import take_if
 
 __all__ = ["Course", "Lane", "is_done", "one_step", "start_lane"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpjax.base import Key
-from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course
 from dpjax.coupling.pool import run_pairs
 from dpjax.validation import (

@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Key
-from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course, Lane
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
 from dpjax.coupling.pool import run_pairs

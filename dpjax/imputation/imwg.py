@@ -13,10 +13,13 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation import local
-from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, take_sources
+from dpjax.imputation.births import build_births_kernel
+from dpjax.imputation.data_sets import DataSetSum, data_set_form
+from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, metropolis, take_sources
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
+from dpjax.release.unknown import is_unknown
 from dpjax.validation import fail
 
 
@@ -32,10 +35,16 @@ class IMwG:
             return local.build_kernel(model, release)
         release = as_sum(release)
         check_noisy(release, "imwg(...)")
+        if isinstance(release.statistic, DataSetSum):
+            return build_births_kernel(model, release)
         if self.scan == "systematic":
             return build_systematic_kernel(model, release)
         check_exchangeable(model, 'imwg(scan="random")')
         return build_random_kernel(model, release)
+
+    def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+        """Model and release as they are, or those of whole data sets where the number of records is unknown."""
+        return data_set_form(model, release) if is_unknown(release) else (model, release)
 
 
 def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:
@@ -46,7 +55,8 @@ def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:
     scan
         ``"systematic"`` offers each record one draw in order; ``"random"`` makes n offers to places drawn
         uniformly with replacement. A local release needs neither: given θ its records are independent, and
-        all are updated at once, by exact draws where the channel and the model allow.
+        all are updated at once, by exact draws where the channel and the model allow. Nor does an unknown number of
+        records: each sweep then adds, deletes and exchanges records in an order of its own.
 
     Raises
     ------
@@ -146,14 +156,3 @@ def random_sweep(
     counts = jnp.zeros(release.n, int).at[places].add(accepted.astype(int))
     moved = take_sources(source, offers, records)
     return finish(release, moved, residual, log_density, counts, jnp.sum(broken))
-
-
-def metropolis(
-    release: Release, residual: Array, log_density: Array, proposed: Array, log_uniform: Array
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Accept the proposed residual [d] with probability min(1, η′/η); a density that is none is a rejection."""
-    proposed_log_density = release.log_density_at(proposed)
-    log_ratio = proposed_log_density - log_density
-    accepted = (log_uniform < log_ratio) & (proposed_log_density < jnp.inf)
-    kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
-    return kept, (accepted, ~(log_ratio < jnp.inf))

@@ -1,4 +1,4 @@
-"""What every imputation sweep shares: the move of accepted offers into the records."""
+"""What imputation sweeps share: the decision on an offer, and the move of accepted ones into the records."""
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,17 @@ def check_noisy(release: Release, imputation: str) -> None:
             "noise on every released number, because records are imputed one by one",
             "Use imputation=dpjax.counts(), whose moves keep known totals.",
         )
+
+
+def metropolis(
+    release: Release, residual: Array, log_density: Array, proposed: Array, log_uniform: Array
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Accept the proposed residual [d] with probability min(1, η′/η); a density that is none is a rejection."""
+    proposed_log_density = release.log_density_at(proposed)
+    log_ratio = proposed_log_density - log_density
+    accepted = (log_uniform < log_ratio) & (proposed_log_density < jnp.inf)
+    kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
+    return kept, (accepted, ~(log_ratio < jnp.inf))
 
 
 def take_sources(source: Array, offers: Records, records: Records) -> Records:

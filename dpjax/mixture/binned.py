@@ -12,6 +12,7 @@ from dpjax.mechanisms import SmoothedHistogram
 from dpjax.mechanisms.base import ElementwiseDensity, Mechanism
 from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import Release
+from dpjax.release.unknown import check_number_known
 from dpjax.statistics import Histogram
 from dpjax.validation import check_array, fail, is_traced
 
@@ -62,13 +63,15 @@ def bin_release(release: Release) -> Binned:
     Raises
     ------
     TypeError, ValueError
-        If it does not tell of the counts of a histogram, or its mechanism's log-density is not a sum over bins.
+        If it does not tell of the counts of a histogram of a known number of records, or its mechanism's log-density is
+        not a sum over bins.
     """
     if not isinstance(release.statistic, Histogram):
         remedy = "Mixtures read the release of dpjax.statistics.histogram(field, edges)."
         fail("statistic", type(release.statistic).__name__, "a histogram", remedy, error=TypeError)
     if isinstance(release.mechanism, SmoothedHistogram):
         check_equal_bins(release.statistic.edges)
+    check_number_known(release)
     gains = jnp.diff(tabulate(release.mechanism, release.value, release.statistic.dimension, release.n), axis=1)
     if not is_traced(gains):
         remedy = "Use a mechanism that can release any value whatever the counts."

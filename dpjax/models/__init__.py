@@ -12,15 +12,19 @@ from dpjax.models.naive_bayes import naive_bayes
 from dpjax.models.normal import normal
 from dpjax.models.priors import GammaPrior, InverseGammaPrior, NormalPrior
 from dpjax.numbered import numbered
+from dpjax.release.count_priors import NegativeBinomialCount, PoissonCount, UniformCount
 
 __all__ = [
     "GammaPrior",
     "InverseGammaPrior",
     "Model",
+    "NegativeBinomialCount",
     "NonCentred",
     "NormalInverseGammaPrior",
     "NormalInverseWishartPrior",
     "NormalPrior",
+    "PoissonCount",
+    "UniformCount",
     "beta",
     "categorical",
     "check_model",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
-from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.underflow import may_vanish
@@ -54,27 +54,37 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
     def summarize(records: Records) -> Array:
         return count_cells(records["cell"], num_cells)
 
-    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
-        del parameters
-        return {"probabilities": draw_dirichlet(key, alpha + summarize(records))}
+    def draw_given(key: Key, counts: Array) -> Parameters:
+        return {"probabilities": draw_dirichlet(key, alpha + counts)}
 
-    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
-        del parameters
-        return dirichlet_log_density(alpha + summarize(records), new["probabilities"])
+    def log_density_given(parameters: Parameters, counts: Array) -> Array:
+        return dirichlet_log_density(alpha + counts, parameters["probabilities"])
 
+    def conjugate() -> ConjugateCounts:
+        cells = jnp.arange(num_cells)
+        return ConjugateCounts(
+            index=jnp.stack([cells, jnp.full_like(cells, num_cells)], axis=1),
+            shift=jnp.append(alpha, jnp.sum(alpha)),
+            sign=jnp.append(jnp.ones(num_cells), -1.0),
+            update=lambda key, sums: draw_given(key, sums[:-1].astype(float)),
+            log_density=lambda parameters, sums: log_density_given(parameters, sums[:-1].astype(float)),
+        )
+
+    none = jnp.zeros(num_cells)
     return Model(
-        sample_prior=lambda key: {"probabilities": draw_dirichlet(key, alpha)},
-        log_prior=lambda parameters: dirichlet_log_density(alpha, parameters["probabilities"]),
+        sample_prior=lambda key: draw_given(key, none),
+        log_prior=lambda parameters: log_density_given(parameters, none),
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.uniform(key, (n,), float)),
         log_density=lambda parameters, records: log_probability(parameters["probabilities"], records["cell"]),
-        update=update,
+        update=lambda key, parameters, records: draw_given(key, summarize(records)),
         noncentred=None if may_vanish(alpha) else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
         **scales({"probabilities": SIMPLEX}),
         summarize=summarize,
         log_likelihood=lambda parameters, counts: jnp.sum(xlogy(counts, parameters["probabilities"])),
         support=lambda: {"cell": jnp.arange(num_cells)},
         derived=None if shape is None else odds_ratios(check_table(shape, num_cells)),
-        update_log_density=update_log_density,
+        update_log_density=lambda new, parameters, records: log_density_given(new, summarize(records)),
+        conjugate=conjugate,
     )
 
 

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 import jax
+import jax.numpy as jnp
 
 from dpjax.base import Model, Records
 from dpjax.validation import fail, is_refusal, name_of, summarize_error
@@ -44,6 +45,7 @@ def check_model(model: Model) -> None:
         check_records(model, key, parameters, n)
     check_scales(model, parameters)
     check_field(model, parameters)
+    check_conjugate(model, key, parameters)
 
 
 REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
@@ -78,6 +80,8 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         check_scalar("log_likelihood", trace(model, "log_likelihood", parameters, summary))
     if model.support is not None:
         check_support(trace(model, "support"), records)
+    if model.reported is not None:
+        check_dict("reported", trace(model, "reported", records), "quantities of the records")
 
 
 def check_support(support: Any, records: Records) -> None:
@@ -117,11 +121,39 @@ def check_field(model: Model, parameters: Any) -> None:
         check_dict("derived", trace(model, "derived", parameters), "derived quantities")
 
 
+def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
+    """Check the sums of counts by which the parameters are integrated out, and their law given the sums."""
+    if model.conjugate is None:
+        return
+    if model.support is None:
+        expected, remedy = "a function, because conjugate is given", "List the possible records."
+        fail("Model.support", "None", expected, remedy)
+    conjugate = model.conjugate
+    index, shift, sign = trace_function("conjugate", lambda: conjugate()[:3])
+    size = jax.tree.leaves(trace(model, "support"))[0].shape[0]
+    if index.ndim != 2 or index.shape[0] != size or not jnp.issubdtype(index.dtype, jnp.integer):
+        mismatch("conjugate", f"index {show(index)}", f"integers [{size}, m]", "List the sums of each possible record.")
+    if shift.ndim != 1 or shift.shape != sign.shape:
+        given, expected = f"shift {show(shift)}, sign {show(sign)}", "shift and sign of one shape [q]"
+        mismatch("conjugate", given, expected, "Give one shift and one sign for each sum.")
+    sums = jax.ShapeDtypeStruct(shift.shape, index.dtype)
+    update = trace_function("conjugate.update", lambda key, sums: conjugate().update(key, sums), key, sums)
+    check_same("conjugate.update", update, parameters, "the parameters")
+    density = trace_function(
+        "conjugate.log_density", lambda parameters, sums: conjugate().log_density(parameters, sums), parameters, sums
+    )
+    check_scalar("conjugate.log_density", density)
+
+
 def trace(model: Model, name: str, *values: Any, **static: Any) -> Any:
     """What a function of the model returns for values of these shapes."""
-    function: Callable[..., Any] = attrgetter(name)(model)
+    return trace_function(name, partial(attrgetter(name)(model), **static), *values)
+
+
+def trace_function(name: str, function: Callable[..., Any], *values: Any) -> Any:
+    """What a function of this name returns for values of these shapes."""
     try:
-        return jax.eval_shape(partial(function, **static), *values)
+        return jax.eval_shape(function, *values)
     except Exception as error:  # whatever a function of the user's own may raise
         if is_refusal(error):
             raise

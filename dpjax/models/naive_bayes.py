@@ -9,7 +9,7 @@ import numpy as np
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
-from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.underflow import may_vanish
@@ -55,37 +55,53 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     num_features, num_classes, num_levels = features.shape
     vanishing = may_vanish(classes) or may_vanish(features)
 
+    support = list_records(num_classes, num_features, num_levels)
+
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
         return records_at(parameters, jax.random.uniform(key, (1 + num_features, n), float))
 
     def summarize(records: Records) -> Records:
-        index = records["class"][:, None] * num_levels + records["features"]
-        index = index + num_classes * num_levels * jnp.arange(num_features)[None]
-        counts = count_cells(index, features.size).reshape(features.shape)
-        return {"class": count_cells(records["class"], num_classes), "features": counts}
+        counts = count_cells(feature_places(records, num_classes, num_levels), features.size)
+        return {"class": count_cells(records["class"], num_classes), "features": counts.reshape(features.shape)}
 
-    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
-        del parameters
-        counts = summarize(records)
+    def draw_given(key: Key, counts: Records) -> Parameters:
         return draw_probabilities(key, classes + counts["class"], features + counts["features"])
 
-    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
-        del parameters
-        counts = summarize(records)
-        return log_density_of_probabilities(new, classes + counts["class"], features + counts["features"])
+    def log_density_given(parameters: Parameters, counts: Records) -> Array:
+        return log_density_of_probabilities(parameters, classes + counts["class"], features + counts["features"])
 
+    def conjugate() -> ConjugateCounts:
+        """Counts of the classes, then of the levels; then the totals of both laws, with their signs."""
+
+        def split(sums: Array) -> Records:
+            counts = sums.astype(float)
+            levels = counts[num_classes : num_classes + features.size]
+            return {"class": counts[:num_classes], "features": levels.reshape(features.shape)}
+
+        assert support is not None
+        shift, totals = jnp.append(classes, features), jnp.append(jnp.sum(classes), jnp.sum(features, axis=2))
+        return ConjugateCounts(
+            index=sums_of_records(support(), num_classes, num_levels),
+            shift=jnp.append(shift, totals),
+            sign=jnp.append(jnp.ones_like(shift), -jnp.ones_like(totals)),
+            update=lambda key, sums: draw_given(key, split(sums)),
+            log_density=lambda parameters, sums: log_density_given(parameters, split(sums)),
+        )
+
+    none = {"class": jnp.zeros_like(classes), "features": jnp.zeros_like(features)}
     return Model(
-        sample_prior=lambda key: draw_probabilities(key, classes, features),
-        log_prior=lambda parameters: log_density_of_probabilities(parameters, classes, features),
+        sample_prior=lambda key: draw_given(key, none),
+        log_prior=lambda parameters: log_density_given(parameters, none),
         sample_records=sample_records,
         log_density=log_density,
-        update=update,
+        update=lambda key, parameters, records: draw_given(key, summarize(records)),
         noncentred=None if vanishing else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
         **scales({"class_probabilities": SIMPLEX, "feature_probabilities": SIMPLEX}),
         summarize=summarize,
         log_likelihood=log_likelihood,
-        support=list_records(num_classes, num_features, num_levels),
-        update_log_density=update_log_density,
+        support=support,
+        update_log_density=lambda new, parameters, records: log_density_given(new, summarize(records)),
+        conjugate=None if support is None else conjugate,
     )
 
 
@@ -151,6 +167,26 @@ def log_likelihood(parameters: Parameters, counts: Records) -> Array:
     """The log-probability of all records."""
     classes = xlogy(counts["class"], parameters["class_probabilities"])
     return jnp.sum(classes) + jnp.sum(xlogy(counts["features"], parameters["feature_probabilities"]))
+
+
+def feature_places(records: Records, num_classes: int, num_levels: int) -> Array:
+    """The places [n, K] of each record's features in a table [K, I, J] of counts."""
+    which = jnp.arange(records["features"].shape[1])[None]
+    return (which * num_classes + records["class"][:, None]) * num_levels + records["features"]
+
+
+def sums_of_records(records: Records, num_classes: int, num_levels: int) -> Array:
+    """The sums to which each record adds: its class, its K levels, the total of the classes, and K of the levels."""
+    classes, features = records["class"][:, None], records["features"]
+    which = jnp.arange(features.shape[1])[None]
+    total = num_classes * (1 + features.shape[1] * num_levels)
+    columns = [
+        classes,
+        num_classes + feature_places(records, num_classes, num_levels),
+        jnp.full_like(classes, total),
+        total + 1 + which * num_classes + classes,
+    ]
+    return jnp.concatenate(columns, axis=1)
 
 
 def list_records(num_classes: int, num_features: int, num_levels: int) -> Any:

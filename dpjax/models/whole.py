@@ -19,7 +19,7 @@ from jax.extend import core
 from dpjax.base import Array, Model, Records
 from dpjax.mechanisms.base import has_integer_noise, parts_of
 from dpjax.release import LocalRelease, PrivateRelease
-from dpjax.release.summed import as_sum
+from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_position
 from dpjax.statistics import Stacked
 from dpjax.validation import fail, is_traced
@@ -70,12 +70,13 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     if isinstance(release, LocalRelease):
         argument, contribution, what = "channel", itemgetter(release.field), f"the field {release.field!r}"
     else:
-        argument, contribution, what = "mechanism", as_sum(release).statistic, "a statistic"
+        argument, contribution, what = "mechanism", release.statistic, "a statistic"
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
+    num_records = MAX_RECORDS if is_unknown(release) else release.n
     for mechanism, where in parts:
         pieces = [contribution] if len(parts) == 1 else pieces_of(contribution, where, record)
-        if has_integer_noise(mechanism) and not all(is_whole(model, release.n, piece, record) for piece in pieces):
+        if has_integer_noise(mechanism) and not all(is_whole(model, num_records, piece, record) for piece in pieces):
             refuse(argument, mechanism, what)
 
 

@@ -7,6 +7,7 @@ from dpjax.release.joint import joint
 from dpjax.release.local import LocalRelease
 from dpjax.release.reading import from_json
 from dpjax.release.summed import Release
+from dpjax.release.unknown import UnknownCount
 
 __all__ = [
     "CONVENTIONS",
@@ -15,6 +16,7 @@ __all__ = [
     "PrecisionWarning",
     "PrivateRelease",
     "Release",
+    "UnknownCount",
     "from_json",
     "joint",
     "mechanism_from",

@@ -5,6 +5,8 @@
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
 * for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``.
 
+An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
+
 A mechanism is ``{"name": ..., its parameters, "privacy": {...}}``, a statistic ``{"name": ..., its arguments}``. Names
 and parameters are those of dpjax's mechanisms and statistics; a user's function is ``{"name": "function",
 "function": "module.name"}``. Numbers are written with all their digits.
@@ -34,6 +36,8 @@ from dpjax.mechanisms import (
 )
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.independent import IndependentNoise, IndependentTerms
+from dpjax.release.count_priors import NegativeBinomialCount, PoissonCount, UniformCount
+from dpjax.release.unknown import UnknownCount
 from dpjax.validation import fail, is_traced
 
 SCHEMA = "privatized-release"
@@ -75,6 +79,12 @@ STATISTIC_NAMES: dict[type, str] = {
     **{kind: name for name, (kind, _) in STATISTICS.items()},
     shipped.SparseScaled: "scaled",
     shipped.SparseStacked: "stacked",
+}
+
+COUNT_PRIORS: dict[str, type] = {
+    "uniform_count": UniformCount,
+    "poisson_count": PoissonCount,
+    "negative_binomial_count": NegativeBinomialCount,
 }
 
 
@@ -125,6 +135,25 @@ def decode_numbers(argument: str, value: Any) -> Any:
         elif isinstance(leaf, bool) or not isinstance(leaf, (int, float)):
             fail(argument, repr(leaf), "a number or lists of numbers", "Write numbers without quotes.", error=TypeError)
     return value
+
+
+def encode_number(n: int | UnknownCount) -> Any:
+    """The number of records, or the name and the numbers of the prior that stands for it."""
+    if not isinstance(n, UnknownCount):
+        return n
+    name = {kind: name for name, kind in COUNT_PRIORS.items()}.get(type(n.prior))
+    if name is None:
+        remedy = "A prior of your own has no neutral description: store its numbers yourself."
+        fail("n.prior", type(n.prior).__name__, f"one of {sorted(COUNT_PRIORS)}", remedy, error=TypeError)
+    return {"name": name, **dict(_field_values(n.prior))}
+
+
+def decode_number(entry: Any) -> Any:
+    """The number of records of a description, or the prior that stands for it."""
+    if not isinstance(entry, dict):
+        return entry
+    name, numbers = _split("n", entry, COUNT_PRIORS)
+    return UnknownCount(_build(f"n {name!r}", COUNT_PRIORS[name], numbers))
 
 
 def encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:

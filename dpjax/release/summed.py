@@ -26,8 +26,9 @@ from dpjax.release.checks import (
     warn_where_coarse,
 )
 from dpjax.release.densities import log_densities_at, log_density_at
+from dpjax.release.unknown import UnknownCount, check_number_known, read_number
 from dpjax.statistics.base import dimension_of
-from dpjax.validation import check_count, fail, is_refusal
+from dpjax.validation import fail, is_refusal
 
 
 @frozen_pytree
@@ -47,7 +48,7 @@ class Release:
         The function ``record -> [d]`` of one record; one of `dpjax.statistics` or any of your own. Programs are
         compiled for it, so build it once: a lambda written anew is a new statistic.
     n
-        The public number of records.
+        The public number of records, or an `UnknownCount` where there is none.
 
     Raises
     ------
@@ -68,7 +69,7 @@ class Release:
     value: Array
     mechanism: Mechanism
     statistic: Statistic = field(metadata={"static": True})
-    n: int = field(metadata={"static": True})
+    n: int | Any = field(metadata={"static": True})
 
     def __post_init__(self) -> None:
         value = as_vector("value", self.value, "Pass the released numbers, one for each coordinate of the statistic.")
@@ -76,8 +77,8 @@ class Release:
         total = check_statistic(self.statistic, self.mechanism, value)
         check_summed(self.mechanism, value, total)
         check_value("value", value, self.mechanism)
-        n = check_count("n", self.n, "Pass the public number of records.")
-        warn_where_coarse(value, self.mechanism, n)
+        n = read_number(self.n)
+        warn_where_coarse(value, self.mechanism, n.prior.bounds[0] if isinstance(n, UnknownCount) else n)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "n", n)
 
@@ -140,7 +141,7 @@ class Release:
     def sample(self, key: Key, records: Records) -> "Release":
         """A release of other records [n] by the same mechanism: only the value is new."""
         for name, leaf in records.items():
-            if len(leaf) != self.n:
+            if not isinstance(self.n, UnknownCount) and len(leaf) != self.n:
                 fail(f"records[{name!r}]", f"{len(leaf)} records", f"n = {self.n}", "Release as many as before.")
         return replace(self, value=self.mechanism.sample(key, self.total(records)))
 
@@ -187,7 +188,7 @@ class Release:
         """
         content = {
             "value": schema.encode_numbers("value", self.value, max_ndim=1),
-            "n": self.n,
+            "n": schema.encode_number(self.n),
             "mechanism": schema.encode_mechanism(self.mechanism),
             "statistic": schema.encode_statistic(self.statistic),
         }
@@ -214,7 +215,7 @@ class Release:
             schema.decode_numbers("value", content["value"]),
             schema.decode_mechanism(content["mechanism"]),
             schema.choose_statistic(content["statistic"], statistic),
-            content["n"],
+            schema.decode_number(content["n"]),
         )
 
 
@@ -223,7 +224,7 @@ def as_sum(
     remedy: str = "Pass a dpjax.Release.",
     asker: str | None = None,
 ) -> Release:
-    """The release, or an error unless it is one value of a sum over the records.
+    """The release, or an error unless it is one value of a sum over a known number of records.
 
     Parameters
     ----------
@@ -234,4 +235,5 @@ def as_sum(
         given = f"a {type(release).__name__}" if asker is None else f"{asker} with a {type(release).__name__}"
         argument = "release" if asker is None else "imputation"
         fail(argument, given, "a release of one summed value", remedy, error=TypeError)
+    check_number_known(release)
     return release

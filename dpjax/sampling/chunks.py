@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Key, Model, Parameters
+from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
@@ -35,8 +35,8 @@ class Chains(NamedTuple):
 class Draw(NamedTuple):
     """What is kept of a step.
 
-    parameters, derived
-        The parameters and the model's derived quantities.
+    parameters, derived, reported
+        The parameters, and what the model derives from them and reports of the records.
     info
         Reports on the steps since the last draw: rates and flags are averaged, counts summed.
     collected
@@ -45,6 +45,7 @@ class Draw(NamedTuple):
 
     parameters: Parameters
     derived: Parameters
+    reported: Records
     info: dict[str, Array]
     collected: Any
 
@@ -78,7 +79,9 @@ def run_chunk(
     def keep(chain: Chains, total: dict[str, Array]) -> Draw:
         info = {name: leaf / thin.astype(leaf.dtype) if is_rate(leaf) else leaf for name, leaf in total.items()}
         derived = {} if model.derived is None else model.derived(chain.state.parameters)
-        return Draw(chain.state.parameters, derived, info, None if collect is None else collect(chain.state))
+        reported = {} if model.reported is None else model.reported(chain.state.latent.records)
+        collected = None if collect is None else collect(chain.state)
+        return Draw(chain.state.parameters, derived, reported, info, collected)
 
     return make_draws(
         step,
@@ -113,6 +116,7 @@ def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) ->
 
     def kept(state: GibbsState) -> Any:
         derived = None if model.derived is None else model.derived(state.parameters)
-        return state.parameters, derived, None if collect is None else collect(state)
+        reported = None if model.reported is None else model.reported(state.latent.records)
+        return state.parameters, derived, reported, None if collect is None else collect(state)
 
     return most_draws(jax.eval_shape(jax.vmap(kept), state))

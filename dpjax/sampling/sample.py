@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.numbered import jit_model
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
@@ -80,7 +81,9 @@ def sample(
         Draws kept of each chain, `thin` steps apart.
     imputation, interweave, parameter_kernel
         The kernel; see `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and
-        ``"auto"`` for the imputation that docs/choosing.md recommends for the release.
+        ``"auto"`` for the imputation that docs/choosing.md recommends for the release. By default counts stand for the
+        records where these take no more different values than there are records, and neither `interweave` nor `collect`
+        asks for records; see `dpjax.counts`.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
@@ -119,9 +122,11 @@ def sample(
     devices. Nothing is claimed about convergence: see `Posterior.summary`.
     """
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
-    plan = make_plan(model, release, imputation, interweave, parameter_kernel)
+    plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=collect is None)
     check_names(model)
     initial = check_initial(model, initial, num_chains)
+    given = (model, release)
+    model, release = latent_form(model, release, plan.imputation)
     path = None if checkpoint is None else check_path(checkpoint)
     keys = split_key(key, num_chains)
     schedule = make_schedule(num_warmup, num_samples, thin)
@@ -130,7 +135,7 @@ def sample(
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
-        return report(run, finish(run, begin(run, keys, initial, file), file, progress), file)
+        return report(run, given, finish(run, begin(run, keys, initial, file), file, progress), file)
 
 
 def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
@@ -140,7 +145,9 @@ def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint 
     if saved is not None:
         return saved
     tuning = first_tuning(run.model, keys.tuning) if run.plan.uses_tuning else unit_tuning(run.model)
-    return open_run(run, find_starts(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
+    imputation = run.plan.imputation
+    find = imputation.find_starts if isinstance(imputation, OwnLatentData) else find_starts
+    return open_run(run, find(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
 
 
 @jit_model
@@ -149,8 +156,14 @@ def first_tuning(model: Model, key: Key) -> Tuning:
     return fit_to_prior(key, model)
 
 
-def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
-    """The posterior of the draws made, with a warning if some are missing and an error if all are."""
+def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: Checkpoint | None) -> Posterior:
+    """The posterior of the draws made, with a warning if some are missing and an error if all are.
+
+    Parameters
+    ----------
+    given
+        Model and release as the user knows them.
+    """
     segment, wanted = run.schedule[status.segment], run.schedule[-1].draws
     sampling = status.segment == len(run.schedule) - 1
     remedy = (
@@ -166,12 +179,12 @@ def report(run: Run, status: Status, file: Checkpoint | None) -> Posterior:
     warn_of_nonfinite(draws.info["num_nonfinite"], stacklevel=4)
     per_record = jax.device_get(status.chains.accepted) / (status.filled * segment.thin)
     return Posterior(
-        draws={**draws.parameters, **draws.derived},
+        draws={**draws.parameters, **draws.derived, **draws.reported},
         info={**draws.info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
-        model=run.model,
-        release=run.release,
+        model=given[0],
+        release=given[1],
         final_states=status.chains.state,
         tuning=status.tuning,
         plan=status.plan,

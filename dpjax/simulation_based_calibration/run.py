@@ -17,11 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
+from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.parameters import fit_to_prior
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.release import PrivateRelease
-from dpjax.simulate import batch_size, draw_position, parameter_shapes
+from dpjax.simulate import batch_size, draw_position, parameter_shapes, position_shapes
 from dpjax.simulation_based_calibration.replicate import (
     LOG_DENSITY,
     Design,
@@ -113,6 +114,9 @@ def calibrate(
     plan = make_plan(fitted, release_design, imputation, interweave, parameter_kernel)
     check_closed(plan.imputation, imputation)
     check_same_parameters(model, fitted)
+    model, _ = latent_form(model, release_design, plan.imputation)
+    fitted, release_design = latent_form(fitted, release_design, plan.imputation)
+    check_same_records(model, fitted)
     check_quantities(model, release_design, quantities)
     unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
     thins = jnp.asarray([*(unit * length for length in WINDOWS), thin])
@@ -127,6 +131,13 @@ def check_same_parameters(model: Model, fit: Model) -> None:
     if true != fitted:
         remedy = "Ranks compare parameters by name: fit a model that has the same."
         fail("fit", f"a model with parameters {fitted}", f"{true}", remedy)
+
+
+def check_same_records(model: Model, fit: Model) -> None:
+    """Raise unless both models, in the form of the latent data, have records of the same shapes."""
+    true, fitted = (position_shapes(each, each.num_records or 1).records for each in (model, fit))
+    if true != fitted:
+        fail("fit", f"a model with records {fitted}", f"{true}", "Fit a model of the same records.")
 
 
 def check_quantities(model: Model, release_design: PrivateRelease, quantities: Quantities | None) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.imputation.forms import latent_form
 from dpjax.numbered import jit_model
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.posterior import warn_of_nonfinite
@@ -83,6 +84,7 @@ def tempered(
     check_share(target_ess)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
     check_closed(plan.imputation, imputation)
+    model, release = latent_form(model, release, plan.imputation)
     target = jnp.asarray(target_ess, float)
     with one_blas_thread():
         result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))

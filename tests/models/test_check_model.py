@@ -12,6 +12,11 @@ from tests.models.cases import CASES
 
 GOOD = normal(NormalPrior(0.0, 1.0), 1.0)
 MINIMAL = Model(GOOD.sample_prior, GOOD.log_prior, GOOD.sample_records, GOOD.log_density)
+CATEGORICAL = CASES["categorical"]
+
+
+def four_records() -> dict:
+    return {"y": jnp.zeros(4)}
 
 
 def test_four_functions_are_enough() -> None:
@@ -109,6 +114,23 @@ BAD: dict[str, tuple[dict, type[Exception], str]] = {
         "Model.normal_field: given float64[]",
     ),
     "derived without names": ({"derived": lambda parameters: parameters["mean"]}, TypeError, "Model.derived"),
+    "quantities of records without names": ({"reported": lambda records: records["y"]}, TypeError, "Model.reported"),
+    "integrated out of what is not listed": ({"conjugate": CATEGORICAL.conjugate}, ValueError, "Model.support: given"),
+    "sums of other records": (
+        {"support": lambda: {"y": jnp.zeros(3)}, "conjugate": CATEGORICAL.conjugate},
+        ValueError,
+        "Model.conjugate: given index int64[4, 2]; expected integers [3, m]",
+    ),
+    "sums without a sign": (
+        {"support": four_records, "conjugate": lambda: CATEGORICAL.conjugate()._replace(sign=jnp.ones(2))},
+        ValueError,
+        "Model.conjugate: given shift float64[5], sign float64[2]",
+    ),
+    "other parameters by sums": (
+        {"support": four_records, "conjugate": CATEGORICAL.conjugate},
+        ValueError,
+        "Model.conjugate.update: given {'probabilities'",
+    ),
     "a determinant of each entry": (
         {"unconstrain": dict, "constrain": dict, "log_jacobian": lambda unconstrained: jnp.zeros(2)},
         ValueError,

@@ -1,0 +1,48 @@
+"""Imputations whose latent data are not records: the model and the release then take another form."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self, runtime_checkable
+
+from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.release import PrivateRelease
+from dpjax.states import GibbsState
+
+__all__ = ["ChangesForm", "OwnLatentData", "latent_form"]
+
+
+@runtime_checkable
+class ChangesForm(Protocol):
+    """An imputation of other latent data than n records, whose kernel is built from another model and release."""
+
+    def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+        """Model and release in the form that the latent data have; a pair that is in this form stays as it is."""
+
+
+@runtime_checkable
+class OwnLatentData(Imputation, ChangesForm, Protocol):
+    """An imputation of latent data that are no records, as `dpjax.counts`, with starts and joint moves of its own."""
+
+    def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""
+
+    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether there is a second step."""
+
+    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the second step is on by default."""
+
+    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
+        """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)`` that moves both."""
+
+    def given_parameters(self) -> Self:
+        """The imputation whose kernel holds the parameters, for parameter kernels that do not draw them afresh."""
+
+    def find_starts(
+        self, keys: tuple[Key, Key], model: Model, release: PrivateRelease, num_chains: int, initial: Parameters | None
+    ) -> GibbsState:
+        """States [chain, ...] of positive density for model and release in this form; see `dpjax.sample`."""
+
+
+def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:
+    """Model and release in the form of the latent data that an imputation moves."""
+    return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)

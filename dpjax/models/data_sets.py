@@ -1,0 +1,162 @@
+"""Whole data sets of an unknown number of records as the records of a model.
+
+One record of the model is a data set: rows of a fixed capacity, of which the first `num_records` are real. The other
+rows stand there because arrays have fixed shapes, and mean nothing: the density leaves them out, and whatever needs all
+rows to be records draws them anew.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.numbered import Form, numbered
+from dpjax.numerics import take_if
+from dpjax.release.unknown import CountPrior
+
+__all__ = ["NUMBER", "data_sets", "join", "split", "unpack"]
+
+NUMBER = "num_records"
+"""The field of a data set that says how many of its rows are real, int []."""
+
+MAX_SIZES = 4
+"""How many sizes of array a parameter update is compiled for."""
+
+
+@numbered
+def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior, capacity: int) -> Model:
+    """Records ``{field: [capacity, ...], "num_records": [] int}``: each is a data set of another model.
+
+    With n from its prior and rows x_i i.i.d. from f(· | θ), the density of a data set is p(n) Π_{i ≤ n} f(x_i | θ),
+    that of n ordered records. Parameters are those of the other model.
+
+    Parameters
+    ----------
+    form, numbers
+        The other model, by `dpjax.numbered.split`; its records are exchangeable.
+    prior
+        The law of the number of records.
+    capacity
+        The rows of a data set: the greatest number of records.
+
+    Notes
+    -----
+    Update and non-centred form are the other model's own, of the real rows and of others that are drawn from f(· | θ)
+    at the parameters of the moment. They leave p(θ | real rows) invariant: of N rows with the law
+    ∝ p(θ) p(n) Π_{i ≤ N} f(x_i | θ), where N may depend on n, the parameters and the real rows have the law that is
+    wanted, and the others are draws from f(· | θ) given these. Such rows hold θ back as missing data do; the update
+    therefore takes the shortest of a few arrays that has room for the real ones, so that at most half of it is spare.
+    """
+    model = form(numbers) if isinstance(form, Form) else form
+    sizes = halve(capacity, max(prior.bounds[0], 1))
+
+    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
+        number_key, row_key = jax.random.split(key)
+        number = jax.vmap(prior.sample)(jax.random.split(number_key, n))
+        # Whatever lies above the capacity has no probability worth a row.
+        return join(draw_rows(row_key, parameters, n), jnp.minimum(number, capacity))
+
+    def draw_rows(key: Key, parameters: Parameters, n: int) -> Records:
+        return fold(model.sample_records(key, parameters, n * capacity), n)
+
+    def log_density(parameters: Parameters, records: Records) -> Array:
+        rows, real = unpack(records)
+        # The first row is real if any is: in the place of the others it keeps gradients finite.
+        filled = take_if(real, rows, jax.tree.map(lambda leaf: leaf[:, :1], rows))
+        terms = model.log_density(parameters, unfold(filled)).reshape(real.shape)
+        return jnp.sum(jnp.where(real, terms, 0), axis=1) + prior.log_probability(records[NUMBER]).astype(terms.dtype)
+
+    def complete(key: Key, parameters: Parameters, records: Records) -> Records:
+        rows, real = unpack(records)
+        return take_if(real, rows, draw_rows(key, parameters, len(real)))
+
+    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
+        row_key, update_key = jax.random.split(key)
+        rows = complete(row_key, parameters, records)
+
+        def of_first(size: int) -> Parameters:
+            assert model.update is not None
+            return model.update(update_key, parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
+
+        fitting = jnp.sum(jnp.asarray(sizes) >= jnp.max(records[NUMBER]))
+        return jax.lax.switch(fitting - 1, [lambda size=size: of_first(size) for size in sizes])
+
+    return Model(
+        sample_prior=model.sample_prior,
+        log_prior=model.log_prior,
+        sample_records=sample_records,
+        log_density=log_density,
+        update=None if model.update is None else update,
+        noncentred=None if model.noncentred is None else noncentred(model.noncentred, complete),
+        unconstrain=model.unconstrain,
+        constrain=model.constrain,
+        log_jacobian=model.log_jacobian,
+        derived=model.derived,
+        reported=lambda records: {NUMBER: records[NUMBER][0]},
+    )
+
+
+def noncentred(inner: NonCentred, complete: Callable[[Key, Parameters, Records], Records]) -> NonCentred:
+    """The non-centred form of whole data sets: the noise of all their rows, with the number of real ones held."""
+
+    def noise(key: Key, parameters: Parameters, records: Records) -> Records:
+        row_key, noise_key = jax.random.split(key)
+        rows = complete(row_key, parameters, records)
+        return {"rows": inner.noise(noise_key, parameters, unfold(rows)), NUMBER: records[NUMBER]}
+
+    def records(parameters: Parameters, noise: Records) -> Records:
+        number = noise[NUMBER]
+        return join(fold(inner.records(parameters, noise["rows"]), len(number)), number)
+
+    def log_density(parameters: Parameters, noise: Records) -> Array:
+        assert inner.log_density is not None
+        return jnp.sum(inner.log_density(parameters, noise["rows"]).reshape(len(noise[NUMBER]), -1), axis=1)
+
+    def possible(parameters: Parameters, noise: Records) -> Array:
+        assert inner.possible is not None
+        return jnp.all(inner.possible(parameters, noise["rows"]).reshape(len(noise[NUMBER]), -1), axis=1)
+
+    return NonCentred(
+        noise,
+        records,
+        log_density=None if inner.log_density is None else log_density,
+        forms=inner.forms,
+        coordinates=inner.coordinates,
+        possible=None if inner.possible is None else possible,
+    )
+
+
+def halve(capacity: int, least: int) -> tuple[int, ...]:
+    """The capacity, its half, and so on, a few in all; none below the least number of records."""
+    sizes = [capacity]
+    while len(sizes) < MAX_SIZES and (sizes[-1] + 1) // 2 >= least and sizes[-1] > 1:
+        sizes.append((sizes[-1] + 1) // 2)
+    return tuple(sizes)
+
+
+def split(records: Records) -> tuple[Records, Array]:
+    """The rows of data sets, or of one, and the numbers of real ones."""
+    return {name: leaf for name, leaf in records.items() if name != NUMBER}, records[NUMBER]
+
+
+def join(rows: Records, number: Array) -> Records:
+    """Data sets, or one, of rows and numbers of real ones."""
+    return {**rows, NUMBER: number}
+
+
+def unpack(records: Records) -> tuple[Records, Array]:
+    """The rows [m, capacity, ...] of data sets [m], and which of them are real [m, capacity]."""
+    rows, number = split(records)
+    capacity = jax.tree.leaves(rows)[0].shape[1]
+    return rows, jnp.arange(capacity)[None] < number[:, None]
+
+
+def fold(rows: Records, m: int) -> Records:
+    """Rows [m * capacity, ...] as those of m data sets [m, capacity, ...]."""
+    return jax.tree.map(lambda leaf: leaf.reshape(m, -1, *leaf.shape[1:]), rows)
+
+
+def unfold(rows: Records) -> Records:
+    """The rows [m, capacity, ...] of m data sets on one axis."""
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rows)

@@ -1,0 +1,111 @@
+"""The number of records where nobody published it: a prior in its place."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key
+from dpjax.validation import check_count, fail, name_of, summarize_error
+
+__all__ = ["CountPrior", "KnownTail", "UnknownCount", "check_number_known", "is_unknown", "read_number"]
+
+
+@runtime_checkable
+class CountPrior(Protocol):
+    """A law of whole numbers from 0 on, such as `dpjax.models.PoissonCount`; hashable: programs are compiled for it."""
+
+    def log_probability(self, n: Array) -> Array:
+        """The log-probability of each whole number [...]."""
+
+    def sample(self, key: Key) -> Array:
+        """A draw, int []."""
+
+    @property
+    def bounds(self) -> tuple[int, int | None]:
+        """The least and the greatest possible number, None where there is no greatest."""
+
+
+@runtime_checkable
+class KnownTail(Protocol):
+    """A prior whose quantiles are known, so that a bound can be found for numbers that have none."""
+
+    def quantile_beyond(self, mass: float) -> int:
+        """The least number with at most this probability above it."""
+
+
+@dataclass(frozen=True)
+class UnknownCount:
+    """In place of `Release.n`: the number of records is unknown, and drawn with everything else.
+
+    Parameters
+    ----------
+    prior
+        What is believed of the number before the release is seen, beside the model of the records:
+        `dpjax.models.UniformCount`, `dpjax.models.PoissonCount`, `dpjax.models.NegativeBinomialCount`, or a hashable
+        object with ``log_probability(n)``, ``sample(key)`` and ``bounds``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the prior has not these parts, or they return something else.
+    """
+
+    prior: CountPrior
+
+    def __post_init__(self) -> None:
+        remedy = "Pass one such as dpjax.models.UniformCount(low, high)."
+        prior = self.prior
+        if isinstance(prior, type) or not isinstance(prior, CountPrior):
+            fail("prior", name_of(prior), "a law with log_probability, sample and bounds", remedy, error=TypeError)
+        if not isinstance(prior, Hashable) or not is_hashed(prior):
+            fail("prior", name_of(prior), "a hashable law", "Make it a frozen dataclass of numbers.", error=TypeError)
+        check_laws(prior, remedy)
+
+
+def is_hashed(prior: Hashable) -> bool:
+    """Whether a prior holds nothing, such as an array, that has no hash."""
+    try:
+        hash(prior)
+    except TypeError:
+        return False
+    return True
+
+
+def check_laws(prior: CountPrior, remedy: str) -> None:
+    """Raise unless the functions of a prior return numbers of the right shapes, and its bounds are in order."""
+    numbers = jax.ShapeDtypeStruct((3,), jnp.result_type(int))
+    try:
+        found = jax.eval_shape(prior.log_probability, numbers), jax.eval_shape(prior.sample, jax.random.key(0))
+        low, high = prior.bounds
+    except Exception as error:  # whatever a prior of the user's own may raise
+        fail("prior", f"{name_of(prior)}, which failed with {summarize_error(error)}", "a law of whole numbers", remedy)
+    shapes = [getattr(part, "shape", None) for part in found]
+    if shapes != [(3,), ()] or not jnp.issubdtype(found[1].dtype, jnp.integer):
+        given = f"log_probability of shape {shapes[0]} for 3 numbers, and a draw {found[1]}"
+        fail("prior", given, "shape (3,), and a draw int []", remedy)
+    if low < 0 or (high is not None and high < low):
+        fail("prior.bounds", (low, high), "0 <= low <= high, or None for no greatest number", remedy)
+
+
+def is_unknown(release: Any) -> bool:
+    """Whether a release has a prior in place of its number of records."""
+    return isinstance(getattr(release, "n", None), UnknownCount)
+
+
+def read_number(n: Any) -> Any:
+    """The number of records or what stands for it, or an error."""
+    if isinstance(n, UnknownCount):
+        return n
+    if isinstance(n, CountPrior) and not isinstance(n, type):
+        fail("n", repr(n), "a number or an UnknownCount", "Pass n=dpjax.UnknownCount(prior).", error=TypeError)
+    return check_count("n", n, "Pass the public number of records, or dpjax.UnknownCount(prior).")
+
+
+def check_number_known(release: Any) -> None:
+    """Raise if a release of an unknown number of records comes where their number is needed."""
+    if is_unknown(release):
+        remedy = "Call dpjax.sample, gibbs, tempered or calibrate with imputation=dpjax.imwg() or dpjax.counts()."
+        fail("release.n", repr(release.n), "a known number of records here", remedy)

@@ -1,0 +1,6 @@
+"""Tables of any size: how many records take each possible value, in place of the records."""
+
+from dpjax.tables.counts import Counts, counts
+from dpjax.tables.form import count_form
+
+__all__ = ["Counts", "count_form", "counts"]

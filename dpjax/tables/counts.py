@@ -1,0 +1,259 @@
+"""Counts in place of records: the imputation whose latent data are how many records take each possible value.
+
+Its cost does not grow with the number of records. Given the parameters, or with them integrated out where the model is
+conjugate, the counts move in pairs of cells, and by swaps of four cells where totals are known; see
+`dpjax.tables.moves`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.mechanisms.base import is_exact, noise_scale, parts_of
+from dpjax.pytree import frozen_pytree
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import as_sum
+from dpjax.release.unknown import CountPrior
+from dpjax.simulate import parameter_shapes
+from dpjax.states import GibbsState, init_latent
+from dpjax.tables.form import COUNTS, Table, count_form, table_of
+from dpjax.tables.joint_moves import build_joint_step
+from dpjax.tables.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
+from dpjax.tables.schedule import make_schedule
+from dpjax.tables.starts import find_starts
+from dpjax.tables.sums import CellSums
+from dpjax.validation import check_count, fail, is_traced
+
+__all__ = ["Counts", "counts"]
+
+START_WIDTH, MAX_WIDTH = 16, 256
+"""The width of windows before they are tuned, and the largest."""
+
+NOISY = 0.05
+"""Joint moves pay where the noise has at least this share of the variance of a cell's count."""
+
+WIDTH_PER_SPREAD = 5.0
+"""Windows are so many conditional standard deviations wide: wider ones cost more than they bring."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The choice of counts; call it with the count form of a model and a release for the kernel.
+
+    Parameters
+    ----------
+    width
+        How many values beside the present one a window holds.
+    collapse
+        Whether the parameters are integrated out; None wherever the model is conjugate.
+    """
+
+    width: int | Literal["auto"]
+    collapse: bool | None = None
+
+    def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
+        """A kernel that leaves p(counts | parameters, release), or p(counts | release), invariant."""
+        if self.width == "auto":
+            remedy = "dpjax.sample tunes it; else pass a number."
+            fail("width", repr(self.width), "a number once the kernel is built", remedy)
+        return build_kernel(table_of(release), as_sum(release), self.is_collapsed(model, release), self.width)
+
+    def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the parameters are integrated out."""
+        possible = table_of(count_form(model, release)[1]).model.conjugate is not None
+        if self.collapse and not possible:
+            fail("collapse", True, "a conjugate model", "Leave it out: the counts then move given the parameters.")
+        return possible if self.collapse is None else self.collapse
+
+    def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+        """The count form of a model and a release."""
+        return count_form(model, release)
+
+    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether parameters and counts can move together: where both are drawn, and no total is known."""
+        return not self.is_collapsed(model, release) and not table_of(release).known and bool(parameter_shapes(model))
+
+    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether they do by default: where the noise is not small against the counts' sampling error."""
+        return self.can_interweave(model, release) and is_noisy(table_of(release), as_sum(release))
+
+    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
+        """The joint moves of parameters and counts."""
+        return build_joint_step(model, as_sum(release))
+
+    def given_parameters(self) -> "Counts":
+        """With counts that move given the parameters."""
+        return replace(self, collapse=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the width is left to the warm-up."""
+        return self.width == "auto"
+
+    def closed(self) -> "Counts":
+        """With windows of some width."""
+        return replace(self, width=START_WIDTH) if self.is_open else self
+
+    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
+        """With windows as wide as the conditional laws of the moves are where the chains are."""
+        del key
+        table = table_of(release)
+        spreads = measure(table, self.is_collapsed(model, release), release, latent.records[COUNTS][:, 0], parameters)
+        return replace(self, width=max(map(fit_width, spreads)))
+
+    def find_starts(
+        self, keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
+    ) -> GibbsState:
+        """States [chain, ...] near the released sums, over-dispersed by their noise."""
+        return find_starts(keys, model, release, num_chains, initial)
+
+
+def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) -> Counts:
+    """Impute how many records take each possible value, in place of the records.
+
+    For models whose records take finitely many values (`Model.support`) and releases of sums with noise on each of
+    them. The posterior of the parameters is the same as with records; a sweep costs the same however many records there
+    are. Imputed counts are ``state.latent.records["counts"]`` [1, c].
+
+    Parameters
+    ----------
+    width
+        How many values beside the present one a move chooses among; ``"auto"`` to let ``dpjax.sample`` choose by the
+        moves' conditional spread.
+    collapse
+        Whether the counts move with the parameters integrated out, which are then drawn afterwards; None wherever the
+        model is conjugate (`dpjax.models.categorical`, `dpjax.models.naive_bayes`) and moves its parameters by its own
+        update.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the width is no whole number of at least 1. When a kernel is built: if the records are continuous, take too
+        many values or have laws of their own, the release is no sum with noise on each coordinate, or known totals
+        (`dpjax.Exact`) are contradictory or of a kind that the moves are not known to connect.
+    """
+    if width != "auto":
+        check_count("width", width, "Pass a whole number such as 16, or 'auto'.")
+    if not (collapse is None or isinstance(collapse, bool)):
+        fail("collapse", repr(collapse), "True, False or None", "None takes what the model allows.", error=TypeError)
+    return Counts(width, collapse)
+
+
+def is_noisy(table: Table, release: Release) -> bool:
+    """Whether the noise of the most exact part is not small against the sampling error of a cell of usual size."""
+    scales = [noise_scale(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    if table.prior is not None or any(scale is None or is_traced(scale) for scale in scales):
+        return True
+    variance = min(float(np.median(np.square(scale))) for scale in scales)
+    return variance >= NOISY * table.n / table.num_cells
+
+
+def build_kernel(table: Table, release: Release, collapsed: bool, width: int) -> ImputationKernel:
+    """The kernel of counts; with collapsed parameters it does not look at those it is given."""
+    moves = make_moves(table, collapsed, width)
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        law = make_law(table, release, collapsed, parameters)
+        state = start(law, latent.records[COUNTS][0])
+        changed = jnp.zeros((), int)
+        for move, key in zip(moves, jax.random.split(rng_key, len(moves)), strict=True):
+            state, more = move_all(law, move, state, draw_offers(key, move))
+            changed += more
+        latent = init_latent(release, {COUNTS: state.counts[None]})
+        rate = changed / max(sum(move.directions.num_moves for move in moves), 1)
+        return latent, ImputationInfo(rate, changed[None], jnp.zeros((), int))
+
+    return step
+
+
+def make_law(table: Table, release: Release, collapsed: bool, parameters: Parameters) -> Law:
+    """The law of the counts, given the parameters or with these integrated out."""
+    noisy = tuple(
+        NoisySums(sums, release.value[where], mechanism)
+        for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True)
+        if not is_exact(mechanism)
+    )
+    if table.prior is not None:
+        noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)
+    return Law(None if collapsed else table.log_probability(parameters), make_gammas(table, collapsed), noisy)
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class PriorOfNumber:
+    """The prior of the number of records, in the place of the noise of a sum."""
+
+    prior: CountPrior = field(metadata={"static": True})
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-probability of each number [...]."""
+        del value
+        return self.prior.log_probability(statistic.astype(int))
+
+
+@lru_cache(maxsize=64)
+def number_of(table: Table) -> CellSums:
+    """The number of records as a sum over cells."""
+    return CellSums(np.zeros((table.num_cells, 1), int), np.ones((table.num_cells, 1)), 1)
+
+
+@lru_cache(maxsize=64)
+def make_gammas(table: Table, collapsed: bool) -> tuple[Gammas, ...]:
+    """The factorials of the counts, and what integrating the parameters out leaves."""
+    cells = np.arange(table.num_cells)
+    own = CellSums(cells[:, None], np.ones((len(cells), 1)), len(cells))
+    factorials: tuple[Gammas, ...] = (Gammas(own, np.ones(len(cells)), -np.ones(len(cells), int)),)
+    if table.prior is not None:
+        factorials += (Gammas(number_of(table), np.ones(1), np.ones(1, int)),)
+    if not collapsed:
+        return factorials
+    assert table.model.conjugate is not None
+    with jax.ensure_compile_time_eval():
+        conjugate = table.model.conjugate()
+        index, shift, sign = (np.asarray(array) for array in (conjugate.index, conjugate.shift, conjugate.sign))
+    return *factorials, Gammas(CellSums(index, np.ones(index.shape), len(shift)), shift, sign)
+
+
+def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
+    """The moves of a sweep with windows of these widths."""
+    gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
+    noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
+    kinds = make_schedule(table, gammas, noisy)
+    return tuple(Move(kind.directions, kind.gammas, kind.noisy, width) for kind in kinds)
+
+
+def draw_offers(key: Key, move: Move) -> Offers:
+    """The random numbers of one kind of move."""
+    order_key, offset_key, uniform_key = jax.random.split(key, 3)
+    orders, *shape = move.directions.real.shape
+    return Offers(
+        jax.random.randint(order_key, (), 0, orders),
+        jax.random.randint(offset_key, shape, 0, move.width + 1),
+        jax.random.uniform(uniform_key, shape, float),
+    )
+
+
+def measure(table: Table, collapsed: bool, release: Release, counts: Array, parameters: Parameters) -> list[np.ndarray]:
+    """The conditional standard deviations of the moves of each kind, at counts and parameters [chain, ...]."""
+    moves = make_moves(table, collapsed, MAX_WIDTH)
+
+    @jax.jit
+    def look(counts: Array, parameters: Parameters, release: Release) -> list[Array]:
+        law = make_law(table, release, collapsed, parameters)
+        return [spread(law, move, start(law, counts)) for move in moves]
+
+    by_chain = jax.vmap(look, in_axes=(0, 0, None))(counts, parameters, release)
+    real = [move.directions.real[0] for move in moves]
+    return [np.asarray(each)[:, inside].ravel() for each, inside in zip(by_chain, real, strict=True)]
+
+
+def fit_width(spreads: np.ndarray) -> int:
+    """The power of two that suits the widest quarter of the moves."""
+    wanted = WIDTH_PER_SPREAD * float(np.quantile(spreads, 0.75, method="nearest")) if spreads.size else 1.0
+    return int(np.clip(2 ** np.ceil(np.log2(max(wanted, 1.0))), 4, MAX_WIDTH))

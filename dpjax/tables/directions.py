@@ -1,0 +1,125 @@
+"""Directions in which counts move: which cells gain and lose together, in batches that do not touch each other's sums.
+
+A direction adds δ to some cells and takes δ from others. Which directions are tried, and in what order, is fixed before
+any count is known, but for a choice among several orders that is drawn each sweep: so every order leaves the law of the
+counts as it is if every single move does.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpjax.tables.sums import CellSums, compress
+
+__all__ = ["Directions", "Touched", "make_directions", "match_pairs", "touch"]
+
+MAX_MOVES = 2**17
+"""The moves of all orders of one kind together: more orders than this allows would only make the program larger."""
+
+MAX_ORDERS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """The sums that a move along each direction changes.
+
+    index
+        Their places [order, batch, move, k].
+    weight
+        What each gains as δ grows by 1, [order, batch, move, k]; 0 where fewer than k change.
+    """
+
+    index: np.ndarray
+    weight: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Directions of one kind, in several orders.
+
+    cells
+        The cells that move [order, batch, move, a]. Moves of a batch touch no sum in common, and are made at once.
+    signs
+        Whether each of the cells gains (+1) or loses (−1) as δ grows, a numbers.
+    real
+        False for places [order, batch, move] that hold no move.
+    """
+
+    cells: np.ndarray
+    signs: tuple[int, ...]
+    real: np.ndarray
+
+    @property
+    def num_moves(self) -> int:
+        """The moves of one order."""
+        return int(np.sum(self.real[0]))
+
+
+def match_pairs(rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
+    """Random disjoint pairs [m, 2] of cells of one group; `groups` [c] has −1 for cells that stay as they are."""
+    cells = rng.permutation(np.flatnonzero(groups >= 0))
+    cells = cells[np.argsort(groups[cells], kind="stable")]
+    label = groups[cells]
+    starts = np.flatnonzero(np.diff(label, prepend=-2))
+    rank = np.arange(len(cells)) - np.repeat(starts, np.diff(np.append(starts, len(cells))))
+    first = np.flatnonzero((rank % 2 == 0) & (np.append(label[1:], -2) == label))
+    return np.stack([cells[first], cells[first + 1]], axis=1)
+
+
+def make_directions(
+    orders: Sequence[np.ndarray], signs: tuple[int, ...], sums: Sequence[CellSums]
+) -> Directions | None:
+    """The directions of several orders, each a list [m, a] of cells, in batches; None where there are none.
+
+    Parameters
+    ----------
+    sums
+        The sums that moves of a batch must not have in common; the cells themselves always count.
+    """
+    if not any(len(order) for order in orders):
+        return None
+    batches = [list(into_batches(order, signs, sums)) for order in orders if len(order)]
+    shape = (len(batches), max(map(len, batches)), max(len(batch) for order in batches for batch in order))
+    cells, real = np.zeros((*shape, len(signs)), np.int32), np.zeros(shape, bool)
+    for row, order in enumerate(batches):
+        for place, batch in enumerate(order):
+            cells[row, place, : len(batch)], real[row, place, : len(batch)] = batch, True
+    return Directions(cells, signs, real)
+
+
+def into_batches(cells: np.ndarray, signs: tuple[int, ...], sums: Sequence[CellSums]) -> Iterator[np.ndarray]:
+    """Moves [m, a] in batches whose moves touch no sum in common: each goes right after the last one it touches."""
+    if all(each.is_identity for each in sums):
+        yield cells
+        return
+    touched, offset = [cells], int(np.max(cells)) + 1
+    for each in sums:
+        index, weight = net_change(cells, signs, each)
+        touched.append(np.where(weight == 0, -1, index + offset))
+        offset += each.size
+    last = np.full(offset + 1, -1)  # the last place is for what is touched by no move
+    level = np.empty(len(cells), int)
+    for move, places in enumerate(np.concatenate(touched, axis=1)):
+        used = places[places >= 0]
+        level[move] = last[used].max() + 1
+        last[used] = level[move]
+    for number in range(int(level.max()) + 1):
+        yield cells[level == number]
+
+
+def net_change(cells: np.ndarray, signs: tuple[int, ...], sums: CellSums) -> tuple[np.ndarray, np.ndarray]:
+    """What moves along [m, a] change: places [m, k] and weights [m, k], 0 where fewer than k change."""
+    index = sums.index[cells]
+    weight = sums.weight[cells] * np.asarray(signs, float)[None, :, None]
+    flat = compress(index.reshape(len(cells), -1), weight.reshape(len(cells), -1), sums.size)
+    return np.maximum(flat.index, 0), flat.weight
+
+
+def touch(directions: Directions, sums: CellSums) -> Touched:
+    """The sums that each direction changes."""
+    shape = directions.real.shape
+    cells = directions.cells.reshape(-1, len(directions.signs))
+    index, weight = net_change(cells, directions.signs, sums)
+    weight = np.where(directions.real.reshape(-1, 1), weight, 0)
+    return Touched(index.reshape(*shape, -1).astype(np.int32), weight.reshape(*shape, -1))

@@ -1,0 +1,97 @@
+"""Which moves a sweep of counts is made of: pairs of cells, matched at random and along the released sums."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from dpjax.tables.directions import MAX_MOVES, MAX_ORDERS, Directions, Touched, make_directions, match_pairs, touch
+from dpjax.tables.fibre import Fibre, swap_cells
+from dpjax.tables.form import Table
+from dpjax.tables.sums import CellSums
+
+__all__ = ["MoveKind", "make_schedule"]
+
+SEED = 20_061
+"""Of the generator that draws the matchings, once: they decide how fast chains mix, and not what they converge to."""
+
+MAX_KINDS = 4
+
+MAX_SINGLES = 64
+"""How many cells a sweep lets gain or lose records by themselves: all of these moves change the number of records."""
+
+
+@dataclass(frozen=True, eq=False)
+class MoveKind:
+    """Directions of one kind and the sums that they touch: of the law without the noise, and of each noisy part."""
+
+    directions: Directions
+    gammas: tuple[Touched, ...]
+    noisy: tuple[Touched, ...]
+
+
+@lru_cache(maxsize=64)
+def make_schedule(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums, ...]) -> tuple[MoveKind, ...]:
+    """The kinds of moves of a sweep, for a law that depends on the noisy sums and on those of gamma functions."""
+    rng = np.random.default_rng(SEED)
+    sums = (*noisy, *gammas)
+    kinds = [make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)]
+    kinds += [
+        make_directions([swap_cells(rng, swap) for _ in range(MAX_ORDERS)], (1, -1, -1, 1), sums)
+        for swap in table.fibre.swaps
+    ]
+    if np.any(table.fibre.single):
+        kinds.append(make_directions(orders_of_singles(rng, table.fibre.single), (1,), sums))
+    made = [kind for kind in kinds if kind is not None]
+    return tuple(
+        MoveKind(kind, *(tuple(touch(kind, each) for each in group) for group in (gammas, noisy))) for kind in made
+    )
+
+
+def groupings(fibre: Fibre, sums: Sequence[CellSums]) -> list[np.ndarray]:
+    """Groups [c] within which cells are paired: all that may be exchanged, and those that share a released sum."""
+    result = [fibre.groups]
+    for each in sums:
+        if each.is_identity:
+            continue
+        for column in each.index.T:
+            labels = np.unique(np.stack([fibre.groups, column]), axis=1, return_inverse=True)[1].ravel()
+            labels = np.where(fibre.groups < 0, -1, labels)
+            held = labels[labels >= 0]
+            is_new = all(not same_partition(labels, other) for other in result)
+            if held.size and np.max(np.bincount(held)) > 1 and is_new:
+                result.append(labels)
+    return result[:MAX_KINDS]
+
+
+def same_partition(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether two labellings [c] group the cells alike."""
+    pairs = np.unique(np.stack([first, second]), axis=1).shape[1]
+    return pairs == len(np.unique(first)) == len(np.unique(second))
+
+
+def orders_of_pairs(rng: np.random.Generator, groups: np.ndarray) -> list[np.ndarray]:
+    """Several random matchings of the cells within their groups, enough that every cell can reach every other."""
+    num_cells = int(np.sum(groups >= 0))
+    number = int(np.clip(2 * MAX_MOVES // max(num_cells, 1), 2, MAX_ORDERS))
+    orders = [match_pairs(rng, groups) for _ in range(number)]
+    # A chain through each group makes sure of it, whatever was drawn.
+    return [*orders, *chain_pairs(rng, groups)]
+
+
+def orders_of_singles(rng: np.random.Generator, single: np.ndarray) -> list[np.ndarray]:
+    """Several random choices [m, 1] of cells that gain or lose records by themselves; all of them, if these are few."""
+    cells = np.flatnonzero(single)
+    return [rng.permutation(cells)[:MAX_SINGLES, None] for _ in range(MAX_ORDERS)]
+
+
+def chain_pairs(rng: np.random.Generator, groups: np.ndarray) -> list[np.ndarray]:
+    """Two matchings of neighbours in a random order of each group: together they connect it."""
+    cells = rng.permutation(np.flatnonzero(groups >= 0))
+    cells = cells[np.argsort(groups[cells], kind="stable")]
+    label = groups[cells]
+    rank = np.arange(len(cells)) - np.searchsorted(label, label)
+    joined = np.flatnonzero(label[1:] == label[:-1])
+    pairs = np.stack([cells[joined], cells[joined + 1]], axis=1)
+    return [pairs[rank[joined] % 2 == parity] for parity in (0, 1)]

@@ -1,0 +1,174 @@
+"""Starts of chains of counts: tables near the released sums, moved apart by noise of the release's own size."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_matrix, hstack, vstack
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.numbered import jit_model
+from dpjax.numerics import all_finite
+from dpjax.release import Release
+from dpjax.states import GibbsState, Position, init_state
+from dpjax.tables.form import COUNTS, Table, table_of
+from dpjax.validation import fail
+
+__all__ = ["find_starts", "nearest_counts", "round_counts"]
+
+NOISE_DRAWS = 64
+NUM_STEPS = 300
+
+
+def find_starts(
+    keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
+) -> GibbsState:
+    """States [chain, ...] of positive density, with parameters from the prior unless given.
+
+    Raises
+    ------
+    ValueError
+        If known totals contradict each other, or a start has density zero.
+    """
+    table = table_of(release)
+    parameters, counts = propose(model, num_chains, keys[0], release, initial)
+    if table.known:
+        counts = jnp.asarray(np.stack([into_fibre(table, each) for each in np.asarray(counts)]))
+    states = jax.vmap(lambda parameters, counts: init_state(release, Position(parameters, {COUNTS: counts[None]})))(
+        parameters, counts
+    )
+    density = np.asarray(jax.vmap(model.log_prior)(states.parameters) + states.latent.log_density)
+    if not (np.all(np.isfinite(density)) and all_finite(states.parameters)):
+        given = f"a release of zero density at the nearest tables found for {np.sum(~np.isfinite(density))} chains"
+        remedy = "Check value, mechanism and statistic, which are in counts of records, and the prior of `initial`."
+        fail("release", given, "positive density near the released sums", remedy)
+    return states
+
+
+@partial(jit_model, static_argnames=("num_chains",))
+def propose(
+    model: Model, num_chains: int, key: Key, release: Release, initial: Parameters | None
+) -> tuple[Parameters, Array]:
+    """Parameters [chain, ...], and tables [chain, c] nearest to the released value with noise added once more."""
+    table = table_of(release)
+    scale_key, chain_key = jax.random.split(key)
+    scale = noise_sizes(scale_key, release)
+
+    def one(key: Key, parameters: Parameters | None) -> tuple[Parameters, Array]:
+        prior_key, noise_key = jax.random.split(key)
+        chosen = model.sample_prior(prior_key) if parameters is None else parameters
+        value = release.mechanism.sample(noise_key, release.value)
+        guess = nearest_counts(table, value, scale, jnp.exp(table.log_probability(chosen)))
+        return chosen, round_counts(guess, guess_number(table, guess))
+
+    return jax.vmap(one)(jax.random.split(chain_key, num_chains), initial)
+
+
+def guess_number(table: Table, cells: Array) -> Array:
+    """The number of records [], or the possible one nearest to the sum of guessed counts."""
+    if table.prior is None:
+        return jnp.asarray(table.n)
+    low, high = table.prior.bounds
+    return jnp.clip(jnp.round(jnp.sum(cells)).astype(int), low, high)
+
+
+def noise_sizes(key: Key, release: Release) -> Array:
+    """The mean size [d] of the noise of each sum; small where a sum is known."""
+    keys = jax.random.split(key, NOISE_DRAWS)
+    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.value)
+    size = jnp.mean(jnp.abs(values - release.value), axis=0)
+    return jnp.where(jnp.isfinite(size) & (size > 0), size, 0.5)
+
+
+def nearest_counts(table: Table, value: Array, scale: Array, probability: Array) -> Array:
+    """Nonnegative numbers [c] that add up to n, whose sums are nearest to the value in units of noise.
+
+    Accelerated projected gradients (Beck and Teboulle 2009), from the expected counts.
+    """
+    kind = value.dtype
+    number = None if table.prior is not None else jnp.asarray(table.n, kind)
+    guess = 1.0 if number is None else number
+    weight = jnp.asarray(table.sums.weight, kind)
+    place = np.where(table.sums.index < 0, table.sums.size, table.sums.index)
+
+    def sums(cells: Array) -> Array:
+        return jnp.zeros(table.sums.size, kind).at[place].add(weight * cells[:, None], mode="drop")
+
+    def slope(cells: Array) -> Array:
+        pull = (sums(cells) - value) / scale**2
+        return jnp.sum(weight * jnp.append(pull, 0.0)[place], axis=1)
+
+    def power(vector: Array, _: None) -> tuple[Array, Array]:
+        image = slope(vector) - slope(jnp.zeros_like(vector))
+        size = jnp.linalg.norm(image)
+        return image / size, size
+
+    curvature = jax.lax.scan(power, jnp.full(table.num_cells, table.num_cells**-0.5, kind), length=30)[1][-1]
+
+    def step(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
+        cells, ahead, pace = carry
+        moved = project(ahead - slope(ahead) / (1.1 * curvature), number)
+        next_pace = (1 + jnp.sqrt(1 + 4 * pace**2)) / 2
+        return (moved, moved + (pace - 1) / next_pace * (moved - cells), next_pace), None
+
+    first = project(guess * probability.astype(kind), number)
+    return jax.lax.scan(step, (first, first, jnp.ones((), kind)), length=NUM_STEPS)[0][0]
+
+
+def project(point: Array, total: Array | None) -> Array:
+    """The nearest point [c] with nonnegative entries, of a given sum if there is one."""
+    if total is None:
+        return jnp.maximum(point, 0)
+    ordered = -jnp.sort(-point)
+    excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, point.size + 1)
+    last = jnp.maximum(jnp.sum(ordered > excess), 1) - 1
+    return jnp.maximum(point - excess[last], 0)
+
+
+def round_counts(cells: Array, n: Array) -> Array:
+    """Whole numbers [c] that add up to n, near the given ones."""
+    whole = jnp.floor(cells).astype(int)
+    rank = jnp.argsort(jnp.argsort(whole - cells))
+    missing = n - jnp.sum(whole)
+    share, rest = jnp.divmod(jnp.maximum(missing, 0), cells.size)
+    whole = whole + share + (rank < rest)
+    # Rounding in single precision may leave too many, which the fullest cells give up.
+    order = jnp.argsort(-whole)
+    held = whole[order]
+    before = jnp.cumsum(held) - held
+    given = jnp.clip(jnp.maximum(-missing, 0) - before, 0, held)
+    return whole.at[order].add(-given)
+
+
+def into_fibre(table: Table, cells: np.ndarray) -> np.ndarray:
+    """The table [c] with the known totals that is nearest to a given one in the sum of absolute differences.
+
+    Raises
+    ------
+    ValueError
+        If there is no table of nonnegative whole numbers with these totals.
+    """
+    size = len(cells)
+    low, high = (table.n, table.n) if table.prior is None else table.prior.bounds
+    matrices, least, most = [csr_matrix(np.ones((1, size)))], [[low]], [[np.inf if high is None else high]]
+    for sums, values in table.known:
+        inside = sums.index >= 0
+        row, column = sums.index[inside], np.broadcast_to(np.arange(size)[:, None], sums.index.shape)[inside]
+        matrices.append(csr_matrix((sums.weight[inside], (row, column)), shape=(sums.size, size)))
+        least.append(values)
+        most.append(values)
+    totals = vstack(matrices)
+    held = totals @ cells
+    # Variables are what is added to each cell and what is taken from it.
+    limits = (np.concatenate(ends) - held for ends in (least, most))
+    constraint = LinearConstraint(hstack([totals, -totals]), *limits)
+    bounds = Bounds(0, np.concatenate([np.full(size, np.inf), cells]))
+    found = milp(np.ones(2 * size), constraints=constraint, bounds=bounds, integrality=np.ones(2 * size))
+    if found.x is None:
+        given = "known totals that contradict each other, or the number of records"
+        remedy = "Check the released values of dpjax.Exact() and n."
+        fail("release", given, "totals that some table of whole numbers has", remedy)
+    added, taken = np.round(found.x).astype(cells.dtype).reshape(2, size)
+    return cells + added - taken
