@@ -1,8 +1,8 @@
 """Tables of noisy counts that reached a threshold, as CSV: the daily page views of Wikipedia, and others of that form.
 
 The Wikimedia Foundation publishes the views of each page from each country, with noise and where they then reach a
-threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. Its documentation says what it
-added on which days (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html, and the same
+threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. Its documentation says what
+it added on which days (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html, and that
 of ``country_project_page_historical`` and ``country_project_page_historical_pre_2017``): Laplace noise of scale 300 and
 a threshold of 3,500 up to 8 February 2017, of scale 30 and 450 up to 5 February 2023, then Gaussian noise of standard
 deviation 10 and 90, and from 15 February 2024 on what depends on the country.
