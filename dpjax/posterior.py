@@ -121,6 +121,7 @@ class Posterior:
 
     def plot_table(
         self,
+        key: Key | None = None,
         *,
         level: float = 0.9,
         show: Sequence[int] | None = None,
@@ -131,11 +132,14 @@ class Posterior:
 
         Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
         its noise; the estimate by weighted least squares on the whole release, which may be negative; and the
-        posterior mean and interval of the sum of counts that was released. Where the posterior has no counts, those
-        that its parameters expect stand in for them, and the legend says so.
+        posterior mean and interval of the sum of counts that was released.
 
         Parameters
         ----------
+        key
+            With a key the chains make 250 further sweeps each, whose sums are shown. It is not needed where counts were
+            collected, such as by ``collect=lambda state: {"counts": state.latent.records["counts"][0]}``. Without
+            either, the sums that the parameters expect stand in for them, and the legend says so.
         level
             The probability that bars and intervals hold.
         show
@@ -155,7 +159,7 @@ class Posterior:
         """
         from dpjax.adapters.tables import plot_table
 
-        return plot_table(self, level=level, show=show, labels=labels, axes=axes)
+        return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
 
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.

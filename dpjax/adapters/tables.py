@@ -8,11 +8,15 @@ import numpy as np
 from scipy import sparse, stats
 
 from dpjax.adapters.figures import make_figure
+from dpjax.base import Array, Key
+from dpjax.data_augmentation import gibbs
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
 from dpjax.mechanisms.base import parts_of
 from dpjax.numerics.least_squares import least_squares
 from dpjax.release import Release
-from dpjax.validation import check_share, fail, name_of, read_numbers, summarize
+from dpjax.release.unknown import is_unknown
+from dpjax.states import GibbsState
+from dpjax.validation import check_key, check_share, fail, name_of, read_numbers, summarize
 
 if TYPE_CHECKING:
     from dpjax.posterior import Posterior
@@ -21,6 +25,9 @@ __all__ = ["plot_table"]
 
 MAX_SHOWN = 60
 """Sums in one panel, unless others are asked for."""
+
+FURTHER_SWEEPS = 250
+"""Of each chain, where the posterior has no counts."""
 
 MAX_UPRIGHT = 12
 """Names in one panel that are written in the direction of reading."""
@@ -61,6 +68,7 @@ class Sums(NamedTuple):
 
 def plot_table(
     posterior: "Posterior",
+    key: Key | None = None,
     *,
     level: float = 0.9,
     show: Sequence[int] | None = None,
@@ -77,12 +85,14 @@ def plot_table(
         If the release is no noisy sum of a finite table, there are no such numbers to show, or labels or axes are not
         as many as they should be.
     """
+    if key is not None:
+        check_key("key", key)
     check_share("level", level)
     matrix = sums_of(posterior.release, check_table(posterior))
     names = check_labels(labels, matrix.shape[0])
     parts = choose_sums(show, [where for _, where in parts_of(posterior.release.mechanism, matrix.shape[0])])
     panels = choose_panels(axes, parts)
-    what, draws = draws_of(posterior, matrix.shape[1])
+    what, draws = draws_of(posterior, matrix, key)
     sums = sums_at(posterior.release, matrix, draws, level)
     for panel, shown in zip(panels, parts, strict=True):
         draw_panel(panel, Sums(*(field[shown] for field in sums)), names[shown], what)
@@ -152,17 +162,38 @@ def variances_of(mechanism: Any, size: int) -> np.ndarray:
     return variances
 
 
-def draws_of(posterior: "Posterior", size: int) -> tuple[str, np.ndarray]:
-    """What there are draws [draw, c] of: counts, where they were reported or collected, else expected counts."""
-    for source in (posterior.draws, posterior.collected):
-        counts = source.get("counts") if isinstance(source, dict) else source
-        if counts is not None and np.shape(counts)[-1:] == (size,):
-            return "posterior", np.reshape(counts, (-1, size))
-    parameters = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in posterior.draws.items()}
-    parameters = {name: parameters[name] for name in posterior.final_states.parameters}
+def draws_of(posterior: "Posterior", matrix: sparse.csr_array, key: Key | None) -> tuple[str, np.ndarray]:
+    """What there are draws [draw, d] of: sums of counts, collected or of further sweeps, else those expected."""
+    counts = posterior.collected.get("counts") if isinstance(posterior.collected, dict) else posterior.collected
+    if counts is not None and np.shape(counts)[-1:] == matrix.shape[1:]:
+        return "posterior", np.reshape(counts, (-1, matrix.shape[1])) @ matrix.T
+    if key is not None:
+        return "posterior", sweep_on(posterior, key)
+    parameters = {name: posterior.draws[name] for name in posterior.final_states.parameters}
+    merged = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in parameters.items()}
     support = posterior.model.support()
-    log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(parameters)
-    return "posterior (expected counts)", posterior.release.n * np.exp(np.asarray(log_probabilities))
+    log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(merged)
+    return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
+
+
+def sweep_on(posterior: "Posterior", key: Key) -> np.ndarray:
+    """The released sums [draw, d] of the latent data in further sweeps of all chains."""
+    algorithm = gibbs(posterior.model, posterior.release, plan=posterior.plan, tuning=posterior.tuning)
+    num_chains = len(posterior.info["acceptance_rate"])
+
+    def step(states: GibbsState, key: Key) -> tuple[GibbsState, Array]:
+        states, _ = jax.vmap(algorithm.step)(jax.random.split(key, num_chains), states)
+        return states, states.latent.statistic
+
+    sweep = jax.jit(lambda states, keys: jax.lax.scan(step, states, keys)[1])
+    sums = np.asarray(sweep(posterior.final_states, jax.random.split(key, FURTHER_SWEEPS)))
+    return sums.reshape(-1, sums.shape[-1])
+
+
+def number_of(posterior: "Posterior") -> Any:
+    """The number of records, [draw, 1] where it was drawn."""
+    drawn = posterior.draws.get("num_records")
+    return posterior.release.n if drawn is None else np.reshape(drawn, (-1, 1))
 
 
 def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level: float) -> Sums:
@@ -170,10 +201,11 @@ def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level
     released = np.asarray(release.value)
     variance = variances_of(release.mechanism, len(released))
     usable = np.isfinite(variance)
-    counts = least_squares(matrix[usable], released[usable], variance[usable], release.n).value
-    low, high = np.quantile(summed := draws @ matrix.T, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    total = None if is_unknown(release) else release.n
+    counts = least_squares(matrix[usable], released[usable], variance[usable], total).value
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     spread = stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
-    return Sums(released, spread, matrix @ counts, low, summed.mean(axis=0), high)
+    return Sums(released, spread, matrix @ counts, low, draws.mean(axis=0), high)
 
 
 def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
