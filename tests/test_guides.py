@@ -66,7 +66,8 @@ def test_convergence_bounds_and_estimates_hold():
 def test_published_tables_are_read_and_drawn():
     pytest.importorskip("pyarrow")
     pytest.importorskip("matplotlib")
-    names = run("published-tables.md")
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = run("published-tables.md")
     assert names["read"].shape == (2, 2, 3)
     assert len(names["figure"].axes) == 6
     shares = np.mean(names["posterior"].draws["probabilities"], axis=(0, 1))

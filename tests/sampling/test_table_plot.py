@@ -79,8 +79,9 @@ def test_without_counts_the_expected_ones_are_shown(posterior):
 def test_with_a_key_the_chains_go_on():
     """Released sums of the table are those of the count form, which keeps no draws of counts."""
     budget = {"num_chains": 2, "num_warmup": 50, "num_samples": 20, "progress": False, "imputation": dpjax.counts()}
-    posterior = dpjax.sample(jax.random.key(1), MODEL, table_and_rows(), **budget)
-    cells, rows = posterior.plot_table(jax.random.key(2)).axes
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        posterior = dpjax.sample(jax.random.key(1), MODEL, table_and_rows(), **budget)
+        cells, rows = posterior.plot_table(jax.random.key(2)).axes
     drawn = heights(cells)["posterior"]
     np.testing.assert_allclose(drawn.sum(), N, rtol=1e-6)
     np.testing.assert_allclose(heights(rows)["posterior"], drawn.reshape(2, 3).sum(axis=1), rtol=1e-6)
