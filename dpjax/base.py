@@ -105,7 +105,7 @@ class ConjugateCounts(NamedTuple):
     With counts c of the possible records and sums S_q of those counts that belong to q,
     p(c | n) ∝ Π_k 1 / c_k! · Π_q Γ(S_q + shift_q)^sign_q.
 
-    index
+    places
         The sums to which each possible record adds 1, int [c, m]; no sum twice.
     shift, sign
         Of each sum [q]; signs are +1 for a level's count and −1 for the total of a Dirichlet law.
@@ -115,7 +115,7 @@ class ConjugateCounts(NamedTuple):
         ``(parameters, sums) -> []``: the normalised log-density of that draw.
     """
 
-    index: Array
+    places: Array
     shift: Array
     sign: Array
     update: Callable[[Key, Array], Parameters]

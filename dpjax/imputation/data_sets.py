@@ -82,7 +82,7 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
     if not is_unknown(release):
         return model, release
     check_model_of_any_number(model)
-    prior = release.n.prior
+    prior = release.n.prior  # type: ignore[union-attr]
     capacity = find_capacity(prior)
     statistic = DataSetSum(release.statistic, prior, capacity)
     return data_sets(*take_apart(model), prior, capacity), replace(release, statistic=statistic, n=1)
@@ -115,7 +115,7 @@ def find_capacity(prior: CountPrior) -> int:
     if capacity > MAX_CAPACITY:
         expected = f"at most {MAX_CAPACITY}, where records are imputed one by one"
         fail("release.n", f"{prior!r}, which allows {capacity} records", expected, remedy)
-    possible = np.flatnonzero(np.isfinite(prior.log_probability(np.arange(capacity + 1))))
+    possible = np.flatnonzero(np.isfinite(prior.log_probability(jnp.arange(capacity + 1))))
     if not possible.size or np.any(np.diff(possible) != 1):
         given = f"{prior!r}, of positive probability at {possible.size} numbers up to {capacity}"
         fail("release.n", given, "a prior of all numbers between the least and the greatest", remedy)

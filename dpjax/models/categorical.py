@@ -63,7 +63,7 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
     def conjugate() -> ConjugateCounts:
         cells = jnp.arange(num_cells)
         return ConjugateCounts(
-            index=jnp.stack([cells, jnp.full_like(cells, num_cells)], axis=1),
+            places=jnp.stack([cells, jnp.full_like(cells, num_cells)], axis=1),
             shift=jnp.append(alpha, jnp.sum(alpha)),
             sign=jnp.append(jnp.ones(num_cells), -1.0),
             update=lambda key, sums: draw_given(key, sums[:-1].astype(float)),

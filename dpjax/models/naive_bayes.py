@@ -80,7 +80,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         assert support is not None
         shift, totals = jnp.append(classes, features), jnp.append(jnp.sum(classes), jnp.sum(features, axis=2))
         return ConjugateCounts(
-            index=sums_of_records(support(), num_classes, num_levels),
+            places=sums_of_records(support(), num_classes, num_levels),
             shift=jnp.append(shift, totals),
             sign=jnp.append(jnp.ones_like(shift), -jnp.ones_like(totals)),
             update=lambda key, sums: draw_given(key, split(sums)),

@@ -18,7 +18,7 @@ from jax.extend import core
 
 from dpjax.base import Array, Model, Records
 from dpjax.mechanisms.base import has_integer_noise, parts_of
-from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_position
 from dpjax.statistics import Stacked
@@ -73,7 +73,7 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     if isinstance(release, LocalRelease):
         argument, contribution, what = "channel", itemgetter(release.field), f"the field {release.field!r}"
     else:
-        argument, contribution, what = "mechanism", release.statistic, "a statistic"
+        argument, contribution, what = "mechanism", statistic_of(release), "a statistic"
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
     num_records = MAX_RECORDS if is_unknown(release) else release.n
@@ -81,6 +81,12 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
         pieces = [contribution] if len(parts) == 1 else pieces_of(contribution, where, record)
         if has_integer_noise(mechanism) and not all(is_whole(model, num_records, piece, record) for piece in pieces):
             refuse(argument, mechanism, what)
+
+
+def statistic_of(release: PrivateRelease) -> Contribution:
+    """The statistic of a release of a sum, of a known number of records or not."""
+    assert isinstance(release, Release)
+    return release.statistic
 
 
 def pieces_of(contribution: Contribution, where: slice, record: Records) -> list[Contribution]:

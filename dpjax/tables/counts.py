@@ -19,7 +19,7 @@ from dpjax.mechanisms.base import is_exact, noise_scale, parts_of
 from dpjax.pytree import frozen_pytree
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
-from dpjax.release.unknown import CountPrior
+from dpjax.release.unknown import CountPrior, UnknownCount
 from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState, init_latent
 from dpjax.tables.form import COUNTS, Table, count_form, table_of
@@ -148,9 +148,9 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
 def is_noisy(table: Table, release: Release) -> bool:
     """Whether the noise of the most exact part is not small against the sampling error of a cell of usual size."""
     scales = [noise_scale(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
-    if table.prior is not None or any(scale is None or is_traced(scale) for scale in scales):
+    if isinstance(table.n, UnknownCount) or any(scale is None or is_traced(scale) for scale in scales):
         return True
-    variance = min(float(np.median(np.square(scale))) for scale in scales)
+    variance = min(float(np.median(np.square(np.asarray(scale)))) for scale in scales)
     return variance >= NOISY * table.n / table.num_cells
 
 
@@ -216,8 +216,8 @@ def make_gammas(table: Table, collapsed: bool) -> tuple[Gammas, ...]:
     assert table.model.conjugate is not None
     with jax.ensure_compile_time_eval():
         conjugate = table.model.conjugate()
-        index, shift, sign = (np.asarray(array) for array in (conjugate.index, conjugate.shift, conjugate.sign))
-    return *factorials, Gammas(CellSums(index, np.ones(index.shape), len(shift)), shift, sign)
+        places, shift, sign = (np.asarray(array) for array in (conjugate.places, conjugate.shift, conjugate.sign))
+    return *factorials, Gammas(CellSums(places, np.ones(places.shape), len(shift)), shift, sign)
 
 
 def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:

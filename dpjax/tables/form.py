@@ -16,6 +16,7 @@ from jax.scipy.special import gammaln
 
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, parts_of
+from dpjax.models.support import LARGEST_SUPPORT
 from dpjax.numerics.multinomial import draw_multinomial
 from dpjax.pytree import is_opaque
 from dpjax.release import PrivateRelease, Release
@@ -24,15 +25,13 @@ from dpjax.tables.fibre import Fibre, find_fibre
 from dpjax.tables.sums import CellSums, contributions_of_cells
 from dpjax.validation import fail, is_traced
 
-__all__ = ["COUNTS", "MAX_CELLS", "Table", "TableSums", "count_form", "find_obstacle", "prefers_counts", "table_of"]
+__all__ = ["COUNTS", "Table", "TableSums", "count_form", "find_obstacle", "prefers_counts", "table_of"]
 
 COUNTS = "counts"
 """The field of the one record: how often each possible value occurs, whole numbers [c]."""
 
 NUM_RECORDS = "num_records"
 """The name under which an unknown number of records is reported."""
-
-MAX_CELLS = 2**17
 
 RECORDS_PER_CELL = 64
 """From so many records a cell on counts pay where the parameters are not integrated out: they then mix less well than
@@ -66,6 +65,15 @@ class Table:
     known: tuple[tuple[CellSums, np.ndarray], ...]
     fibre: Fibre
     n: int | UnknownCount
+
+    def draw_number(self, key: Key) -> int | Array:
+        """The number of records [], or a draw from its prior."""
+        return self.n.prior.sample(key) if isinstance(self.n, UnknownCount) else self.n
+
+    @property
+    def bounds(self) -> tuple[int, int | None]:
+        """The least and the greatest possible number of records; None where there is no greatest."""
+        return self.n.prior.bounds if isinstance(self.n, UnknownCount) else (self.n, self.n)
 
     @property
     def prior(self) -> CountPrior | None:
@@ -116,7 +124,7 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
     if not isinstance(release, Release):
         return f"a {type(release).__name__}", "a release of one summed value", remedy
     if model.support is None:
-        expected = f"a model whose records take at most {MAX_CELLS} possible values, which its `support` lists"
+        expected = f"a model whose records take at most {LARGEST_SUPPORT} possible values, which its `support` lists"
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
         return "a model whose records have laws of their own", "exchangeable records", remedy
@@ -126,8 +134,8 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
             return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
     cells = jax.eval_shape(model.support)
     (num_cells,) = {leaf.shape[0] for leaf in jax.tree.leaves(cells)}
-    if not 1 < num_cells <= MAX_CELLS:
-        return f"{num_cells} possible records", f"from 2 to {MAX_CELLS}", remedy
+    if not 1 < num_cells <= LARGEST_SUPPORT:
+        return f"{num_cells} possible records", f"from 2 to {LARGEST_SUPPORT}", remedy
     drawn = jax.eval_shape(lambda key: model.sample_records(key, model.sample_prior(key), 1), jax.random.key(0))
     if missing := sorted(set(drawn) - set(cells)):
         return f"fields {missing} that the support does not list", "a support of whole records", remedy
@@ -222,8 +230,7 @@ def count_model(table: Table) -> Model:
 
         def draw(key: Key) -> Array:
             number_key, count_key = jax.random.split(key)
-            number = table.n if prior is None else prior.sample(number_key)
-            return draw_multinomial(count_key, number, probability)
+            return draw_multinomial(count_key, table.draw_number(number_key), probability)
 
         return {COUNTS: jax.vmap(draw)(jax.random.split(key, n))}
 
@@ -257,7 +264,7 @@ def weigh(log_probability: Array, counts: Array) -> Array:
 
 def conjugate_update(conjugate: ConjugateCounts) -> dict[str, Any]:
     """The exact draw of the parameters given tables, with its density."""
-    sums = CellSums(np.asarray(conjugate.index), np.ones(conjugate.index.shape), len(conjugate.shift))
+    sums = CellSums(np.asarray(conjugate.places), np.ones(conjugate.places.shape), len(conjugate.shift))
 
     def total(records: Records) -> Array:
         return sums.total(jnp.sum(records[COUNTS], axis=0)).astype(float)

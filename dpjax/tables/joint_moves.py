@@ -104,4 +104,4 @@ def move_records(key: Key, counts: Array, old: Array, new: Array) -> Array:
     # Where the laws are the same nobody leaves, and there is nowhere to go.
     total = jnp.sum(gained)
     share = jnp.where(total > 0, gained, 1.0)
-    return stay + draw_multinomial(spread_key, jnp.sum(counts - stay), share / jnp.sum(share))
+    return stay + draw_multinomial(spread_key, jnp.sum(counts - stay), share)

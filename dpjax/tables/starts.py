@@ -68,9 +68,7 @@ def propose(
 
 def guess_number(table: Table, cells: Array) -> Array:
     """The number of records [], or the possible one nearest to the sum of guessed counts."""
-    if table.prior is None:
-        return jnp.asarray(table.n)
-    low, high = table.prior.bounds
+    low, high = table.bounds
     return jnp.clip(jnp.round(jnp.sum(cells)).astype(int), low, high)
 
 
@@ -78,7 +76,7 @@ def noise_sizes(key: Key, release: Release) -> Array:
     """The mean size [d] of the noise of each sum; small where a sum is known."""
     keys = jax.random.split(key, NOISE_DRAWS)
     values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.value)
-    size = jnp.mean(jnp.abs(values - release.value), axis=0)
+    size = jnp.mean(jnp.abs(values - release.value[None]), axis=0)
     return jnp.where(jnp.isfinite(size) & (size > 0), size, 0.5)
 
 
@@ -151,8 +149,9 @@ def into_fibre(table: Table, cells: np.ndarray) -> np.ndarray:
         If there is no table of nonnegative whole numbers with these totals.
     """
     size = len(cells)
-    low, high = (table.n, table.n) if table.prior is None else table.prior.bounds
-    matrices, least, most = [csr_matrix(np.ones((1, size)))], [[low]], [[np.inf if high is None else high]]
+    low, high = table.bounds
+    matrices = [csr_matrix(np.ones((1, size)))]
+    least, most = [np.array([low])], [np.array([np.inf if high is None else high])]
     for sums, values in table.known:
         inside = sums.index >= 0
         row, column = sums.index[inside], np.broadcast_to(np.arange(size)[:, None], sums.index.shape)[inside]

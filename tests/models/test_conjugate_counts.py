@@ -37,7 +37,7 @@ def tables(cells: int, n: int) -> np.ndarray:
 
 def sums_of(conjugate: ConjugateCounts, counts: np.ndarray) -> np.ndarray:
     """The sums [..., q] that counts [..., c] add up to."""
-    index = np.asarray(conjugate.index)
+    index = np.asarray(conjugate.places)
     member = np.zeros((len(index), conjugate.shift.size))
     np.add.at(member, (np.arange(len(index))[:, None], index), 1)
     assert member.max() == 1  # no sum twice
