@@ -30,6 +30,8 @@ def test_getting_started_gives_the_same_posterior_twice():
     assert abs(np.mean(names["log_odds_ratio"]) - row["mean"]) < MAX_DEVIATION * error
     np.testing.assert_array_equal(names["the_same"].draws["log_odds_ratio"], names["posterior"].draws["log_odds_ratio"])
     assert np.all((names["share_above"] > 0.05) & (names["share_above"] < 0.95))
+    assert 35 < np.mean(names["number"]) < 47
+    assert 1.8 < np.mean(names["seen"].draws["mean"]) < 2.9
 
 
 def test_numpyro_models_are_sampled_from():

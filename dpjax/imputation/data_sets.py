@@ -10,7 +10,7 @@ from dpjax.base import Array, Model, Records, Statistic
 from dpjax.models.data_sets import NUMBER, data_sets, split
 from dpjax.numbered import split as take_apart
 from dpjax.release import Release
-from dpjax.release.unknown import CountPrior, KnownTail, is_unknown
+from dpjax.release.unknown import CountPrior, KnownTail, UnknownCount
 from dpjax.simulate import parameter_shapes, position_shapes
 from dpjax.statistics.base import dimension_of
 from dpjax.validation import fail
@@ -79,7 +79,7 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
         If records have laws of their own, a name is taken, or arrays cannot be large enough for the numbers that the
         prior allows.
     """
-    if not is_unknown(release):
+    if not isinstance(release.n, UnknownCount):
         return model, release
     check_model_of_any_number(model)
     prior = release.n.prior  # type: ignore[union-attr]
