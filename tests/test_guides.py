@@ -94,7 +94,16 @@ def test_mixtures_are_sampled_from():
 
 @pytest.mark.parametrize(
     "module",
-    [dpjax, dpjax.models, dpjax.statistics, dpjax.coupling, dpjax.exchangeable, dpjax.mixture, dpjax.private, dpjax.releases],
+    [
+        dpjax,
+        dpjax.models,
+        dpjax.statistics,
+        dpjax.coupling,
+        dpjax.exchangeable,
+        dpjax.mixture,
+        dpjax.private,
+        dpjax.releases,
+    ],
 )
 def test_reference_names_everything_public(module):
     entries = re.findall(r"^::: (\S+)", "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md")), re.M)
