@@ -16,6 +16,7 @@ from jax.scipy.special import gammaln
 
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, parts_of
+from dpjax.models.data_sets import NUMBER
 from dpjax.models.support import LARGEST_SUPPORT
 from dpjax.numerics.multinomial import draw_multinomial
 from dpjax.pytree import is_opaque
@@ -29,9 +30,6 @@ __all__ = ["COUNTS", "Table", "TableSums", "count_form", "find_obstacle", "prefe
 
 COUNTS = "counts"
 """The field of the one record: how often each possible value occurs, whole numbers [c]."""
-
-NUM_RECORDS = "num_records"
-"""The name under which an unknown number of records is reported."""
 
 RECORDS_PER_CELL = 64
 """From so many records a cell on counts pay where the parameters are not integrated out: they then mix less well than
@@ -253,7 +251,7 @@ def count_model(table: Table) -> Model:
         summarize=lambda records: jnp.sum(records[COUNTS], axis=0),
         log_likelihood=lambda parameters, counts: jnp.sum(weigh(table.log_probability(parameters), counts)),
         derived=model.derived,
-        reported=None if prior is None else lambda records: {NUM_RECORDS: jnp.sum(records[COUNTS])},
+        reported=None if prior is None else lambda records: {NUMBER: jnp.sum(records[COUNTS])},
     )
 
 
