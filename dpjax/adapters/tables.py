@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse, stats
 
 from dpjax.adapters.figures import make_figure
-from dpjax.base import Array, Key
+from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation import gibbs
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
 from dpjax.mechanisms.base import parts_of
@@ -16,6 +16,7 @@ from dpjax.numerics.least_squares import least_squares
 from dpjax.release import Release
 from dpjax.release.unknown import is_unknown
 from dpjax.states import GibbsState
+from dpjax.tables.sums import contributions_of_cells
 from dpjax.validation import check_key, check_share, fail, name_of, read_numbers, summarize
 
 if TYPE_CHECKING:
@@ -88,20 +89,21 @@ def plot_table(
     if key is not None:
         check_key("key", key)
     check_share("level", level)
-    matrix = sums_of(posterior.release, check_table(posterior))
+    release, support = check_table(posterior)
+    matrix = sums_of(release, support)
     names = check_labels(labels, matrix.shape[0])
-    parts = choose_sums(show, [where for _, where in parts_of(posterior.release.mechanism, matrix.shape[0])])
+    parts = choose_sums(show, [where for _, where in parts_of(release.mechanism, matrix.shape[0])])
     panels = choose_panels(axes, parts)
-    what, draws = draws_of(posterior, matrix, key)
-    sums = sums_at(posterior.release, matrix, draws, level)
+    what, draws = draws_of(posterior, support, matrix, key)
+    sums = sums_at(release, matrix, draws, level)
     for panel, shown in zip(panels, parts, strict=True):
         draw_panel(panel, Sums(*(field[shown] for field in sums)), names[shown], what)
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
     return panels[0].figure
 
 
-def check_table(posterior: "Posterior") -> Any:
-    """The possible records of the model, leading axis [c], or an error unless there is a table and a sum of it."""
+def check_table(posterior: "Posterior") -> tuple[Release, Records]:
+    """The release and the possible records [c], or an error unless it is a noisy sum and these are listed."""
     release, support = posterior.release, posterior.model.support
     if not isinstance(release, Release) or not release.is_noisy_sum:
         given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
@@ -109,7 +111,7 @@ def check_table(posterior: "Posterior") -> Any:
     if support is None:
         given = "a model whose records are not of finitely many kinds"
         fail("posterior", given, "a model with a support", "Use posterior.to_arviz() for other quantities.")
-    return support()
+    return release, support()
 
 
 def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
@@ -144,13 +146,13 @@ def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
     return panels
 
 
-def sums_of(release: Release, support: Any) -> sparse.csr_array:
+def sums_of(release: Release, support: Records) -> sparse.csr_array:
     """The matrix [d, c] of what a record of each possible kind adds to each released number."""
-    places, weights = (np.asarray(array) for array in release.statistic.sparse(support))
-    used = places >= 0
-    column = np.nonzero(used)[0]
-    shape = (len(release.value), len(places))
-    return sparse.csr_array((weights[used], (places[used], column)), shape=shape)
+    size = len(release.value)
+    sums = contributions_of_cells(release.statistic, support, size, release.value.dtype)
+    cell, place = np.nonzero(sums.index >= 0)
+    entries = sums.weight[cell, place], (sums.index[cell, place], cell)
+    return sparse.csr_array(entries, shape=(size, len(sums.index)))
 
 
 def variances_of(mechanism: Any, size: int) -> np.ndarray:
@@ -162,7 +164,9 @@ def variances_of(mechanism: Any, size: int) -> np.ndarray:
     return variances
 
 
-def draws_of(posterior: "Posterior", matrix: sparse.csr_array, key: Key | None) -> tuple[str, np.ndarray]:
+def draws_of(
+    posterior: "Posterior", support: Records, matrix: sparse.csr_array, key: Key | None
+) -> tuple[str, np.ndarray]:
     """What there are draws [draw, d] of: sums of counts, collected or of further sweeps, else those expected."""
     counts = posterior.collected.get("counts") if isinstance(posterior.collected, dict) else posterior.collected
     if counts is not None and np.shape(counts)[-1:] == matrix.shape[1:]:
@@ -171,7 +175,6 @@ def draws_of(posterior: "Posterior", matrix: sparse.csr_array, key: Key | None) 
         return "posterior", sweep_on(posterior, key)
     parameters = {name: posterior.draws[name] for name in posterior.final_states.parameters}
     merged = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in parameters.items()}
-    support = posterior.model.support()
     log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(merged)
     return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
 

@@ -185,7 +185,7 @@ def release_of(part: list[Measurement], groups: np.ndarray, areas: tuple[str, ..
     coordinate = np.where((row < 0) | (groups < 0), -1, row * len(part[0].value) + groups).reshape(-1)
     # Those that are used are counted anew; the last entry is for -1.
     renumbered = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
-    statistic = grouped("cell", renumbered[coordinate], num_groups=int(np.sum(used)))
+    statistic = grouped("cell", renumbered[coordinate].tolist(), num_groups=int(np.sum(used)))
     mechanism = Exact() if sign else DiscreteGaussian(scale_of(part))
     return Release(value[used], mechanism, statistic, n)
 
