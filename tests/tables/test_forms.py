@@ -1,0 +1,155 @@
+"""Whatever runs on a model and a release runs on their count form: loops, tempering, calibration, coupled chains."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dpjax
+from dpjax import coupling, models, statistics
+from dpjax.running.progress import Progress
+from dpjax.sampling import loop
+from tests.tables import cases
+from tests.tables.accuracy import check_figures
+
+COUNTS = dpjax.counts(width=8)
+MOST_ERRORS = 5.0
+
+
+def position_of(case: cases.Case, row: int) -> dpjax.Position:
+    """Some parameters, and one of the tables that are possible."""
+    possible = case.law.tables[np.isfinite(case.law.log_weights)]
+    counts = jnp.asarray(possible[row % len(possible)])
+    return dpjax.Position(case.model.sample_prior(jax.random.key(row)), {"counts": counts[None]})
+
+
+def test_a_loop_of_ones_own_meets_the_oracle() -> None:
+    case = cases.build("known margins")
+    algorithm = dpjax.gibbs(case.model, case.release, imputation=COUNTS)
+    states = [algorithm.init(position_of(case, 100 * chain)) for chain in range(16)]
+
+    @jax.jit
+    def run(key: jax.Array, state: dpjax.GibbsState) -> tuple:
+        def step(state: dpjax.GibbsState, key: jax.Array) -> tuple:
+            state, _ = algorithm.step(key, state)
+            return state, (state.latent.records["counts"][0], state.parameters["probabilities"])
+
+        return jax.lax.scan(step, state, jax.random.split(key, 2_000))[1]
+
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    counts, shares = jax.vmap(run)(jax.random.split(jax.random.key(31), 16), stacked)
+    check_figures(np.asarray(counts)[:, 50:], case.figures["counts"])
+    check_figures(np.asarray(shares)[:, 50:], case.figures["probabilities"])
+
+
+def moments_error(result: object, name: str, moments: cases.Moments) -> float:
+    """The largest distance of means in standard errors."""
+    summary = result.summary()
+    return max(
+        abs(summary[f"{name}[{k}]"]["mean"] - mean) / summary[f"{name}[{k}]"]["se_mean"]
+        for k, mean in enumerate(moments[0])
+    )
+
+
+@pytest.mark.parametrize("name", ["skewed", pytest.param("uniform size", marks=pytest.mark.slow)])
+def test_marginal_likelihoods_meet_the_oracle(name: str) -> None:
+    case, sizes = cases.build(name), {"num_particles": 200, "num_islands": 16, "num_sweeps": 2}
+    result = dpjax.tempered(jax.random.key(32), case.model, case.release, imputation=COUNTS, **sizes)
+    error = result.log_marginal_likelihood_error
+    assert error < 0.2
+    assert abs(result.log_marginal_likelihood - case.law.log_evidence) < MOST_ERRORS * error
+    assert moments_error(result, "probabilities", case.figures["probabilities"]) < MOST_ERRORS
+
+
+def fullest(parameters: dict, records: dict, release: dpjax.Release) -> dict:
+    """A quantity of the table, and one of its noise."""
+    counts = records["counts"][0]
+    return {"fullest": jnp.max(counts).astype(float), "noise": jnp.sum(jnp.abs(release.value - release.total(records)))}
+
+
+SMALL = models.categorical(np.array([0.8, 2.0, 1.0, 1.5]))
+
+
+def small_design(n: object = 20) -> dpjax.Release:
+    return dpjax.Release(np.zeros(4), dpjax.DiscreteGaussian(1.5), statistics.cells("cell", 4), n)
+
+
+@pytest.mark.parametrize("name", ["table", pytest.param("unknown size", marks=pytest.mark.slow)])
+def test_ranks_are_uniform(name: str) -> None:
+    n = 20 if name == "table" else dpjax.UnknownCount(models.PoissonCount(15.0))
+    lengths = {"num_replicates": 400, "num_draws": 19, "thin": 4, "num_warmup": 50}
+    result = dpjax.calibrate(
+        jax.random.key(33), SMALL, small_design(n), quantities=fullest, imputation=COUNTS, **lengths
+    )
+    assert {"probabilities", "fullest", "noise"} <= set(result.ranks)
+    assert min(np.min(p_value) for p_value in result.p_values().values()) > 1e-4
+
+
+SHORT = {"num_chains": 4, "num_warmup": 50, "num_samples": 60, "progress": False, "imputation": COUNTS}
+
+
+def test_predictions_have_the_law_of_new_tables() -> None:
+    case = cases.build("skewed")
+    posterior = dpjax.sample(jax.random.key(34), case.model, case.release, **SHORT | {"num_samples": 2_000})
+    predicted = posterior.predict(jax.random.key(35), num_draws=2_000)
+    mean, sd = case.figures["probabilities"]
+    variance = cases.N * (mean * (1 - mean) - sd**2) + (cases.N * sd) ** 2 + cases.NOISE**2
+    errors = (predicted.values.mean(axis=0) - cases.N * mean) / np.sqrt(variance / 2_000)
+    assert np.abs(errors).max() < MOST_ERRORS
+    np.testing.assert_allclose(predicted.values.std(axis=0), np.sqrt(variance), rtol=0.1)
+
+
+def test_predictions_cost_no_more_for_a_billion_records() -> None:
+    n = 1_000_000_000
+    value = np.array([1.0, 2.0, 3.0, 4.0]) * n / 10
+    with pytest.warns(dpjax.PrecisionWarning) if not jax.config.jax_enable_x64 else nullcontext():
+        release = dpjax.Release(value, dpjax.DiscreteGaussian(1_000.0), statistics.cells("cell", 4), n)
+    posterior = dpjax.sample(jax.random.key(34), SMALL, release, **SHORT)
+    predicted = posterior.predict(jax.random.key(35), num_draws=100)
+    np.testing.assert_allclose(predicted.values.sum(axis=1), n, rtol=1e-4)
+
+
+def test_a_run_is_taken_up_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the same draws; size and counts, which are reported and collected, too."""
+    case = cases.build("uniform size")
+    options = SHORT | {"imputation": dpjax.counts(), "collect": cases.tally("uniform size")}
+    whole = dpjax.sample(jax.random.key(36), case.model, case.release, **options)
+    steps = 0
+
+    def advance(self: Progress, made: int, phase: str) -> None:
+        nonlocal steps
+        steps += made
+        if steps > 80:
+            raise KeyboardInterrupt
+
+    options["checkpoint"] = tmp_path / "run.npz"
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "advance", advance)
+        patch.setattr(loop, "next_length", lambda made, seconds: 7)
+        with pytest.warns(UserWarning, match="interrupted after"):
+            part = dpjax.sample(jax.random.key(36), case.model, case.release, **options)
+    assert part.interrupted
+    rest = dpjax.sample(jax.random.key(36), case.model, case.release, **options)
+    for name, draws in whole.draws.items():
+        np.testing.assert_array_equal(rest.draws[name], draws)
+    np.testing.assert_array_equal(rest.collected, whole.collected)
+    np.testing.assert_array_equal(rest.draws["num_records"], rest.collected.sum(axis=-1))
+
+
+def counts_of(position: dpjax.Position) -> dict:
+    return {"counts": position.records["counts"][0].astype(float), "shares": position.parameters["probabilities"]}
+
+
+def test_coupled_chains_meet_and_are_unbiased() -> None:
+    case = cases.build("skewed")
+    kernel = coupling.coupled_gibbs(case.model, case.release, COUNTS)
+    estimates = coupling.unbiased_estimates(
+        jax.random.key(37), kernel, counts_of, k=10, m=60, num_pairs=400, max_steps=2_000
+    )
+    found = estimates.estimate()
+    for name, figure in (("counts", "counts"), ("shares", "probabilities")):
+        errors = (found.mean[name] - case.figures[figure][0]) / found.standard_error[name]
+        assert np.abs(errors).max() < MOST_ERRORS
