@@ -9,6 +9,8 @@ import jax
 from benchmarks import machine
 from benchmarks.experiments import Experiment, draw_panels, make_parser, report
 
+COUNTY = {"groups": 4, "categories": 63}
+
 EXPERIMENTS = {
     "sizes": Experiment(
         "sizes",
@@ -18,8 +20,8 @@ EXPERIMENTS = {
     ),
     "county": Experiment(
         "county",
-        {"tracts": 50, "groups": 4, "categories": 63, "num_warmup": 1_000, "num_samples": 2_000, "thin": 2},
-        {"tracts": 10, "groups": 4, "categories": 63, "num_warmup": 300, "num_samples": 500, "thin": 1},
+        {"tracts": 50, **COUNTY, "totals": ["known", "noisy"], "num_warmup": 500, "num_samples": 1_000, "thin": 3},
+        {"tracts": 10, **COUNTY, "totals": ["known"], "num_warmup": 300, "num_samples": 500, "thin": 2},
         panels=(1, 2),
     ),
 }

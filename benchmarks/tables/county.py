@@ -19,34 +19,27 @@ LEVEL = 0.9
 SIZES = {"0": (0, 0), "1 to 3": (1, 3), "4 to 10": (4, 10), "11 to 100": (11, 100), "more": (101, np.inf)}
 
 
-def measure(tracts: int, groups: int, categories: int, num_warmup: int, num_samples: int, thin: int) -> dict[str, Any]:
-    """Rows for the county's totals by category known and noisy: errors and coverage by the true count of a cell."""
+def measure(tracts: int, groups: int, categories: int, totals: list[str], **budget: int) -> dict[str, Any]:
+    """Rows for the county's totals by category known or noisy: errors and coverage by the true count of a cell."""
     rows, runs = [], []
-    for known in (True, False):
+    for kind in totals:
         generator = np.random.default_rng(11)
         county = draw_county(tracts, groups, categories, generator)
-        release = release_county(county, known, generator)
-        began = time.process_time()
-        posterior = dpjax.sample(
-            jax.random.key(2),
-            believe_county(county),
-            release,
-            num_chains=CHAINS,
-            num_warmup=num_warmup,
-            num_samples=num_samples,
-            thin=thin,
-            imputation=dpjax.counts(),
-            collect=counts_of,
-            progress=False,
-        )
-        seconds = time.process_time() - began
-        draws = np.asarray(posterior.collected, float)
-        totals = "known" if known else "noisy"
-        runs.append({"totals": totals, "seconds": round_off(seconds)} | read_convergence(draws))
+        release = release_county(county, kind == "known", generator)
+        draws, seconds = sample_counts(believe_county(county), release, budget)
         truth = county.counts.reshape(-1)
+        runs.append({"totals": kind, "people": int(truth.sum()), "seconds": seconds} | read_convergence(draws))
         for way, answer in {"posterior": read_draws(draws, truth), "least squares": estimate(release, truth)}.items():
-            rows += [{"totals": totals, "way": way} | row for row in by_size(answer, truth)]
-    return {"cells": int(truth.size), "people": int(truth.sum()), "runs": runs, "rows": rows}
+            rows += [{"totals": kind, "way": way} | row for row in by_size(answer, truth)]
+    return {"runs": runs, "rows": rows}
+
+
+def sample_counts(model: dpjax.Model, release: dpjax.Release, budget: dict[str, int]) -> tuple[np.ndarray, float]:
+    """Draws [chain, draw, cell] of the counts, and the CPU seconds that they took with warm-up and compilation."""
+    began = time.process_time()
+    options = {"imputation": dpjax.counts(), "collect": counts_of, "progress": False}
+    posterior = dpjax.sample(jax.random.key(2), model, release, num_chains=CHAINS, **budget, **options)
+    return np.asarray(posterior.collected, float), round_off(time.process_time() - began)
 
 
 def read_convergence(draws: np.ndarray) -> dict[str, float]:
@@ -99,13 +92,13 @@ def by_size(answer: dict[str, np.ndarray], truth: np.ndarray) -> list[dict[str, 
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
-    """Errors and coverage by the true count, where the county's totals are noisy."""
+    """Errors and coverage by the true count, of the last run."""
+    totals = result["runs"][-1]["totals"]
     for way, colour in {"posterior": "#1f6fb4", "least squares": "#d95f02"}.items():
-        own = [row for row in result["rows"] if (row["totals"], row["way"]) == ("noisy", way)]
+        own = [row for row in result["rows"] if (row["totals"], row["way"]) == (totals, way)]
         for place, name in enumerate(("root mean squared error", "coverage")):
-            names = [row["count"] for row in own]
-            axes[place].plot(names, [row[name] for row in own], "o-", color=colour, label=way)
+            axes[place].plot([row["count"] for row in own], [row[name] for row in own], "o", color=colour, label=way)
             axes[place].set(xlabel="people in the cell", ylabel=name)
-    axes[0].set_ylim(bottom=0)
+    axes[0].set(ylim=(0, None), title=f"county totals {totals}")
     axes[0].legend(frameon=False)
     axes[1].axhline(LEVEL, color="0.7", linewidth=1, zorder=0)

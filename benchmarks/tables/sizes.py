@@ -14,6 +14,9 @@ from dpjax.diagnostics import ess_bulk
 CHAINS = 4
 REPEATS = 2
 
+FEW, MANY_SWEEPS = 100, 10
+"""Below so many cells a sweep is so short that so many times as many are timed."""
+
 
 def measure(sizes: list[int], cells: list[int], num_warmup: int, num_samples: int) -> dict[str, Any]:
     """A row for each table, and by number of cells the slope of log time on log n."""
@@ -29,6 +32,7 @@ def measure(sizes: list[int], cells: list[int], num_warmup: int, num_samples: in
 def measure_table(n: int, cells: int, num_warmup: int, num_samples: int) -> dict[str, float]:
     """The row of one table. A run that keeps one draw is the warm-up; the draws are what a full run takes more."""
     generator = np.random.default_rng([7, n, cells])
+    num_samples *= MANY_SWEEPS if cells < FEW else 1
     counts = draw_table(cells, n, generator)
     release, model = release_table(counts, generator), dpjax.models.categorical(jnp.ones(cells))
 

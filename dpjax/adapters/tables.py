@@ -94,7 +94,7 @@ def plot_table(
     names = check_labels(labels, matrix.shape[0])
     parts = choose_sums(show, [where for _, where in parts_of(release.mechanism, matrix.shape[0])])
     panels = choose_panels(axes, parts)
-    what, draws = draws_of(posterior, matrix, key)
+    what, draws = draws_of(posterior, support, matrix, key)
     sums = sums_at(release, matrix, draws, level)
     for panel, shown in zip(panels, parts, strict=True):
         draw_panel(panel, Sums(*(field[shown] for field in sums)), names[shown], what)
@@ -103,7 +103,7 @@ def plot_table(
 
 
 def check_table(posterior: "Posterior") -> tuple[Release, Records]:
-    """The release and the possible records, leading axis [c], or an error unless there is a table and a sum of it."""
+    """The release and the possible records [c], or an error unless it is a noisy sum and these are listed."""
     release, support = posterior.release, posterior.model.support
     if not isinstance(release, Release) or not release.is_noisy_sum:
         given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
@@ -148,10 +148,11 @@ def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
 
 def sums_of(release: Release, support: Records) -> sparse.csr_array:
     """The matrix [d, c] of what a record of each possible kind adds to each released number."""
-    sums = contributions_of_cells(release.statistic, support, len(release.value), release.value.dtype)
-    used = sums.index >= 0
-    shape = (sums.size, len(sums.index))
-    return sparse.csr_array((sums.weight[used], (sums.index[used], np.nonzero(used)[0])), shape=shape)
+    size = len(release.value)
+    sums = contributions_of_cells(release.statistic, support, size, release.value.dtype)
+    cell, place = np.nonzero(sums.index >= 0)
+    entries = sums.weight[cell, place], (sums.index[cell, place], cell)
+    return sparse.csr_array(entries, shape=(size, len(sums.index)))
 
 
 def variances_of(mechanism: Any, size: int) -> np.ndarray:
@@ -163,7 +164,9 @@ def variances_of(mechanism: Any, size: int) -> np.ndarray:
     return variances
 
 
-def draws_of(posterior: "Posterior", matrix: sparse.csr_array, key: Key | None) -> tuple[str, np.ndarray]:
+def draws_of(
+    posterior: "Posterior", support: Records, matrix: sparse.csr_array, key: Key | None
+) -> tuple[str, np.ndarray]:
     """What there are draws [draw, d] of: sums of counts, collected or of further sweeps, else those expected."""
     counts = posterior.collected.get("counts") if isinstance(posterior.collected, dict) else posterior.collected
     if counts is not None and np.shape(counts)[-1:] == matrix.shape[1:]:
@@ -172,7 +175,6 @@ def draws_of(posterior: "Posterior", matrix: sparse.csr_array, key: Key | None) 
         return "posterior", sweep_on(posterior, key)
     parameters = {name: posterior.draws[name] for name in posterior.final_states.parameters}
     merged = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in parameters.items()}
-    _, support = check_table(posterior)
     log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(merged)
     return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
 
