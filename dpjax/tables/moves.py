@@ -139,7 +139,16 @@ def log_weights(law: Law, move: Move, plan: Plan, state: State, below: Array) ->
     log_weight = anchor(log_ratios(law, move, plan, state, steps), below)
     for factor, (index, weight), sums in zip(law.noisy, plan.noisy, state.noisy, strict=True):
         log_weight += log_noise(factor, index, weight, sums, steps)
-    return jnp.where(jnp.all(there >= 0, axis=1), proper_density(log_weight), -jnp.inf)
+    # Nobody is in a cell of probability 0, whose logarithm `log_ratios` leaves out.
+    inside = jnp.all((there == 0) | ((there > 0) & is_possible(law, plan.cells)[..., None]), axis=1)
+    return jnp.where(inside, proper_density(log_weight), -jnp.inf)
+
+
+def is_possible(law: Law, cells: Array) -> Array:
+    """Whether records can be in the cells [...], given the parameters; always where these are integrated out."""
+    if law.log_probability is None:
+        return jnp.ones(cells.shape, bool)
+    return law.log_probability[cells] > -jnp.inf
 
 
 def spread(law: Law, move: Move, state: State) -> Array:
@@ -156,15 +165,15 @@ def spread(law: Law, move: Move, state: State) -> Array:
 
 
 def log_ratios(law: Law, move: Move, plan: Plan, state: State, steps: Array) -> Array:
-    """log π(δ + 1) − log π(δ) [move, W] over the windows, without the noise; 0 where a count would be negative."""
+    """log π(δ + 1) − log π(δ) [move, W] over the windows, without the noise; 0 where no records can be."""
     now = steps[:, :-1]
     products = Products(now.shape)
     for factor, touched, (index, weight), sums in zip(law.gammas, move.gammas, plan.gammas, state.gammas, strict=True):
         reach = int(np.max(np.abs(touched.weight), initial=0))
         for slot in range(index.shape[1]):
-            place, gain = index[:, slot], weight[:, slot]
+            place, gain = index[:, slot], weight[:, slot].astype(now.dtype)
             base, shift = sums[place], jnp.asarray(factor.shift, products.dtype)[place]
-            sign = jnp.asarray(factor.sign, jnp.int32)[place] * jnp.sign(gain)
+            sign = jnp.asarray(factor.sign, now.dtype)[place] * jnp.sign(gain)
             for unit in range(reach):
                 lift = jnp.where(gain > 0, unit, -1 - unit)
                 argument = (base[:, None] + gain[:, None] * now + lift[:, None]).astype(products.dtype) + shift[:, None]
@@ -228,13 +237,14 @@ def choose(log_weight: Array, uniform: Array) -> Array:
 
 def advance(plan: Plan, signs: tuple[int, ...], state: State, delta: Array) -> State:
     """The state after moves by `delta` [move] along their directions."""
-    counts = state.counts.at[plan.cells].add((delta[:, None] * jnp.asarray(signs)).astype(state.counts.dtype))
+    delta = delta.astype(state.counts.dtype)[:, None]
+    counts = state.counts.at[plan.cells].add(delta * jnp.asarray(signs, delta.dtype)[None])
     gammas = tuple(
-        sums.at[index].add((delta[:, None] * weight).astype(sums.dtype))
+        sums.at[index].add(delta.astype(sums.dtype) * weight.astype(sums.dtype))
         for sums, (index, weight) in zip(state.gammas, plan.gammas, strict=True)
     )
     noisy = tuple(
-        sums.at[index].add(delta[:, None].astype(sums.dtype) * weight.astype(sums.dtype))
+        sums.at[index].add(delta.astype(sums.dtype) * weight.astype(sums.dtype))
         for sums, (index, weight) in zip(state.noisy, plan.noisy, strict=True)
     )
     return State(counts, gammas, noisy)

@@ -60,10 +60,17 @@ def propose(
         prior_key, noise_key = jax.random.split(key)
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
         value = release.mechanism.sample(noise_key, release.value)
-        guess = nearest_counts(table, value, scale, jnp.exp(table.log_probability(chosen)))
-        return chosen, round_counts(guess, guess_number(table, guess))
+        probability = jnp.exp(table.log_probability(chosen))
+        guess = nearest_counts(table, value, scale, probability)
+        return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
 
     return jax.vmap(one)(jax.random.split(chain_key, num_chains), initial)
+
+
+def leave_impossible(counts: Array, probability: Array) -> Array:
+    """Counts [c] with nobody in cells of probability 0: they go to the likeliest cell."""
+    kept = jnp.where(probability > 0, counts, 0)
+    return kept.at[jnp.argmax(probability)].add(jnp.sum(counts - kept))
 
 
 def guess_number(table: Table, cells: Array) -> Array:
@@ -78,7 +85,7 @@ def noise_sizes(key: Key, release: Release) -> Array:
     """The mean size [d] of the noise of each sum; small where a sum is known."""
     keys = jax.random.split(key, NOISE_DRAWS)
     values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.value)
-    size = jnp.mean(jnp.abs(values - release.value), axis=0)
+    size = jnp.mean(jnp.abs(values - release.value[None]), axis=0)
     return jnp.where(jnp.isfinite(size) & (size > 0), size, 0.5)
 
 

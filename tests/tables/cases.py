@@ -193,7 +193,7 @@ def with_gap() -> dpjax.Model:
 
     def program() -> None:
         shares = numpyro.sample("shares", dist.Dirichlet(jnp.asarray(np.delete(SKEWED, GAP))))
-        probabilities = jnp.insert(shares, GAP, 0.0)
+        probabilities = jnp.concatenate([shares[:GAP], jnp.zeros(1), shares[GAP:]])
         with numpyro.plate("records", GAP_N):
             numpyro.sample("cell", dist.Categorical(probabilities))
 
