@@ -1,6 +1,6 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import coupling, exchangeable, mixture, models, private, statistics
+from dpjax import coupling, exchangeable, mixture, models, private, releases, statistics
 from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import (
     Array,
@@ -112,6 +112,7 @@ __all__ = [
     "prior_predict",
     "private",
     "private_target",
+    "releases",
     "sample",
     "smoothing_weight",
     "soma",

@@ -16,6 +16,7 @@ from dpjax.numbered import jit_model
 from dpjax.release import PrivateRelease
 from dpjax.simulate import batch_size, draw_state
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.sweep import draw_number
 from dpjax.validation import check_count, check_key, fail
 
 MAX_KHAT = 0.7
@@ -28,7 +29,7 @@ class ImportanceSample:
     Parameters
     ----------
     draws
-        Parameters and derived quantities [draw, ...], drawn from the prior.
+        Parameters, derived quantities and what is reported of the records [draw, ...], drawn from the prior.
     log_weights
         Normalised log-weights [draw]: their exponentials sum to 1.
     effective_sample_size
@@ -87,6 +88,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     check_key("key", key)
     check_count("num_draws", num_draws)
     check_fit(model, release)
+    model, release = draw_number(model, release)
     draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
     broken = ~(log_weights < np.inf)
     if np.any(broken):
@@ -106,7 +108,8 @@ def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRe
     def draw(number: Array) -> tuple[Parameters, Array]:
         parameters, latent = draw_state(jax.random.fold_in(key, number), model, release)
         derived = {} if model.derived is None else model.derived(parameters)
-        return {**parameters, **derived}, latent.log_density
+        reported = {} if model.reported is None else model.reported(latent.records)
+        return {**parameters, **derived, **reported}, latent.log_density
 
     return jax.lax.map(draw, jnp.arange(num_draws), batch_size=min(batch, num_draws))
 

@@ -8,6 +8,7 @@ from dpjax.models.fit import check_fit
 from dpjax.posterior import Prediction
 from dpjax.release import PrivateRelease
 from dpjax.simulate import draw_parameters, draw_values
+from dpjax.sweep import draw_number
 from dpjax.validation import check_count, check_key
 
 
@@ -32,6 +33,7 @@ def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_dr
     check_key("key", key)
     check_count("num_draws", num_draws)
     check_fit(model, release_design)
+    model, release_design = draw_number(model, release_design)
     prior_key, release_key = jax.random.split(key)
     parameters = draw_parameters(prior_key, model, num_draws)
     values = draw_values(release_key, model, release_design, parameters, num_draws)

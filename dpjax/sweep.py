@@ -26,7 +26,7 @@ from dpjax.parameters import (
     unit_tuning,
 )
 from dpjax.release import PrivateRelease, Release
-from dpjax.release.unknown import check_number_known
+from dpjax.release.unknown import check_number_known, is_unknown
 from dpjax.simulate import draw_parameters, parameter_shapes
 from dpjax.states import GibbsState, init_latent
 from dpjax.tables import counts
@@ -116,7 +116,6 @@ def make_plan(
     if parameter_kernel is not None and isinstance(chosen, OwnLatentData):
         chosen = chosen.given_parameters()
     model, release = latent_form(model, release, chosen)
-    check_number_known(release)
     possible, default = interweaving(model, release, chosen)
     if interweave and not possible:
         expected = "a model, and latent data, with a non-centred form"
@@ -144,12 +143,22 @@ def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation 
         If it is no function, programs cannot be compiled for it, or it does not fit the model and the release.
     """
     if choice == "auto":
-        choice = pcn() if isinstance(release, Release) and release.n >= MIN_BLOCKED else imwg()
+        known = isinstance(release, Release) and not is_unknown(release)
+        choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
     imputation: Imputation = imwg() if choice is None else choice
     check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
     trial = imputation.closed() if is_open(imputation) else imputation
-    trial(*latent_form(model, release, trial))
+    pair = latent_form(model, release, trial)
+    check_number_known(pair[1])
+    trial(*pair)
     return imputation
+
+
+def draw_number(model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+    """Model and release as they are, or in a form whose latent data have a number of records drawn from its prior."""
+    if not is_unknown(release):
+        return model, release
+    return latent_form(model, release, counts() if prefers_counts(model, release) else imwg())
 
 
 def is_open(imputation: Imputation) -> TypeGuard[Tunable]:

@@ -62,6 +62,20 @@ def test_convergence_bounds_and_estimates_hold():
     assert abs(names["estimate"].mean - exact["mean"]) < MAX_DEVIATION * error
 
 
+@pytest.mark.x64
+def test_published_tables_are_read_and_drawn():
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("matplotlib")
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = run("published-tables.md")
+    assert names["read"].shape == (2, 2, 3)
+    assert len(names["figure"].axes) == 6
+    shares = np.mean(names["posterior"].draws["probabilities"], axis=(0, 1))
+    np.testing.assert_allclose(shares * names["made_up"].sum(), names["made_up"].ravel(), atol=8)
+    views = 2_600 * np.mean(names["pages"].draws["probabilities"], axis=(0, 1))
+    np.testing.assert_allclose(views, [455, 330, 1201, 612], atol=60)
+
+
 @pytest.mark.slow
 @pytest.mark.x64
 def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():

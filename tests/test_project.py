@@ -33,7 +33,7 @@ def test_version_is_the_same_everywhere():
 
 def test_lower_bounds_are_the_oldest_versions_tested():
     extras = PROJECT["optional-dependencies"]
-    bounds = sorted(PROJECT["dependencies"] + extras["plots"] + extras["data"] + extras["test"])
+    bounds = sorted(PROJECT["dependencies"] + extras["plots"] + extras["census"] + extras["data"] + extras["test"])
     pins = dict(re.findall(r"^([\w-]+)==(.+)$", (ROOT / "constraints/oldest.txt").read_text(), re.M))
     names = [bound.split(">=")[0] for bound in bounds]
     assert [f"{name}>={pins[name]}" for name in names] == [pad(bound, pins) for bound in bounds]

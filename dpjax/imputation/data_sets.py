@@ -10,7 +10,7 @@ from dpjax.base import Array, Model, Records, Statistic
 from dpjax.models.data_sets import NUMBER, data_sets, split
 from dpjax.numbered import split as take_apart
 from dpjax.release import Release
-from dpjax.release.unknown import CountPrior, KnownTail
+from dpjax.release.unknown import CountPrior, KnownTail, is_unknown
 from dpjax.simulate import parameter_shapes, position_shapes
 from dpjax.statistics.base import dimension_of
 from dpjax.validation import fail
@@ -57,14 +57,14 @@ class DataSetSum:
 
 
 def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
-    """The model of whole data sets, and the release of one, for a release of an unknown number of records.
+    """The model of whole data sets, and the release of one, where the number of records is unknown; else as they are.
 
     Parameters
     ----------
     model
         A model of exchangeable records.
     release
-        A `Release` whose n is an `UnknownCount`.
+        A release whose n is an `UnknownCount`; others need no such form.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
         If records have laws of their own, a name is taken, or arrays cannot be large enough for the numbers that the
         prior allows.
     """
-    if isinstance(release.statistic, DataSetSum):
+    if not is_unknown(release):
         return model, release
     check_model_of_any_number(model)
     prior = release.n.prior

@@ -19,7 +19,6 @@ from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, met
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
-from dpjax.release.unknown import is_unknown
 from dpjax.validation import fail
 
 
@@ -44,7 +43,7 @@ class IMwG:
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release as they are, or those of whole data sets where the number of records is unknown."""
-        return data_set_form(model, release) if is_unknown(release) else (model, release)
+        return data_set_form(model, release) if isinstance(release, Release) else (model, release)
 
 
 def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:

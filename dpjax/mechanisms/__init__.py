@@ -16,6 +16,7 @@ from dpjax.mechanisms.exact import Exact
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.independent import Independent
 from dpjax.mechanisms.noise import Additive
+from dpjax.mechanisms.partition_selection import PartitionSelection
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
@@ -31,6 +32,7 @@ __all__ = [
     "Independent",
     "Laplace",
     "Mechanism",
+    "PartitionSelection",
     "Privacy",
     "RandomizedResponse",
     "SmoothedHistogram",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from math import log, pi, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -119,6 +119,8 @@ class Gaussian(Additive):
     ValueError
         If a scale is not finite and positive.
     """
+
+    normal_noise: ClassVar[bool] = True
 
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)

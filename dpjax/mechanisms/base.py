@@ -14,6 +14,7 @@ from dpjax.base import Array, Key
 
 __all__ = [
     "AdditiveNoise",
+    "BinnedDensity",
     "CategoricalChannel",
     "Censorable",
     "ChecksValues",
@@ -23,6 +24,7 @@ __all__ = [
     "IntegerNoise",
     "LatentNormalSampler",
     "Mechanism",
+    "NormalNoise",
     "Parts",
     "ScaledNoise",
     "Wrapper",
@@ -96,6 +98,23 @@ class ExactValue(Protocol):
     @property
     def exact(self) -> bool:
         """Whether the value is the statistic."""
+
+
+@runtime_checkable
+class NormalNoise(ScaledNoise, Protocol):
+    """Says whether the noise is Normal, its scale being the standard deviation."""
+
+    @property
+    def normal_noise(self) -> bool:
+        """Whether the noise is N(0, scale²)."""
+
+
+@runtime_checkable
+class BinnedDensity(Protocol):
+    """The log-density of numbers in [0, 1], given the counts of equal bins, is a sum over the bins."""
+
+    def log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
+        """What each bin [m] adds to the log-density of the value [k], given its count [m] of n records."""
 
 
 @runtime_checkable

@@ -55,12 +55,11 @@ class Independent:
     def __new__(cls, mechanisms: Sequence[Any] = (), sizes: Sequence[int] = ()) -> "Independent":
         """An instance of the kind that declares what all parts do."""
         del sizes
-        kind = _kind_of(mechanisms) if cls is Independent else cls
-        return object.__new__(kind)
+        return object.__new__(_kind_of(mechanisms) if cls is Independent and mechanisms else cls)
 
     def __post_init__(self) -> None:
         _check_pairs(self.mechanisms, self.sizes)
-        pairs = [pair for given in zip(self.mechanisms, self.sizes, strict=True) for pair in _flatten(*given)]
+        pairs = [pair for part, size in self.parts for pair in _flatten(part, int(size))]
         object.__setattr__(self, "mechanisms", tuple(mechanism for mechanism, _ in pairs))
         object.__setattr__(self, "sizes", tuple(size for _, size in pairs))
 

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
-from dpjax.mechanisms import SmoothedHistogram
-from dpjax.mechanisms.base import ElementwiseDensity, Mechanism
+from dpjax.mechanisms.base import BinnedDensity, ElementwiseDensity, Mechanism
 from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import Release
 from dpjax.release.unknown import check_number_known
@@ -69,7 +68,7 @@ def bin_release(release: Release) -> Binned:
     if not isinstance(release.statistic, Histogram):
         remedy = "Mixtures read the release of dpjax.statistics.histogram(field, edges)."
         fail("statistic", type(release.statistic).__name__, "a histogram", remedy, error=TypeError)
-    if isinstance(release.mechanism, SmoothedHistogram):
+    if isinstance(release.mechanism, BinnedDensity):
         check_equal_bins(release.statistic.edges)
     check_number_known(release)
     gains = jnp.diff(tabulate(release.mechanism, release.value, release.statistic.dimension, release.n), axis=1)
@@ -88,7 +87,7 @@ def tabulate(mechanism: Any, value: Array, num_bins: int, n: int) -> Array:
 
 def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
     """``counts [m] -> [m]``: what each bin adds to the log-density."""
-    if isinstance(mechanism, SmoothedHistogram):
+    if isinstance(mechanism, BinnedDensity):
         total = jnp.asarray(n, value.dtype)
         return lambda counts: mechanism.log_density_by_bin(value, counts, total)
     if is_opaque(mechanism) or not isinstance(mechanism, ElementwiseDensity):
@@ -98,7 +97,7 @@ def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
 
 
 def check_equal_bins(edges: tuple[float, ...]) -> None:
-    """Raise unless these are the bins of a smoothed histogram."""
+    """Raise unless these are the bins of a `BinnedDensity`."""
     if not np.allclose(edges, np.linspace(0, 1, len(edges)), rtol=0, atol=1e-9):
         remedy = "Pass numpy.linspace(0, 1, m + 1) as edges, and records in units of the interval."
         fail("statistic", f"edges from {edges[0]:g} to {edges[-1]:g}", "equal bins of [0, 1]", remedy)

@@ -1,44 +1,25 @@
 """One compiled program that advances all chains by any number of draws, and stops where slots run out."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
+from dpjax.mixture.base import MixtureState
+from dpjax.mixture.draws import Collect, keep
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Setup, step
-from dpjax.running.chunk import Chunk, make_draws
+from dpjax.running.chunk import Chunk, make_draws, most_draws
 
-__all__ = ["Draw", "run_chunk"]
-
-
-class Draw(NamedTuple):
-    """What is kept of a sweep.
-
-    num_clusters, concentration
-        The number of clusters and the concentration [].
-    mixing
-        The mixing measure.
-    info
-        The report on the last sweep.
-    collected
-        What was asked for beside, by name.
-    """
-
-    num_clusters: Array
-    concentration: Array
-    mixing: Mixing
-    info: MixtureInfo
-    collected: dict[str, Array]
+__all__ = ["choose_capacity", "run_chunk"]
 
 
 @partial(jax.jit, static_argnames=("setup", "collect", "capacity"))
 def run_chunk(
     setup: Setup,
-    collect: tuple[str, ...],
+    collect: Collect | None,
     capacity: int,
     *,
     problem: Problem,
@@ -68,8 +49,10 @@ def run_chunk(
     )
 
 
-def keep(collect: tuple[str, ...], state: MixtureState, info: MixtureInfo) -> Draw:
-    """What is kept of one chain's state."""
-    num_clusters = jnp.sum(state.counts > 0, dtype=jnp.int32)
-    collected = {name: getattr(state, name) for name in collect}
-    return Draw(num_clusters, state.concentration, state.mixing, info, collected)
+def choose_capacity(collect: Collect | None, states: MixtureState) -> int:
+    """How many draws of all chains fit the memory for one chunk; `states` are [chain, ...]."""
+
+    def kept(state: MixtureState) -> Any:
+        return state.mixing, None if collect is None else collect(state)
+
+    return most_draws(jax.eval_shape(jax.vmap(kept), states))

@@ -10,6 +10,7 @@ from dpjax.base import Array
 from dpjax.mechanisms.base import AdditiveNoise, has_integer_noise
 from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
+from dpjax.mixture.draws import Collect, Parts
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers import SAMPLERS, Sampler
 from dpjax.mixture.starts import possible_records, record_shape, record_type
@@ -20,7 +21,15 @@ from dpjax.release.base import is_release
 from dpjax.release.checks import warn_where_coarse
 from dpjax.validation import check_array, check_positive, fail
 
-__all__ = ["WITH_VALUES", "check_collect", "check_problem", "check_sampler", "make_problem", "read_release"]
+__all__ = [
+    "WITH_VALUES",
+    "check_collect",
+    "check_problem",
+    "check_sampler",
+    "exercise",
+    "make_problem",
+    "read_release",
+]
 
 COLLECTABLE = ("labels", "records")
 
@@ -182,12 +191,15 @@ def check_known(problem: Problem) -> Problem:
     return problem
 
 
-def check_collect(collect: Any) -> tuple[str, ...]:
-    """The names of what to keep, or an error."""
+def check_collect(collect: Any) -> Collect | None:
+    """What to keep of a state, None for nothing, or an error if it is neither a function nor names."""
+    if collect is None or callable(collect):
+        return collect
+    expected = f"a function of a MixtureState, names among {list(COLLECTABLE)}, or None"
+    remedy = "Pass one such as lambda state: state.labels, or name what to keep beside the mixture."
     if not isinstance(collect, (str, tuple, list)):
-        remedy = "Name what to keep beside the mixture, or pass () for nothing."
-        fail("collect", repr(collect), f"names among {list(COLLECTABLE)}", remedy, error=TypeError)
+        fail("collect", repr(collect), expected, remedy, error=TypeError)
     names = (collect,) if isinstance(collect, str) else tuple(collect)
     if not set(names) <= set(COLLECTABLE):
-        fail("collect", list(names), f"names among {list(COLLECTABLE)}", "Name what to keep beside the mixture.")
-    return names
+        fail("collect", list(names), expected, remedy)
+    return Parts(names)

@@ -1,31 +1,24 @@
 """A run of the mixture samplers: starts, chunks, and more slots where they run out."""
 
-import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Key
+from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureState, Theta
-from dpjax.mixture.chunks import Draw, run_chunk
+from dpjax.mixture.chunks import choose_capacity, run_chunk
+from dpjax.mixture.draws import Collect, Draw
+from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import MAX_SLOTS, Setup
-from dpjax.running.chunk import most_draws
-from dpjax.running.progress import Progress, next_length
-from dpjax.threads import one_blas_thread
+from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
+from dpjax.running.chunk import Chunk, for_chains
+from dpjax.running.schedule import Segment
 
-__all__ = ["Run", "Stage", "Status", "draw_all", "grow", "trim"]
-
-
-class Stage(NamedTuple):
-    """A part of a run: its name, the number of its first step, its steps, and how many of them make a draw."""
-
-    name: str
-    start: int
-    steps: int
-    thin: int
+__all__ = ["Run", "Status", "grow", "make_chunk", "make_schedule", "open_run", "shapes_of_draws", "shapes_of_starts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,78 +26,140 @@ class Run:
     """What stays as it is from the first step to the last.
 
     collect
-        Which parts of the state to keep beside the mixing measure.
+        What to keep of a state beside the mixing measure; None for nothing.
+    start_keys, chain_keys
+        Keys [chain].
     """
 
-    problem: Any
-    collect: tuple[str, ...]
+    problem: Problem
+    collect: Collect | None
+    schedule: tuple[Segment, ...]
+    start_keys: Key
     chain_keys: Key
 
 
 class Status(NamedTuple):
-    """How far a stage has come.
+    """How far a run has come; a checkpoint holds all of it.
 
+    segment, filled
+        The number of the current segment, and how many draws it has made.
     setup
         The sampler with its slots, which may grow in number.
     states
         The states of the chains [chain, ...].
-    done
-        Steps made in this stage.
+    needed
+        The most slots that a sweep in the later half of the warm-up needed so far.
     chunks
-        The draws kept so far: host arrays [draw, chain, ...].
-    interrupted
-        Whether the user stopped it.
+        The draws kept so far: host arrays [draw, chain, ...]; none of the warm-up.
     """
 
+    segment: int
+    filled: int
     setup: Setup
     states: MixtureState
-    done: int = 0
+    needed: int = 0
     chunks: tuple[Draw, ...] = ()
-    interrupted: bool = False
 
 
-def draw_all(run: Run, stage: Stage, status: Status, bar: Progress) -> Status:
-    """Make all steps of a stage, or those until an interruption; what was drawn is kept."""
-    length = 1
-    try:
-        while status.done < stage.steps:
-            began = time.perf_counter()
-            before = status.done
-            with one_blas_thread():
-                status = make_chunk(run, stage, status, length)
-            made = status.done - before
-            length = next_length(max(made // stage.thin, 1), time.perf_counter() - began)
-            bar.advance(made, stage.name)
-    except KeyboardInterrupt:
-        status = status._replace(interrupted=True)
-    return status
+def make_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment, ...]:
+    """The warm-up, if there is one, and the draws."""
+    warmup = [Segment("warm-up", 0, num_warmup, 1)] if num_warmup else []
+    return (*warmup, Segment("sampling", num_warmup, num_samples, thin))
 
 
-def make_chunk(run: Run, stage: Stage, status: Status, length: int) -> Status:
-    """Make up to `length` draws; where slots run out, stop before that draw and come back with more of them."""
-    kept = (status.states.mixing, {name: getattr(status.states, name) for name in run.collect})
-    capacity = most_draws(kept)
-    length = min(length, capacity, (stage.steps - status.done) // stage.thin)
-    numbers = {"start": status.done, "length": length, "thin": stage.thin}
-    chunk = run_chunk(
-        status.setup,
-        run.collect,
-        capacity,
-        problem=run.problem,
-        chain_keys=stage_keys(run, stage),
-        states=status.states,
-        **{name: np.int32(number) for name, number in numbers.items()},
+def open_run(run: Run, setup: Setup) -> Status:
+    """The status before the first step."""
+    return Status(0, 0, setup, start_chains(run.problem, setup, run.start_keys, groups_of(run)))
+
+
+def groups_of(run: Run) -> Array:
+    """How many clusters each chain starts with [chain]."""
+    return jnp.asarray(np.resize(NUM_GROUPS, len(run.start_keys)))
+
+
+@partial(jax.jit, static_argnames="setup")
+def start_chains(problem: Problem, setup: Setup, keys: Key, groups: Array) -> MixtureState:
+    """Over-dispersed starts [chain, ...]."""
+
+    def one(key: Key, num_groups: Array) -> MixtureState:
+        record_key, state_key = jax.random.split(key)
+        records = start_records(problem, record_key)
+        labels = start_labels(records, jnp.minimum(num_groups, setup.capacity))
+        return setup.start(problem, state_key, labels, records)
+
+    return for_chains(setup.in_turn, one)(keys, groups)
+
+
+def shapes_of_starts(run: Run, setup: Setup) -> MixtureState:
+    """The shapes [chain, ...] and types of the chains' states."""
+    shapes: MixtureState = start_chains.eval_shape(run.problem, setup, run.start_keys, groups_of(run))
+    return shapes
+
+
+def shapes_of_draws(run: Run, status: Status, number: int) -> Draw:
+    """The shapes [chain, draw, ...] and types of so many draws."""
+    draws = run_chunk.eval_shape(*static(run, status), **dynamic(run, status, 0)).draws
+    shapes: Draw = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((leaf.shape[1], number, *leaf.shape[2:]), leaf.dtype), draws
     )
-    made = int(chunk.made)
-    kept = jax.tree.map(lambda leaf: np.asarray(leaf)[:made], chunk.draws)
-    done, chunks = status.done + made * stage.thin, (*status.chunks, kept)
-    status = status._replace(states=chunk.states, done=done, chunks=chunks)
-    return grow(status) if made < length else status
+    return shapes
 
 
-def stage_keys(run: Run, stage: Stage) -> Key:
-    """The chains' keys [chain] of a stage, of which step t uses ``fold_in(key, t)``."""
-    return jax.vmap(jax.random.fold_in, in_axes=(0, None))(run.chain_keys, stage.start)
+def static(run: Run, status: Status) -> tuple[Setup, Collect | None, int]:
+    """The arguments of the compiled program that decide what is compiled."""
+    return status.setup, run.collect, choose_capacity(run.collect, status.states)
+
+
+def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
+    """The arguments of the compiled program that are ordinary values."""
+    segment = run.schedule[status.segment]
+    numbers = {"start": status.filled * segment.thin, "length": length, "thin": segment.thin}
+    return {
+        "problem": run.problem,
+        "chain_keys": segment_keys(run, segment),
+        "states": status.states,
+        **{name: np.int32(number) for name, number in numbers.items()},
+    }
+
+
+def segment_keys(run: Run, segment: Segment) -> Key:
+    """The chains' keys [chain] of a segment, of which its step t uses ``fold_in(key, t)``."""
+    return jax.vmap(jax.random.fold_in, in_axes=(0, None))(run.chain_keys, segment.start)
+
+
+def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
+    """Make up to `length` draws within the current segment, and say how many; at its end, open the next.
+
+    Where slots run out, it stops before that draw and comes back with more of them. The old status stays whole.
+    """
+    segment, arguments = run.schedule[status.segment], static(run, status)
+    length = min(length, arguments[-1], segment.draws - status.filled)
+    chunk = run_chunk(*arguments, **dynamic(run, status, length))
+    status, made = store(run, status, chunk), int(chunk.made)
+    if made < length:
+        return grow(status), made
+    ended = status.filled == segment.draws and status.segment < len(run.schedule) - 1
+    return (open_sampling(status) if ended else status), made
+
+
+def store(run: Run, status: Status, chunk: Chunk) -> Status:
+    """The status after a chunk: of the warm-up, only the slots that it needed are kept."""
+    made, draws = int(chunk.made), run.schedule[status.segment].draws
+    after = status._replace(states=chunk.states, filled=status.filled + made)
+    if status.segment < len(run.schedule) - 1:
+        later = np.asarray(chunk.draws.info.num_slots)[max(draws // 2 - status.filled, 0) : made]
+        return after._replace(needed=int(np.max(later, initial=status.needed)))
+    if made == 0:
+        return after
+    # Copies, which do not hold on to all that the buffers had room for.
+    kept = jax.tree.map(lambda leaf: np.array(np.asarray(leaf)[:made]), chunk.draws)
+    return after._replace(chunks=(*status.chunks, kept))
+
+
+def open_sampling(status: Status) -> Status:
+    """The status at the end of the warm-up, with slots fitted to what it needed."""
+    trimmed = trim(status)
+    return Status(status.segment + 1, 0, trimmed.setup, trimmed.states)
 
 
 def grow(status: Status) -> Status:
@@ -117,11 +172,8 @@ def grow(status: Status) -> Status:
 
 
 def trim(status: Status) -> Status:
-    """The status with as many slots as its later half needed, where that is fewer: a sweep costs by the slot."""
-    if not status.chunks:
-        return status
-    needed = np.concatenate([chunk.info.num_slots for chunk in status.chunks])
-    capacity = 8 * (int(np.max(needed[len(needed) // 2 :])) // 8 + 1)
+    """The status with as many slots as were needed, where that is fewer: a sweep costs by the slot."""
+    capacity = 8 * (status.needed // 8 + 1)
     if capacity >= status.setup.capacity:
         return status
     return status._replace(setup=status.setup.with_capacity(capacity), states=cut_slots(status.states, capacity))

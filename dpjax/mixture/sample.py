@@ -1,28 +1,30 @@
 """From what was released to the posterior of their mixture: the one call."""
 
+import os
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from dpjax.base import Array, Key
+from dpjax.base import Key
 from dpjax.mechanisms.base import Mechanism
-from dpjax.mixture.base import Component, MixtureState
+from dpjax.mixture.base import Component
+from dpjax.mixture.checkpoint import Checkpoint, make_fingerprint, restore_status
 from dpjax.mixture.deprecated import translate
+from dpjax.mixture.draws import Collect
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, make_problem
-from dpjax.mixture.problem import Problem
 from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.results.report import report
-from dpjax.mixture.run import Run, Stage, Status, draw_all, trim
+from dpjax.mixture.run import Run, Status, make_chunk, make_schedule, open_run
 from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup
-from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.models import GammaPrior
-from dpjax.running.chunk import for_chains
-from dpjax.running.progress import Progress
+from dpjax.running.checkpoint import check_path
+from dpjax.running.loop import finish
 from dpjax.sampling.inputs import check_run
+from dpjax.threads import one_blas_thread
 
 __all__ = ["sample"]
 
@@ -39,8 +41,9 @@ def sample(
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
     thin: int = 1,
-    collect: tuple[str, ...] = (),
+    collect: Collect | str | tuple[str, ...] | None = None,
     progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
     **deprecated: Any,
 ) -> MixturePosterior:
     """Draw from the posterior of a Dirichlet-process mixture of records, given what was released of each or of all.
@@ -74,9 +77,14 @@ def sample(
     num_samples, thin
         Draws kept of each chain, `thin` sweeps apart.
     collect
-        What else to keep of each draw: ``"labels"`` for `MixturePosterior.co_clustering`, ``"records"``.
+        What else to keep beside each draw: ``state -> pytree`` of a `MixtureState`, or names among ``"labels"``, which
+        `MixturePosterior.co_clustering` needs, and ``"records"``. A function defined once compiles once.
     progress
         Whether to show a bar; there is none where standard error is not a terminal.
+    checkpoint
+        A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
+        continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
+        can be written any more, the draws are returned with a warning.
     **deprecated
         Names that this function had before: ``kernel``, ``base`` and the samplers' options. They warn with what to
         write in their place.
@@ -84,44 +92,43 @@ def sample(
     Raises
     ------
     TypeError, ValueError
-        If the input is unusable, before compilation.
+        If the input is unusable, before compilation, or the checkpoint is that of another run.
     RuntimeError
-        If more than 16,384 slots are needed.
+        If more than 16,384 slots are needed, or another run is using the checkpoint.
     KeyboardInterrupt
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+
+    Warns
+    -----
+    UserWarning
+        If draws are missing, or offers or moves were undone because a density, parameter or record was not finite.
+
+    Notes
+    -----
+    Equal keys give equal draws, however the run is interrupted and continued.
     """
     component, sampler = translate(component, sampler, deprecated)
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
+    collected = check_collect(collect)
+    path = None if checkpoint is None else check_path(checkpoint)
     problem = make_problem(values, channel, component, concentration)
     setup = Setup.of(check_sampler(sampler), problem)
+    run = Run(problem, collected, make_schedule(num_warmup, num_samples, thin), *split_key(key, num_chains))
+    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, setup))
+    held = nullcontext() if file is None else file.held()
+    with held, one_blas_thread():
+        status = finish(run.schedule, begin(run, setup, file), partial(make_chunk, run), file, progress)
+        return report(run, status, file)
+
+
+def begin(run: Run, setup: Setup, file: Checkpoint | None) -> Status:
+    """Where the run starts: at its checkpoint if there is one, else over-dispersed."""
+    saved: Status | None = None if file is None else file.load(partial(restore_status, run, setup))
+    return open_run(run, setup) if saved is None else saved
+
+
+def split_key(key: Key, num_chains: int) -> tuple[Key, Key]:
+    """The keys [chain] of the starts and of the chains."""
     start_key, chain_key = jax.random.split(key)
     chain_keys = jax.vmap(partial(jax.random.fold_in, chain_key))(jnp.arange(num_chains))
-    run = Run(problem, check_collect(collect), chain_keys)
-    groups = jnp.asarray(np.resize(NUM_GROUPS, num_chains))
-    states = start_chains(problem, setup, jax.random.split(start_key, num_chains), groups)
-    return report(run, *go(run, Status(setup, states), num_warmup, num_samples, thin, progress))
-
-
-@partial(jax.jit, static_argnames="setup")
-def start_chains(problem: Problem, setup: Setup, keys: Key, groups: Array) -> MixtureState:
-    """Over-dispersed starts [chain, ...]."""
-
-    def one(key: Key, num_groups: Array) -> MixtureState:
-        record_key, state_key = jax.random.split(key)
-        records = start_records(problem, record_key)
-        labels = start_labels(records, jnp.minimum(num_groups, setup.capacity))
-        return setup.start(problem, state_key, labels, records)
-
-    return for_chains(setup.in_turn, one)(keys, groups)
-
-
-def go(run: Run, status: Status, num_warmup: int, num_samples: int, thin: int, progress: bool) -> tuple[Status, int]:
-    """Warm up, fit the slots to what was needed, and draw; the end and how many draws were wanted."""
-    steps = num_samples * thin
-    with Progress(num_warmup + steps, 0, progress) as bar:
-        warm = draw_all(run, Stage("warm-up", 0, num_warmup, 1), status, bar)
-        if warm.interrupted:
-            raise KeyboardInterrupt("mixture.sample was interrupted in warm-up, before the first draw.")
-        warm = trim(warm)
-        start = Status(warm.setup, warm.states)
-        return draw_all(run, Stage("sampling", num_warmup, steps, thin), start, bar), num_samples
+    return jax.random.split(start_key, num_chains), chain_keys

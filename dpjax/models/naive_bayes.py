@@ -1,17 +1,16 @@
 """Naive-Bayes records: a class, and features that are independent given the class."""
 
-from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
+from dpjax.models.support import list_places
 from dpjax.models.underflow import may_vanish
 from dpjax.numbered import numbered
 from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
@@ -23,7 +22,6 @@ from dpjax.validation import check_positive, fail
 __all__ = ["naive_bayes"]
 
 FORMS = (("class", "a uniform within its cell"), ("features", "uniforms within their cells, given the class"))
-LARGEST_SUPPORT = 4096  # beyond this many possible records, listing them is no help
 
 
 @numbered
@@ -44,7 +42,8 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     The update is an exact Dirichlet draw. The non-centred form keeps 1 + K uniform numbers for each record.
     It is left out where a concentration is so small that probabilities are rounded to 0: below 0.16 in float32, 0.02
     in float64.
-    The support is listed where there are at most 4096 possible records.
+    The support is listed, and the parameters can be integrated out of counts, where there are at most 100,000 possible
+    records.
 
     Raises
     ------
@@ -191,8 +190,7 @@ def sums_of_records(records: Records, num_classes: int, num_levels: int) -> Arra
 
 def list_records(num_classes: int, num_features: int, num_levels: int) -> Any:
     """The function that lists every possible record, or None where they are too many."""
-    sizes = (num_classes, *(num_levels,) * num_features)
-    if prod(sizes) > LARGEST_SUPPORT:
+    places = list_places((num_classes, *(num_levels,) * num_features))
+    if places is None:
         return None
-    cells = np.indices(sizes).reshape(len(sizes), -1)
-    return lambda: {"class": jnp.asarray(cells[0], int), "features": jnp.asarray(cells[1:].T, int)}
+    return lambda: {"class": jnp.asarray(places[0], int), "features": jnp.asarray(places[1:].T, int)}

@@ -5,7 +5,7 @@ can never change. So a statistic is taken for whole only where its program shows
 possible record, or where it is made of fields that are whole in records drawn from the model.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import partial
 from operator import itemgetter
@@ -28,6 +28,9 @@ Contribution = Callable[[Records], Array]
 
 NUM_PARAMETERS, MAX_RECORDS = 16, 1024
 """Draws from the prior, and records of each, where a field's own values must tell whether it is whole."""
+
+MAX_NUMBERS = 2**22
+"""So many numbers are looked at together."""
 
 
 class Kind(IntEnum):
@@ -110,7 +113,16 @@ def is_whole_on(model: Model, n: int, contribution: Contribution, record: Record
     # Of drawn records nothing is concluded where a field is real: a clamp, say, may show its bounds alone.
     if not complete and kind_of(contribution, record, whole) is Kind.REAL:
         return False
-    return all_whole(jax.jit(jax.vmap(contribution))(records))
+    compute = jax.jit(jax.vmap(contribution))
+    return all(all_whole(compute(block)) for block in blocks(records, jax.eval_shape(contribution, record).size))
+
+
+def blocks(records: Records, size: int) -> Iterator[Records]:
+    """The records in parts whose contributions, of `size` numbers each, fit into memory together."""
+    arrays = jax.tree.map(np.asarray, records)
+    step = max(1, MAX_NUMBERS // size)
+    for start in range(0, len(jax.tree.leaves(arrays)[0]), step):
+        yield jax.tree.map(lambda leaf, start=start: leaf[start : start + step], arrays)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))

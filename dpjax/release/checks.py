@@ -130,12 +130,13 @@ def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
     """Warn, at the user's call, where single precision cannot follow single records or the noise."""
     if value.dtype != jnp.float32 or is_traced(value):
         return
+    problem: str | None = None
     largest = max(float(np.max(np.abs(value))), n)
     if largest > LARGEST_COUNT:
         problem = f"counts up to {largest:.3g}, beyond the 2^24 whole numbers of float32"
     else:
-        parts = parts_of(mechanism, len(value))
-        problem = next(filter(None, (_coarseness(value[where], part) for part, where in parts)), None)
+        parts = parts_of(mechanism, value.shape[-1])
+        problem = next(filter(None, (_coarseness(value[..., where], part) for part, where in parts)), None)
     if problem:
         text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
         warnings.warn(text, PrecisionWarning, stacklevel=4)

@@ -36,6 +36,16 @@ def joint(*releases: Release) -> Release:
     Notes
     -----
     What the releases promise together, such as the sum of their ε, is not computed.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> table = dpjax.statistics.cells(["a", "b"], [2, 2])
+    >>> cells = dpjax.Release([7, 2, 3, 9], dpjax.DiscreteLaplace(2.0), table, n=20)
+    >>> rows = dpjax.Release([8, 12], dpjax.DiscreteLaplace(1.0), dpjax.statistics.cells("a", 2), n=20)
+    >>> both = dpjax.joint(cells, rows)
+    >>> both.value.tolist(), both.statistic.dimension
+    ([7.0, 2.0, 3.0, 9.0, 8.0, 12.0], 6)
     """
     if len(releases) < 2:
         fail("releases", f"{len(releases)}", "at least two", "Pass the releases one after the other.")
@@ -44,7 +54,8 @@ def joint(*releases: Release) -> Release:
         if release.n != releases[0].n:
             remedy = "Only releases of the same records can be joined."
             fail(f"releases[{place}]", f"n = {release.n}", f"n = {releases[0].n}, as releases[0]", remedy)
-    mechanism = Independent([release.mechanism for release in releases], [len(release.value) for release in releases])
+    sizes = tuple(len(release.value) for release in releases)
+    mechanism = Independent(tuple(release.mechanism for release in releases), sizes)
     statistics = [statistic for release in releases for statistic in _statistics(release)]
     value = jnp.concatenate([release.value for release in releases])
     return Release(value, mechanism, stacked(*statistics), releases[0].n)
@@ -64,5 +75,7 @@ def _check_release(argument: str, release: Any) -> None:
 
 def _statistics(release: Release) -> tuple[Statistic, ...]:
     """The statistics of a joint release, else the one of the release."""
-    is_joint = isinstance(release.mechanism, Parts) and isinstance(release.statistic, Stacked)
-    return release.statistic.statistics if is_joint else (release.statistic,)
+    statistic = release.statistic
+    if isinstance(release.mechanism, Parts) and isinstance(statistic, Stacked):
+        return statistic.statistics
+    return (statistic,)

@@ -30,6 +30,7 @@ from dpjax.mechanisms import (
     HaarWavelet,
     Independent,
     Laplace,
+    PartitionSelection,
     Privacy,
     RandomizedResponse,
     SmoothedHistogram,
@@ -56,6 +57,7 @@ MECHANISMS: dict[str, type] = {
     "smoothed_histogram": SmoothedHistogram,
     "independent": Independent,
     "exact": Exact,
+    "partition_selection": PartitionSelection,
 }
 MECHANISM_NAMES: dict[type, str] = {
     **{kind: name for name, kind in MECHANISMS.items()},

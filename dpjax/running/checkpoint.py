@@ -2,20 +2,45 @@
 
 import glob
 import json
+import os
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from filelock import FileLock, Timeout
 
 from dpjax.files import write_whole
+from dpjax.running.fingerprint import named_leaves
+from dpjax.running.schedule import Segment, Status
 from dpjax.validation import fail, is_refusal, summarize_error
 
-__all__ = ["CheckpointFile"]
+__all__ = ["Arrays", "CheckpointFile", "PeriodicCheckpoint", "check_path", "fill", "read_place"]
 
 Arrays = dict[str, np.ndarray]
+
+SECONDS_BETWEEN_SAVES = 15.0
+
+
+def check_path(path: Any) -> Path:
+    """The path of a checkpoint, or an error where no file can be written."""
+    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
+    if not isinstance(path, (str, os.PathLike)):
+        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
+    try:
+        result = Path(path).resolve()  # the names that links give a file are one
+        fits = not result.is_dir() and result.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
+        fail("checkpoint", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
+    if not fits:
+        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
+    if not (result.exists() or os.access(result.parent, os.W_OK)):
+        fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
+    return result
 
 
 class CheckpointFile:
@@ -115,3 +140,79 @@ class CheckpointFile:
     def refuse(self, why: str) -> Any:
         """Raise the error of a file that cannot be continued."""
         return fail("checkpoint", f"{str(self.path)!r}, {why}", "a checkpoint of this run", self.REMEDY)
+
+
+class PeriodicCheckpoint(CheckpointFile):
+    """The checkpoint file of a run that is saved from time to time, and goes on where it cannot be."""
+
+    def __init__(self, path: Path, fingerprint: dict[str, Any]) -> None:
+        super().__init__(path, fingerprint)
+        self.last_save = time.monotonic()
+        self.problem: OSError | None = None
+        self.saved_at: tuple[int, int] | None = None
+
+    def pack(self, status: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is saved of a status beside its place: values that JSON has, and named trees of arrays."""
+        raise NotImplementedError
+
+    def save(self, status: Status) -> None:
+        """Write the status; whatever happens, the file holds either it or the one before."""
+        values, trees = self.pack(status)
+        named = {name: leaf for root, tree in trees.items() for name, leaf in named_leaves(root, tree).items()}
+        arrays = {name: np.asarray(leaf) for name, leaf in named.items()}
+        self.write({"segment": status.segment, "filled": status.filled, **values}, arrays)
+
+    def load(self, restore: Callable[[dict[str, Any], Arrays], Any]) -> Any:
+        """The status in the file by `take_up`, or None if there is no file."""
+        status = self.take_up(restore)
+        if status is not None:
+            self.saved_at = (status.segment, status.filled)
+        return status
+
+    def try_to_save(self, status: Status) -> None:
+        """Write the status; a disk that is full or cannot be written to costs a warning and not the draws."""
+        try:
+            self.save(status)
+            self.saved_at, self.problem = (status.segment, status.filled), None
+        except OSError as error:
+            if self.problem is None:
+                text = f"The run could not be saved in {str(self.path)!r}: {error}. Its draws are returned all the same"
+                warnings.warn(f"{text}; the file holds what was saved before, if anything.", stacklevel=2)
+            self.problem = error
+        self.last_save = time.monotonic()
+
+    def save_sometimes(self, status: Status) -> None:
+        """Write the status if the last time is some seconds ago."""
+        if time.monotonic() - self.last_save >= SECONDS_BETWEEN_SAVES:
+            self.try_to_save(status)
+
+    def save_last(self, status: Status) -> None:
+        """Write the status at the end of the run, unless the file holds it."""
+        if self.saved_at == (status.segment, status.filled):
+            return
+        try:
+            self.try_to_save(status)
+        except KeyboardInterrupt:  # one more, while the run was being saved: the draws come first
+            warnings.warn(f"The end of the run was not saved in {str(self.path)!r}.", stacklevel=2)
+
+    @property
+    def remedy(self) -> str:
+        """How to continue the run; nothing if it was not saved."""
+        return "" if self.problem else f"Call again with the same arguments to continue from {str(self.path)!r}."
+
+
+def read_place(schedule: tuple[Segment, ...], progress: dict[str, Any]) -> tuple[int, int]:
+    """The segment and how many of its draws are made; an error if the run has no such place."""
+    segment, filled = progress["segment"], progress["filled"]
+    if segment not in range(len(schedule)) or filled not in range(schedule[segment].draws + 1):
+        raise ValueError(f"{filled} draws of segment {segment}")
+    return segment, filled
+
+
+def fill(root: str, tree: Any, arrays: Arrays) -> Any:
+    """The tree with its saved leaves, of its types and shapes; whatever does not fit is an error."""
+    leaves = named_leaves(root, tree)
+    for name, leaf in leaves.items():
+        if (arrays[name].dtype, arrays[name].shape) != (leaf.dtype, leaf.shape):
+            raise ValueError(f"{name} of {arrays[name].dtype}{list(arrays[name].shape)}")
+    return jax.tree.unflatten(jax.tree.structure(tree), [arrays[name] for name in leaves])

@@ -1,7 +1,5 @@
 """Checks of what `sample` is given, before anything is compiled."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -52,23 +50,6 @@ def check_initial(model: Model, initial: Any, num_chains: int) -> Parameters | N
     parameters = check_parameters("initial", model, initial, (num_chains,))
     check_prior("initial", model, parameters, (num_chains,))
     return parameters
-
-
-def check_path(path: Any) -> Path:
-    """The path of a checkpoint, or an error where no file can be written."""
-    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
-    if not isinstance(path, (str, os.PathLike)):
-        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
-    try:
-        result = Path(path).resolve()  # the names that links give a file are one
-        fits = not result.is_dir() and result.parent.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
-        fail("checkpoint", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
-    if not fits:
-        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
-    if not (result.exists() or os.access(result.parent, os.W_OK)):
-        fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
-    return result
 
 
 def check_names(model: Model) -> None:

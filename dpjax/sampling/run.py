@@ -11,8 +11,8 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.release import PrivateRelease
+from dpjax.running.schedule import Segment, is_done
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
-from dpjax.sampling.schedule import Segment
 from dpjax.simulate import draw_state
 from dpjax.states import GibbsState
 from dpjax.sweep import SweepPlan, adapt_plan
@@ -108,11 +108,6 @@ def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
     }
 
 
-def is_done(run: Run, status: Status) -> bool:
-    """Whether all draws are made."""
-    return status.segment == len(run.schedule) - 1 and status.filled == run.schedule[-1].draws
-
-
 def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
     """Make up to `length` draws within the current segment, and say how many; at its end, adapt and open the next.
 
@@ -123,7 +118,7 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
     chunk = run_chunk(*static(run, status), **dynamic(run, status, length))
     store(status.draws, chunk.draws, status.filled, length)
     status = status._replace(chains=chunk.states, filled=status.filled + length)
-    ended = status.filled == segment.draws and not is_done(run, status)
+    ended = status.filled == segment.draws and not is_done(run.schedule, status)
     return (close_segment(run, status) if ended else status), length
 
 

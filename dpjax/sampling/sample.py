@@ -1,7 +1,6 @@
 """From a model and a release to draws from the posterior: the loop everyone uses."""
 
 import os
-import warnings
 from contextlib import nullcontext
 from functools import partial
 from typing import Literal, NamedTuple
@@ -15,12 +14,13 @@ from dpjax.numbered import jit_model
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior, unit_tuning
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
-from dpjax.sampling.checkpoint import Checkpoint
+from dpjax.running.checkpoint import check_path
+from dpjax.running.loop import finish, is_interrupted
+from dpjax.sampling.checkpoint import Checkpoint, restore_status
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
-from dpjax.sampling.inputs import check_initial, check_names, check_path, check_run
-from dpjax.sampling.loop import finish
-from dpjax.sampling.run import Run, Status, open_run
+from dpjax.sampling.inputs import check_initial, check_names, check_run
+from dpjax.sampling.run import Run, Status, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
 from dpjax.sweep import make_plan
@@ -135,13 +135,14 @@ def sample(
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
-        return report(run, given, finish(run, begin(run, keys, initial, file), file, progress), file)
+        advance = partial(make_chunk, run)
+        return report(run, given, finish(run.schedule, begin(run, keys, initial, file), advance, file, progress), file)
 
 
 def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
     """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
     shapes = jax.eval_shape(partial(fit_to_prior, model=run.model), keys.tuning)
-    saved = None if file is None else file.load(run, shapes)
+    saved = None if file is None else file.load(partial(restore_status, run, shapes))
     if saved is not None:
         return saved
     tuning = first_tuning(run.model, keys.tuning) if run.plan.uses_tuning else unit_tuning(run.model)
@@ -164,20 +165,10 @@ def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: 
     given
         Model and release as the user knows them.
     """
-    segment, wanted = run.schedule[status.segment], run.schedule[-1].draws
-    sampling = status.segment == len(run.schedule) - 1
-    remedy = (
-        f"Call again with the same arguments to continue from {str(file.path)!r}." if file and not file.problem else ""
-    )
-    if not sampling or status.filled == 0:
-        saved = remedy or "Nothing was drawn; pass `checkpoint`, in a folder with room, to continue interrupted runs."
-        raise KeyboardInterrupt(f"sample was interrupted in {segment.phase}, before the first draw. {saved}")
-    interrupted = status.filled < wanted
-    if interrupted:
-        warnings.warn(f"sample was interrupted after {status.filled} of {wanted} draws. {remedy}".strip(), stacklevel=3)
+    interrupted = is_interrupted("sample", run.schedule, status, file, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     warn_of_nonfinite(draws.info["num_nonfinite"], stacklevel=4)
-    per_record = jax.device_get(status.chains.accepted) / (status.filled * segment.thin)
+    per_record = jax.device_get(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(
         draws={**draws.parameters, **draws.derived, **draws.reported},
         info={**draws.info, "acceptance_rate_per_record": per_record},

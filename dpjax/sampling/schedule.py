@@ -1,37 +1,12 @@
 """The fixed schedule of a run: windows of warm-up, then the draws."""
 
-from typing import NamedTuple
+from dpjax.running.schedule import Segment
 
 WINDOWS = (1, 1, 1, 1, 2, 2, 4, 4)
 """Lengths of the warm-up windows, in sixteenths of the warm-up. Each gives as many draws: longer ones are thinned."""
 
 MIN_WINDOW = 4
 """Draws of each chain that a window needs before anything is fitted to them."""
-
-
-class Segment(NamedTuple):
-    """A part of a run with one kernel.
-
-    phase
-        ``"warm-up"`` or ``"sampling"``.
-    start
-        The number of its first step.
-    draws, thin
-        It keeps `draws` draws of each chain, `thin` steps apart.
-    adapt
-        Whether the kernel is adapted to these draws at its end.
-    """
-
-    phase: str
-    start: int
-    draws: int
-    thin: int
-    adapt: bool
-
-    @property
-    def stop(self) -> int:
-        """The number of the step after its last."""
-        return self.start + self.draws * self.thin
 
 
 def make_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment, ...]:
@@ -47,8 +22,8 @@ def make_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment
         segments.append(Segment("warm-up", next_step(segments), unit, length, adapt=True))
     rest = num_warmup - next_step(segments)
     if rest:
-        segments.append(Segment("warm-up", next_step(segments), rest, 1, adapt=False))
-    return (*segments, Segment("sampling", num_warmup, num_samples, thin, adapt=False))
+        segments.append(Segment("warm-up", next_step(segments), rest, 1))
+    return (*segments, Segment("sampling", num_warmup, num_samples, thin))
 
 
 def next_step(segments: list[Segment]) -> int:

@@ -87,7 +87,8 @@ class SparseStacked(Stacked):
 
     def sparse(self, records: Records) -> tuple[Array, Array]:
         """The nonzero coordinates [m, k] of all statistics."""
-        pieces, start = [], 0
+        pieces: list[tuple[Array, Array]] = []
+        start = 0
         for statistic in self.statistics:
             assert isinstance(statistic, SparseStatistic)
             index, weight = statistic.sparse(records)

@@ -1,7 +1,8 @@
 """Counts of records by group of categories: margins, areas of a tree, empty cells and single queries of a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property
 
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ class Grouped(OneCell):
     """The group of one record's category; see `grouped`."""
 
     field: str
-    groups: tuple[int, ...] = field(repr=False)
+    groups: tuple[int, ...] = dataclass_field(repr=False)
     num_groups: int
 
     def __hash__(self) -> int:
@@ -67,6 +68,13 @@ def grouped(field: str, groups: Sequence[int], num_groups: int | None = None) ->
     ------
     TypeError, ValueError
         If groups are not whole numbers from -1 to below their number, or every category is in none.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> margin = grouped("cell", [0, 0, 1, -1])
+    >>> margin({"cell": jnp.array(1)}).tolist(), margin({"cell": jnp.array(3)}).tolist()
+    ([1.0, 0.0], [0.0, 0.0])
     """
     expected, remedy = "whole numbers of at least -1, one for each category", "Number the groups 0, 1, ...; -1 is none."
     array = read_numbers("groups", groups, expected, remedy)

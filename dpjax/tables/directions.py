@@ -7,6 +7,7 @@ counts as it is if every single move does.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,12 @@ MAX_MOVES = 2**17
 """The moves of all orders of one kind together: more orders than this allows would only make the program larger."""
 
 MAX_ORDERS = 16
+
+MAX_BATCHES = 64
+"""The batches of a sweep: longer orders are cut into several, of which a sweep takes one."""
+
+STEP_COST = 16
+"""What a batch costs beside its moves, in moves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +39,11 @@ class Touched:
 
     index: np.ndarray
     weight: np.ndarray
+
+    @cached_property
+    def is_any(self) -> bool:
+        """Whether any sum changes at all."""
+        return bool(np.any(self.weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +91,30 @@ def make_directions(
     """
     if not any(len(order) for order in orders):
         return None
-    batches = [list(into_batches(order, signs, sums)) for order in orders if len(order)]
+    found = [list(into_batches(order, signs, sums)) for order in orders if len(order)]
+    width = choose_width([len(batch) for order in found for batch in order])
+    batches = [part for order in found for part in into_parts(order, width)]
     shape = (len(batches), max(map(len, batches)), max(len(batch) for order in batches for batch in order))
     cells, real = np.zeros((*shape, len(signs)), np.int32), np.zeros(shape, bool)
     for row, order in enumerate(batches):
         for place, batch in enumerate(order):
             cells[row, place, : len(batch)], real[row, place, : len(batch)] = batch, True
     return Directions(cells, signs, real)
+
+
+def choose_width(sizes: Sequence[int]) -> int:
+    """How many moves to make at once, so that batches of these sizes cost least; empty places cost as moves do."""
+    numbers = np.asarray(sizes)
+    candidates = np.unique(numbers)
+    cost = [(width + STEP_COST) * np.sum(-(-numbers // width)) for width in candidates]
+    return int(candidates[np.argmin(cost)])
+
+
+def into_parts(batches: Sequence[np.ndarray], width: int) -> Iterator[list[np.ndarray]]:
+    """The batches of an order, none of more than `width` moves, in parts that are orders of their own."""
+    pieces = [batch[start : start + width] for batch in batches for start in range(0, len(batch), width)]
+    for start in range(0, len(pieces), MAX_BATCHES):
+        yield pieces[start : start + MAX_BATCHES]
 
 
 def into_batches(cells: np.ndarray, signs: tuple[int, ...], sums: Sequence[CellSums]) -> Iterator[np.ndarray]:

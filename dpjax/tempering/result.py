@@ -18,7 +18,8 @@ class TemperedSample:
     Parameters
     ----------
     draws
-        Parameters and derived quantities [island, particle, ...], of equal weight within an island.
+        Parameters, derived quantities and what is reported of the records [island, particle, ...], of equal weight
+        within an island.
     log_weights
         The islands' normalised log-weights [island]; weights are proportional to their estimates of p(release value).
     log_marginal_likelihood

@@ -115,9 +115,10 @@ def run(
     def one(number: Array) -> tuple[Parameters, Trace]:
         island_key = jax.random.fold_in(key, number)
         island = run_island(model, plan, num_particles, num_sweeps, island_key, release, target_ess)
-        parameters = island.particles.parameters
+        parameters, latent = island.particles
         derived = {} if model.derived is None else jax.vmap(model.derived)(parameters)
-        return {**parameters, **derived}, island.trace
+        reported = {} if model.reported is None else jax.vmap(model.reported)(latent.records)
+        return {**parameters, **derived, **reported}, island.trace
 
     return jax.vmap(one)(jnp.arange(num_islands))
 

@@ -138,8 +138,14 @@ CASES = {
         f"a mixture by {argument} {name}": (sample(**{argument: value}), argument)
         for argument, values in {
             "sampler": {"gibbs": "gibbs", "none": None, "a number": 3, "a function": mixture.neal8},
-            "collect": {"none": None, "a number": 3, "unknown": "weights"},
+            "collect": {"a number": 3, "unknown": "weights", "two, one unknown": ("labels", "weights")},
             "progress": {"text": "yes", "none": None},
+            "checkpoint": {
+                "a number": 3,
+                "a folder": "/",
+                "a file in no folder": "/no/such/run.npz",
+                "a name that no file can have": "run\0.npz",
+            },
         }.items()
         for name, value in values.items()
     },

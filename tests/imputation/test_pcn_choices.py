@@ -9,7 +9,7 @@ import dpjax
 from dpjax import models, statistics
 from dpjax.imputation.blocks import CORRELATIONS, candidate_blocks, expected_jump
 from dpjax.imputation.imwg import sum_blocks
-from dpjax.sampling.fingerprint import plain_values, restore
+from dpjax.running.fingerprint import plain_values, restore
 from dpjax.states import GibbsState, init_state
 from dpjax.sweep import SweepPlan, adapt_plan, make_plan
 

@@ -1,5 +1,7 @@
 """Mechanisms side by side: the law of each on its own coordinates, and only those abilities that all have."""
 
+import pickle
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -140,6 +142,14 @@ def test_is_a_pytree_that_compiles_once_for_all_scales(name):
     assert jax.tree.structure(mechanism) not in others
     rebuilt = jax.tree.unflatten(jax.tree.structure(mechanism), [object()] * len(jax.tree.leaves(mechanism)))
     assert jax.tree.structure(rebuilt) == jax.tree.structure(mechanism)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_copies_are_of_the_same_kind(name):
+    mechanism = pickle.loads(pickle.dumps(KINDS[name]))
+    assert type(mechanism) is type(KINDS[name])
+    assert mechanism.sizes == (2, 3, 1)
+    assert mechanism.log_density(VALUE, STATISTIC) == KINDS[name].log_density(VALUE, STATISTIC)
 
 
 def test_parts_within_parts_are_parts_of_the_whole():

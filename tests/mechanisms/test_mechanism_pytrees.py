@@ -12,7 +12,9 @@ from dpjax.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
+    Independent,
     Laplace,
+    PartitionSelection,
     Privacy,
     RandomizedResponse,
 )
@@ -25,6 +27,8 @@ BUILDERS = {
     "discrete laplace": lambda number: DiscreteLaplace(number, privacy=PROMISE),
     "discrete gaussian": lambda number: DiscreteGaussian(number, privacy=PROMISE),
     "censored": lambda number: Censored(DiscreteGaussian(number), lower=0.0, upper=9.0),
+    "independent": lambda number: Independent([Laplace(number), DiscreteGaussian(number)], [1, 2]),
+    "partition selection": lambda number: PartitionSelection(Censored(DiscreteGaussian(number), lower=0.0)),
     "keep": lambda number: RandomizedResponse(keep=number, num_categories=4, privacy=PROMISE),
     "matrix": lambda number: RandomizedResponse(
         matrix=jnp.full((4, 4), (1 - number) / 3).at[jnp.diag_indices(4)].set(number)

@@ -50,6 +50,23 @@ def test_decisions_are_those_by_the_whole_density(release: dpjax.Release) -> Non
     assert 0.3 * N < expected.sum() < N
 
 
+class Draws:
+    """Draws of a smoothed histogram by a mechanism that is none of dpjax's, but says how its density adds up."""
+
+    def __init__(self, inner: dpjax.SmoothedHistogram) -> None:
+        self.log_density, self.sample = inner.log_density, inner.sample
+        self.value_size, self.log_density_by_bin = inner.value_size, inner.log_density_by_bin
+
+
+def test_what_has_a_density_by_bin_is_read() -> None:
+    release = smoothed()
+    own = dpjax.Release(release.value, Draws(release.mechanism), release.statistic, N)
+    np.testing.assert_array_equal(bin_release(own).gains, bin_release(release).gains)
+    uneven = statistics.histogram("y", EDGES**2)
+    with pytest.raises(ValueError, match=r"^statistic: given edges from 0 to 1; expected equal bins"):
+        bin_release(dpjax.Release(release.value, Draws(release.mechanism), uneven, N))
+
+
 def test_gains_are_differences_of_the_density() -> None:
     for release in RELEASES.values():
         gains = np.asarray(bin_release(release).gains)

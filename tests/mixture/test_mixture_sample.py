@@ -1,8 +1,8 @@
 """`mixture.sample`: slots that run out, strange values, interruptions, outputs, and what is refused."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,12 +14,16 @@ from scipy import stats
 import dpjax
 from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
+from dpjax.mixture.draws import Parts
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import Run, Stage, Status, draw_all
+from dpjax.mixture.run import Run, Status, make_chunk
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
+from dpjax.running import loop
+from dpjax.running.loop import finish
 from dpjax.running.progress import Progress
+from dpjax.running.schedule import Segment
 from tests.mixture.two_points import TwoPoints
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
@@ -53,9 +57,8 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     def chains(capacity: int) -> Status:
         setup = Setup(Conditional(offers=1), Slots(capacity, True))
         states = jax.vmap(lambda key: setup.start(problem, key, labels, problem.values))(keys)
-        run = Run(problem, ("labels",), keys)
-        with Progress(60, 0, False) as bar:
-            return draw_all(run, Stage("sampling", 0, 60, 1), Status(setup, states), bar)
+        run = Run(problem, Parts(("labels",)), (Segment("sampling", 0, 60, 1),), keys, keys)
+        return finish(run.schedule, Status(0, 0, setup, states), partial(make_chunk, run), None, False)
 
     grown, wide = chains(8), chains(16)
     assert grown.setup.capacity > 8
@@ -157,7 +160,7 @@ def test_an_interruption_keeps_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -
             if phase == "sampling":
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["dpjax.mixture.sample"], "Progress", Impatient)
+    monkeypatch.setattr(loop, "Progress", Impatient)
     with pytest.warns(UserWarning, match="interrupted after"):
         part = draw()
     assert part.interrupted
@@ -211,7 +214,7 @@ def test_unusable_base_measures_are_refused(name: str) -> None:
 
 def test_too_many_slots_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "MAX_SLOTS", 16)
-    status = Status(Setup(Conditional(offers=0), Slots(16)), None)
+    status = Status(0, 0, Setup(Conditional(offers=0), Slots(16)), None)
     with pytest.raises(RuntimeError, match="more than 16 slots"):
         run_module.grow(status)
 

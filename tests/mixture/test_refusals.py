@@ -27,8 +27,9 @@ class Column:
 
 
 def sample(**changes: Any) -> mixture.MixturePosterior:
+    """A short run; all that are made share one compiled program."""
     arguments = {"values": VALUES, "channel": dpjax.Laplace(1.0), "component": BASE, "concentration": 1.0}
-    arguments |= {"num_chains": 1, "num_warmup": 2, "num_samples": 6, "progress": False}
+    arguments |= {"num_chains": 1, "num_warmup": 0, "num_samples": 6, "collect": ("labels",), "progress": False}
     return mixture.sample(jax.random.key(0), **(arguments | changes))
 
 
@@ -43,7 +44,11 @@ BAD = {
         ValueError,
         "values: given 3.0 at place 1 and 1 more",
     ),
-    "a record on the border": (BETA | {"values": [0.2, 1.0]}, ValueError, "values: given 1.0 at place 1; expected"),
+    "a record on the border": (
+        BETA | {"values": [0.2, 1.0, 0.5, 0.7]},
+        ValueError,
+        "values: given 1.0 at place 1; expected",
+    ),
     "integer noise": ({"channel": dpjax.DiscreteGaussian(2.0), "values": [1, 2, 3]}, ValueError, "channel: given Disc"),
     "no concentration": ({"concentration": None}, TypeError, "concentration: given NoneType"),
     "a class for a prior": ({"concentration": GammaPrior}, TypeError, "concentration: given type"),
@@ -65,7 +70,8 @@ BAD = {
         ValueError,
         r"channel.scale: given shape \[3\]",
     ),
-    "nothing to collect": ({"collect": None}, TypeError, "collect: given None"),
+    "a number to collect": ({"collect": 3}, TypeError, "collect: given 3; expected a function of a MixtureState"),
+    "a name that no state has": ({"collect": "weights"}, ValueError, r"collect: given \['weights'\]; expected a func"),
 }
 
 
@@ -74,6 +80,32 @@ def test_bad_input(case: str) -> None:
     changes, error, text = BAD[case]
     with pytest.raises(error, match=f"^{text}"):
         sample(**changes)
+
+
+class OwnNoise:
+    """A channel that is none of dpjax's."""
+
+    scale = 0.5
+
+    def __init__(self, normal_noise: bool) -> None:
+        self.normal_noise = normal_noise
+
+    def log_density(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
+        return jnp.sum(self.log_noise(value - statistic))
+
+    def log_noise(self, noise: jax.Array) -> jax.Array:
+        return jax.scipy.stats.norm.logpdf(noise, 0.0, self.scale)
+
+    def sample(self, key: jax.Array, statistic: jax.Array) -> jax.Array:
+        return statistic + self.scale * jax.random.normal(key, statistic.shape)
+
+
+def test_noise_that_says_it_is_normal_goes_with_its_base_measure() -> None:
+    measure = mixture.TruncatedNormalInverseGamma(0.0, 0.1, 3.0, 3.0)
+    assert measure.behind(OwnNoise(True)).noise_variance == 0.25
+    for channel in (OwnNoise(False), dpjax.Laplace(1.0), dpjax.Censored(dpjax.Gaussian(1.0), lower=0.0)):
+        with pytest.raises(TypeError, match=r"^channel: given \w+; expected dpjax.Gaussian"):
+            measure.behind(channel)
 
 
 def test_base_measures_of_single_numbers() -> None:
@@ -109,7 +141,7 @@ def test_values_that_float32_rounds() -> None:
 
 
 def test_what_is_asked_of_a_posterior() -> None:
-    posterior = sample(collect=("labels",))
+    posterior = sample()
     for grid in (None, [], [[0.0, 1.0]], 0.5, [0.0, np.nan]):
         with pytest.raises((TypeError, ValueError), match=r"^grid: given"):
             posterior.density(grid)

@@ -108,7 +108,14 @@ def test_support_lists_every_record_once(name: str) -> None:
 
 
 def test_support_is_left_out_where_it_is_too_large_to_list() -> None:
-    assert models.naive_bayes([1.0] * 2, np.ones((12, 2, 2))).support is None
+    concentration = np.ones((16, 2, 2))
+    assert models.naive_bayes([1.0] * 2, concentration).support is None
+    model = models.naive_bayes([1.0] * 2, concentration[:15])
+    records = model.support()
+    assert records["features"].shape == (2**16, 15)
+    assert len(np.unique(np.c_[records["class"], records["features"]], axis=0)) == 2**16
+    log_probabilities = jax.jit(model.log_density)(model.sample_prior(jax.random.key(4)), records)
+    np.testing.assert_allclose(np.exp(log_probabilities).sum(), 1.0, atol=1e-12)
 
 
 def test_records_outside_their_range_have_density_zero() -> None:

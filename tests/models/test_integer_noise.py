@@ -97,6 +97,22 @@ def test_real_statistics_do_not(name, mechanism):
         check_integer_noise(model, Release(np.zeros(dimension), mechanism, statistic, N))
 
 
+@pytest.mark.parametrize(("last", "whole"), [(2.0, True), (2.5, False)])
+def test_large_tables_of_possible_records_are_looked_at_in_parts(last, whole):
+    """A division may leave a fraction: only the contributions of all records, 16 million numbers, tell."""
+    size = 4_000
+    weights = jnp.full(size, 2.0).at[-1].set(last)
+    release = Release(
+        jnp.zeros(size), DiscreteLaplace(2.0), lambda record: jax.nn.one_hot(record["cell"], size) * weights / 1.0, n=3
+    )
+    model = models.categorical(np.ones(size))
+    if whole:
+        check_integer_noise(model, release)
+    else:
+        with pytest.raises(ValueError, match="mechanism: given"):
+            check_integer_noise(model, release)
+
+
 def test_other_noise_goes_with_any_statistic():
     check_integer_noise(NORMAL, Release([3.0], Laplace(1.0), TOTAL, N))
 

@@ -36,11 +36,18 @@ def _ctrl_c_is_obeyed():
     signal.signal(signal.SIGINT, previous)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("INTERNAL: out of memory"), MemoryError()])
-def test_whatever_breaks_a_run_off_its_draws_are_returned(monkeypatch, whole, error):
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (KeyboardInterrupt(), r"was interrupted after 2 of 40 iterations\."),
+        (RuntimeError("INTERNAL: out of memory"), r"stopped after 2 of 40 iterations \(RuntimeError: INTERNAL"),
+        (MemoryError(), r"stopped after 2 of 40 iterations \(MemoryError"),
+    ],
+)
+def test_whatever_breaks_a_run_off_its_draws_are_returned(monkeypatch, whole, error, why):
     spent = ledger()
     break_off(monkeypatch, error)
-    with pytest.warns(UserWarning, match=f"made 2 of 40 iterations.*{type(error).__name__}.*go on"):
+    with pytest.warns(UserWarning, match=f"{why}.*Pass the draws as positions to continue"):
         result = go(spent=spent)
     np.testing.assert_array_equal(result.draws, whole.draws[:, :2])
     assert spent.queries[0].count == 3 * 3  # the part that failed is paid for, too
@@ -86,7 +93,7 @@ def test_a_second_interruption_ends_the_part_that_is_running(monkeypatch, whole)
         return real(*arguments)
 
     monkeypatch.setattr(run_module, "advance", impatient)
-    with pytest.warns(UserWarning, match="made 2 of 40"):
+    with pytest.warns(UserWarning, match="after 2 of 40"):
         result = go()
     np.testing.assert_array_equal(result.draws, whole.draws[:, :2])
 
@@ -111,7 +118,7 @@ def test_a_ledger_that_is_lost_ends_the_run_with_its_draws(tmp_path, monkeypatch
         return real(*arguments)
 
     monkeypatch.setattr(run_module, "advance", removing)
-    with pytest.warns(UserWarning, match="made 4 of 40.*that is gone"):
+    with pytest.warns(UserWarning, match="after 4 of 40.*that is gone"):
         result = go(spent=spent)
     np.testing.assert_array_equal(result.draws, whole.draws[:, :4])
     assert "num_iterations=4" in repr(result)
@@ -129,7 +136,7 @@ def test_a_budget_that_others_spend_is_used_to_the_last_iteration(monkeypatch, w
 
     monkeypatch.setattr(run_module, "advance", sharing)
     monkeypatch.setattr(run_module, "GROWTH", 4)
-    with pytest.warns(UserWarning, match="made 9 of 40.*BudgetExceeded"):
+    with pytest.warns(UserWarning, match="after 9 of 40.*BudgetExceeded"):
         result = go(spent=spent)
     np.testing.assert_array_equal(result.draws, whole.draws[:, :9])
     assert spent.affordable(WALK.queries) == 2

@@ -30,7 +30,7 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch, whole):
     path, spent = tmp_path / "run.npz", ledger()
     with monkeypatch.context() as patch:
         break_off(patch, KeyboardInterrupt())
-        with pytest.warns(UserWarning, match=r"call again with the same arguments to go on from .*run\.npz"):
+        with pytest.warns(UserWarning, match=r"call again with the same arguments to continue from .*run\.npz"):
             go(spent=spent, checkpoint=path)
     result = go(spent=spent, checkpoint=path)
     np.testing.assert_array_equal(result.draws, whole.draws)
@@ -48,13 +48,13 @@ def test_as_many_as_the_budget_allows_is_decided_once(tmp_path, monkeypatch):
     spent.charge(WALK.queries, spent.affordable(WALK.queries) - 40 * 3)
     with monkeypatch.context() as patch:
         break_off(patch, KeyboardInterrupt())
-        with pytest.warns(UserWarning, match="made 2 of 40"):
+        with pytest.warns(UserWarning, match="after 2 of 40"):
             go(spent=spent, checkpoint=path, num_iterations=None)
-    with pytest.warns(UserWarning, match="made 39 of 40.*BudgetExceeded"):  # one was paid for and not made
+    with pytest.warns(UserWarning, match="after 39 of 40.*BudgetExceeded"):  # one was paid for and not made
         result = go(spent=spent, checkpoint=path, num_iterations=None)
     assert result.draws.shape == (3, 39, 2)
     assert spent.affordable(WALK.queries) == 0
-    with pytest.warns(UserWarning, match="made 39 of 40"):
+    with pytest.warns(UserWarning, match="after 39 of 40"):
         assert go(spent=spent, checkpoint=path, num_iterations=None).num_iterations == 39
 
 
@@ -144,7 +144,7 @@ def test_a_full_disk_loses_nothing_and_spends_no_more(tmp_path, monkeypatch, who
     path, spent = tmp_path / "run.npz", ledger()
     with monkeypatch.context() as patch:
         fill_disk(patch, after=3)
-        with pytest.warns(UserWarning, match="made 3 of 40.*No space left"):
+        with pytest.warns(UserWarning, match="after 3 of 40.*No space left"):
             result = go(spent=spent, checkpoint=path)
     np.testing.assert_array_equal(result.draws, whole.draws[:, :3])
     assert spent.queries[0].count == 3 * 3
@@ -154,7 +154,7 @@ def test_a_full_disk_loses_nothing_and_spends_no_more(tmp_path, monkeypatch, who
 
 def test_a_full_disk_at_the_end_does_not_lose_a_finished_run(tmp_path, monkeypatch, whole):
     fill_disk(monkeypatch, after=40)
-    with pytest.warns(UserWarning, match="made 40 of 40.*No space left"):
+    with pytest.warns(UserWarning, match="after 40 of 40.*No space left"):
         result = go(checkpoint=tmp_path / "run.npz")
     np.testing.assert_array_equal(result.draws, whole.draws)
 

@@ -10,9 +10,10 @@ import pytest
 from dpjax.imputation import soma
 from dpjax.mechanisms import Laplace
 from dpjax.release import Release
+from dpjax.running import fingerprint as fingerprint_module
+from dpjax.running import loop
 from dpjax.running.progress import Progress, next_length
-from dpjax.sampling import chunks, loop, starts
-from dpjax.sampling import fingerprint as fingerprint_module
+from dpjax.sampling import chunks, starts
 
 
 @pytest.fixture
@@ -127,13 +128,13 @@ def records_of(state):
 
 def test_a_finished_run_is_read_and_not_made_again(monkeypatch, tmp_path, run, model, release, assert_same):
     whole = run(model, release, checkpoint=tmp_path / "run.npz")
-    monkeypatch.setattr("dpjax.sampling.loop.make_chunk", None)
+    monkeypatch.setattr(loop, "next_length", None)  # which every chunk asks for
     assert_same(run(model, release, checkpoint=tmp_path / "run.npz"), whole)
 
 
 def test_a_run_is_saved_from_time_to_time(monkeypatch, tmp_path, run, model, release):
     saved = []
-    monkeypatch.setattr("dpjax.sampling.checkpoint.SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr("dpjax.running.checkpoint.SECONDS_BETWEEN_SAVES", 0.0)
     monkeypatch.setattr("dpjax.sampling.checkpoint.Checkpoint.save", lambda self, status: saved.append(status.filled))
     monkeypatch.setattr(loop, "next_length", lambda made, seconds: 20)
     run(model, release, checkpoint=tmp_path / "run.npz")

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 import pytest
 
+from dpjax.running import checkpoint, loop
 from dpjax.running.progress import Progress
-from dpjax.sampling import checkpoint, loop
 from dpjax.sampling.checkpoint import Checkpoint
 
 SAVEZ = np.savez
@@ -90,7 +90,7 @@ def test_a_disk_with_room_again_is_used(monkeypatch, small_steps, path, run, mod
     monkeypatch.setattr(np, "savez", sometimes)
     with pytest.warns(UserWarning, match="could not be saved"):
         run(model, release, checkpoint=path)
-    monkeypatch.setattr("dpjax.sampling.loop.make_chunk", None)
+    monkeypatch.setattr(loop, "next_length", None)  # which every chunk asks for
     assert_same(run(model, release, checkpoint=path), whole)
 
 
@@ -247,7 +247,7 @@ SCRIPT = """
     from importlib.util import module_from_spec, spec_from_file_location
 
     import jax
-    from dpjax.sampling import checkpoint, loop
+    from dpjax.running import checkpoint, loop
 
     jax.config.update("jax_enable_x64", sys.argv[3] == "True")
     jax.config.update("jax_numpy_dtype_promotion", "strict")

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from dpjax.tables import count_form
 from scipy import stats
 
 from dpjax.base import Model
@@ -19,6 +18,7 @@ from dpjax.parameters import initial_tuning
 from dpjax.release import Release
 from dpjax.states import Position, init_state
 from dpjax.sweep import build_kernel, make_plan
+from dpjax.tables import count_form
 
 REJECT = 1e-4
 LEAST_EXPECTED = 8

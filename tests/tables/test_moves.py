@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import special
+
 from dpjax.tables import moves as core
 from dpjax.tables.counts import draw_offers, make_law, make_moves
 from dpjax.tables.form import count_form, table_of
-from scipy import special
-
 from tests.tables import cases, oracle
 
 WIDTH = 6

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dpjax.numerics.multinomial import draw_binomial, draw_multinomial
-from dpjax.tables import joint_moves
-from dpjax.tables import moves as core
 from scipy import special, stats
 
 import dpjax
 from dpjax import models, statistics
+from dpjax.numerics.multinomial import draw_binomial, draw_multinomial
+from dpjax.tables import joint_moves
+from dpjax.tables import moves as core
 from tests.tables import cases, perfect
 from tests.tables.perfect import REJECT, corrected, lattice_p_value
 

@@ -9,10 +9,8 @@ import numpy as np
 
 from dpjax.adapters.numpyro.visit import Layout, unwrap
 from dpjax.base import Array, Records
+from dpjax.models.support import LARGEST_SUPPORT, list_places
 from dpjax.numerics.cells import count_cells
-
-LARGEST_SUPPORT = 4096
-"""Beyond this many possible records, listing them is no help."""
 
 LARGEST_SUMMARY = 64
 """Up to this many possible records, counts stand for the records in the likelihood of the parameters."""
@@ -44,10 +42,11 @@ class Support(NamedTuple):
 def find_support(layout: Layout) -> Support | None:
     """The possible records; None where there are too many to list."""
     levels = find_levels(layout)
-    if levels is None or prod(len(values) for values in levels.values()) > LARGEST_SUPPORT:
+    places = None if levels is None else list_places([len(values) for values in levels.values()])
+    if levels is None or places is None:
         return None
-    grids = np.meshgrid(*levels.values(), indexing="ij")
-    return Support(levels, {name: grid.ravel() for name, grid in zip(levels, grids, strict=True)})
+    listed = zip(levels.items(), places, strict=True)
+    return Support(levels, {name: values[place] for (name, values), place in listed})
 
 
 def find_levels(layout: Layout) -> dict[str, np.ndarray] | None:
@@ -62,12 +61,21 @@ def find_levels(layout: Layout) -> dict[str, np.ndarray] | None:
 
 
 def values_of(law: Any, kind: Any) -> np.ndarray | None:
-    """The values of a single discrete number, if they are finitely many and the same for all records."""
+    """The values of a single discrete number, if they are not too many to list and the same for all records."""
     if law.event_shape or not law.has_enumerate_support:
         return None
+    inner = unwrap(law)
     try:
         with jax.ensure_compile_time_eval():
-            return np.ravel(np.asarray(unwrap(law).enumerate_support(expand=False), kind))
+            if span(inner.support) >= LARGEST_SUPPORT:
+                return None
+            return np.ravel(np.asarray(inner.enumerate_support(expand=False), kind))
     except (NotImplementedError, jax.errors.JAXTypeError):
         # Such as a Binomial whose number of trials differs between records or is a parameter.
         return None
+
+
+def span(support: Any) -> float:
+    """How far the possible values reach; 0 where they are told otherwise than by bounds."""
+    ends = [np.asarray(getattr(support, name, 0), float) for name in ("lower_bound", "upper_bound")]
+    return float(np.max(ends[1]) - np.min(ends[0]))

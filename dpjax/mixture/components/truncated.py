@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mechanisms import Gaussian
+from dpjax.mechanisms.base import NormalNoise
 from dpjax.mixture.base import Theta
 from dpjax.mixture.components.gaussian import NormalInverseGamma
 from dpjax.numerics.incomplete_gamma import draw_log_cut_gamma, log_lower_gamma
@@ -27,7 +27,8 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
     """Released values z ~ N(μ, τ²) with τ² ~ IG(shape, scale) cut to [η², ∞) and μ | τ² ~ N(mean, τ² / precision).
 
     The parameters are named ``"mean"`` and ``"variance"`` (τ², that of the released values); the confidential records
-    of a cluster are N(μ, τ² - η²). `dpjax.mixture.sample` fills in η² from the channel, which must be `dpjax.Gaussian`.
+    of a cluster are N(μ, τ² - η²). `dpjax.mixture.sample` fills in η² from the channel, which must be `dpjax.Gaussian`
+    or other noise that says it is Normal.
 
     Parameters
     ----------
@@ -56,9 +57,9 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
         Raises
         ------
         TypeError
-            If the channel is not Gaussian.
+            If the noise of the channel is not Normal.
         """
-        if not isinstance(channel, Gaussian):
+        if not (isinstance(channel, NormalNoise) and channel.normal_noise):
             remedy = "Use NormalInverseGamma for other channels."
             fail("channel", type(channel).__name__, "dpjax.Gaussian, for this base measure", remedy, error=TypeError)
         check_number("channel.scale", channel.scale)

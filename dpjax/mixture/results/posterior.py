@@ -55,7 +55,8 @@ class MixturePosterior:
         Reports on the kept sweeps [chain, draw]: ``"acceptance_rate"``, ``"num_nonfinite"``, ``"num_slots"`` and
         ``"num_split_merges"``.
     collected
-        What was asked for: ``"labels"`` [chain, draw, n], ``"records"`` [chain, draw, n, ...].
+        What `collect` took from each state, leaves [chain, draw, ...]: with names, a dict of ``"labels"``
+        [chain, draw, n] and ``"records"`` [chain, draw, n, ...]. None if nothing was asked for.
     truncation_error
         A bound of the total error of the records' prior law where the process was truncated (Ishwaran and James 2001,
         theorem 2, at the largest concentration drawn); 0 where it was not.
@@ -70,7 +71,7 @@ class MixturePosterior:
     draws: dict[str, np.ndarray]
     mixing: Mixing
     info: dict[str, np.ndarray]
-    collected: dict[str, np.ndarray]
+    collected: Any
     truncation_error: float
     interrupted: bool
     problem: Problem
@@ -224,8 +225,8 @@ class MixturePosterior:
 
     def _labels(self) -> np.ndarray:
         """The labels [draws, n] of all chains."""
-        if "labels" not in self.collected:
-            fail("collect", sorted(self.collected), "'labels' among them", "Sample with collect=('labels',).")
+        if not isinstance(self.collected, dict) or "labels" not in self.collected:
+            fail("collect", "a run without labels", "one that kept them", "Sample with collect=('labels',).")
         return self.collected["labels"].reshape(-1, self.collected["labels"].shape[-1])
 
     def _check_grid(self, grid: Any) -> Array:

@@ -1,9 +1,7 @@
 """A private run's file: all that was paid for, taken up only by the same run."""
 
 import hashlib
-import os
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,9 +14,8 @@ from dpjax.private.kernels.base import PrivateKernel, ravel
 from dpjax.private.runs.run import Status, to_device
 from dpjax.private.targets.target import Target
 from dpjax.running.checkpoint import CheckpointFile
-from dpjax.validation import fail
 
-__all__ = ["Checkpoint", "check_path", "make_fingerprint"]
+__all__ = ["Checkpoint", "make_fingerprint"]
 
 Fingerprint = dict[str, Any]
 
@@ -75,17 +72,6 @@ class Checkpoint(CheckpointFile):
 def with_more(number: int, leaf: np.ndarray) -> np.ndarray:
     """Room [chains, draws + number, ...] for draws [chains, draws, ...] and further ones."""
     return np.empty((leaf.shape[0], leaf.shape[1] + number, *leaf.shape[2:]), leaf.dtype)
-
-
-def check_path(path: Any) -> Path:
-    """The path of a checkpoint, or an error where no file can be."""
-    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
-    if not isinstance(path, (str, os.PathLike)):
-        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
-    result = Path(path)
-    if "\0" in str(path) or result.is_dir() or not result.absolute().parent.is_dir():
-        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
-    return result
 
 
 def make_fingerprint(

@@ -86,7 +86,7 @@ def finish(run: Run, status: Status, save: Callable[[Status], None]) -> tuple[St
         try:
             while status.done < run.total:
                 if interruption.noted:
-                    return status, "it was interrupted"
+                    return status, KeyboardInterrupt("private.sample was interrupted before the first draw.")
                 if is_stuck(start, status):
                     return status, STANDS_STILL
                 began = time.perf_counter()

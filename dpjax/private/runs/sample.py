@@ -14,11 +14,12 @@ import numpy as np
 from dpjax.base import Key
 from dpjax.private.accounting.ledger import Ledger
 from dpjax.private.kernels.base import PrivateKernel, check_contract
-from dpjax.private.runs.checkpoint import Checkpoint, check_path, make_fingerprint
+from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.rehearsal import rehearse
 from dpjax.private.runs.run import Run, Status, choose_capacity, finish, to_host
 from dpjax.private.runs.starts import begin
+from dpjax.running.checkpoint import check_path
 from dpjax.validation import check_count, check_key, fail
 
 __all__ = ["sample"]
@@ -114,11 +115,7 @@ def report(run: Run, status: Status, reason: str | BaseException | None, path: P
     if status.done == 0:
         raise reason if isinstance(reason, BaseException) else KeyboardInterrupt(reason)
     if reason is not None:
-        why = reason if isinstance(reason, str) else f"{type(reason).__name__}: {reason}"
-        remedy = "Pass them as positions to go on"
-        remedy += "." if path is None else f", or call again with the same arguments to go on from {str(path)!r}."
-        made = f"private.sample made {status.done} of {run.total} iterations, and returns their draws"
-        warnings.warn(f"{made}; it stopped because of this: {why}. {remedy}", stacklevel=3)
+        warnings.warn(explain(run, status, reason, path), stacklevel=3)
     means = (np.asarray(leaf) / status.done for leaf in jax.tree.leaves(status.totals))
     return PrivateDraws(
         draws=status.draws,
@@ -128,6 +125,17 @@ def report(run: Run, status: Status, reason: str | BaseException | None, path: P
         thin=run.thin,
         final_states=to_host(status.states),
     )
+
+
+def explain(run: Run, status: Status, reason: str | BaseException, path: Path | None) -> str:
+    """How far a run has come that was broken off, why, and how to continue it."""
+    after = f"after {status.done} of {run.total} iterations"
+    remedy = "Pass the draws as positions to continue"
+    remedy += "." if path is None else f", or call again with the same arguments to continue from {str(path)!r}."
+    if isinstance(reason, KeyboardInterrupt):
+        return f"private.sample was interrupted {after}. {remedy}"
+    why = reason if isinstance(reason, str) else f"{type(reason).__name__}: {reason}"
+    return f"private.sample stopped {after} ({why}). {remedy}"
 
 
 def save_first(save: Callable[[Status], None], status: Status) -> None:

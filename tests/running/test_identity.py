@@ -15,7 +15,7 @@ import numpyro.distributions as dist
 import pytest
 
 import dpjax
-from dpjax.sampling.identity import identify
+from dpjax.running.identity import identify
 
 
 def of(value):
@@ -219,7 +219,7 @@ def moved(mean):
 SCRIPT = """
     import jax, numpy as np, numpyro, numpyro.distributions as dist
     import dpjax, helpers
-    from dpjax.sampling.identity import identify
+    from dpjax.running.identity import identify
 
     def program(n):
         mean = numpyro.sample("mean", dist.Normal(0, helpers.width))

@@ -1,0 +1,111 @@
+"""The posterior of a county's block groups, tracts and total together, beside least squares on the same release."""
+
+import time
+from typing import Any
+
+import jax
+import numpy as np
+from scipy import stats
+
+import dpjax
+from benchmarks.tables.problems import believe_county, draw_county, release_county
+from benchmarks.tables.sizes import counts_of, round_off
+from dpjax.adapters.tables import sums_of, variances_of
+from dpjax.diagnostics import ess_bulk, split_r_hat
+from dpjax.numerics.least_squares import least_squares
+
+CHAINS = 4
+LEVEL = 0.9
+SIZES = {"0": (0, 0), "1 to 3": (1, 3), "4 to 10": (4, 10), "11 to 100": (11, 100), "more": (101, np.inf)}
+
+
+def measure(tracts: int, groups: int, categories: int, num_warmup: int, num_samples: int, thin: int) -> dict[str, Any]:
+    """Rows for the county's totals by category known and noisy: errors and coverage by the true count of a cell."""
+    rows, runs = [], []
+    for known in (True, False):
+        generator = np.random.default_rng(11)
+        county = draw_county(tracts, groups, categories, generator)
+        release = release_county(county, known, generator)
+        began = time.process_time()
+        posterior = dpjax.sample(
+            jax.random.key(2),
+            believe_county(county),
+            release,
+            num_chains=CHAINS,
+            num_warmup=num_warmup,
+            num_samples=num_samples,
+            thin=thin,
+            imputation=dpjax.counts(),
+            collect=counts_of,
+            progress=False,
+        )
+        seconds = time.process_time() - began
+        draws = np.asarray(posterior.collected, float)
+        totals = "known" if known else "noisy"
+        runs.append({"totals": totals, "seconds": round_off(seconds)} | read_convergence(draws))
+        truth = county.counts.reshape(-1)
+        for way, answer in {"posterior": read_draws(draws, truth), "least squares": estimate(release, truth)}.items():
+            rows += [{"totals": totals, "way": way} | row for row in by_size(answer, truth)]
+    return {"cells": int(truth.size), "people": int(truth.sum()), "runs": runs, "rows": rows}
+
+
+def read_convergence(draws: np.ndarray) -> dict[str, float]:
+    """The worst R-hat and effective sample size of the counts [chain, draw, cell] that vary."""
+    moving = draws[..., np.ptp(draws, axis=(0, 1)) > 0]
+    return {
+        "largest R-hat": round_off(float(np.max(split_r_hat(moving)))),
+        "smallest effective size": round_off(float(np.min(ess_bulk(moving)))),
+    }
+
+
+def read_draws(draws: np.ndarray, truth: np.ndarray) -> dict[str, np.ndarray]:
+    """The mean [cell], whether the interval covers, and whether the mean is negative.
+
+    Among draws that equal the true count its place is drawn: so intervals of whole numbers cover as often as they say.
+    """
+    merged = draws.reshape(-1, truth.size)
+    below, equal = np.mean(merged < truth, axis=0), np.mean(merged == truth, axis=0)
+    place = below + equal * np.random.default_rng(13).uniform(size=truth.size)
+    mean = merged.mean(axis=0)
+    return {"mean": mean, "covered": np.abs(place - 0.5) < LEVEL / 2}
+
+
+def estimate(release: dpjax.Release, truth: np.ndarray) -> dict[str, np.ndarray]:
+    """The same of least squares, with intervals of the normal law."""
+    value = np.asarray(release.value)
+    matrix = sums_of(release, {"cell": np.arange(truth.size)})
+    found = least_squares(matrix, value, variances_of(release.mechanism, value.size), truth.sum())
+    reach = stats.norm.ppf((1 + LEVEL) / 2) * np.sqrt(found.variance)
+    return {"mean": found.value, "covered": np.abs(found.value - truth) <= reach}
+
+
+def by_size(answer: dict[str, np.ndarray], truth: np.ndarray) -> list[dict[str, Any]]:
+    """A row for all cells, and for those of each size: the root mean squared error of means, coverage and negatives."""
+    chosen = {"all": (0, np.inf)} | SIZES
+    rows = []
+    for name, (low, high) in chosen.items():
+        cells = (truth >= low) & (truth <= high)
+        error = answer["mean"][cells] - truth[cells]
+        rows.append(
+            {
+                "count": name,
+                "cells": int(cells.sum()),
+                "root mean squared error": round_off(float(np.sqrt(np.mean(error**2)))),
+                "coverage": round_off(float(np.mean(answer["covered"][cells]))),
+                "negative": round_off(float(np.mean(answer["mean"][cells] < 0))),
+            }
+        )
+    return rows
+
+
+def draw(result: dict[str, Any], axes: Any) -> None:
+    """Errors and coverage by the true count, where the county's totals are noisy."""
+    for way, colour in {"posterior": "#1f6fb4", "least squares": "#d95f02"}.items():
+        own = [row for row in result["rows"] if (row["totals"], row["way"]) == ("noisy", way)]
+        for place, name in enumerate(("root mean squared error", "coverage")):
+            names = [row["count"] for row in own]
+            axes[place].plot(names, [row[name] for row in own], "o-", color=colour, label=way)
+            axes[place].set(xlabel="people in the cell", ylabel=name)
+    axes[0].set_ylim(bottom=0)
+    axes[0].legend(frameon=False)
+    axes[1].axhline(LEVEL, color="0.7", linewidth=1, zorder=0)

@@ -1,0 +1,119 @@
+"""Rows of noisy measurement files: a query of one area each."""
+
+import os
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpjax.adapters.census.histograms import Histogram, codes_of, coding_of
+from dpjax.validation import check_array, fail
+
+__all__ = ["Measurement", "read_measurements"]
+
+COLUMNS = ("geocode", "query_name", "query_shape", "value", "variance")
+SIGNS = {None: None, "=": "=", "<=": "<=", "le": "<=", ">=": ">=", "ge": ">="}
+"""The signs of constraints, and what the Bureau's own programs call them."""
+
+ROWS_AT_ONCE = 1_000
+
+
+class Measurement(NamedTuple):
+    """A query of one area.
+
+    geocode, query
+        The area and the query's name.
+    coding
+        How it codes each attribute of the histogram.
+    sign
+        ``"="``, ``"<="`` or ``">="`` of a constraint; None of a noisy value.
+    value
+        What was published, or what a constraint says [q].
+    variance
+        The squared scale of the noise; 0 of a constraint.
+    """
+
+    geocode: str
+    query: str
+    coding: tuple[str, ...]
+    sign: str | None
+    value: np.ndarray
+    variance: float
+
+
+def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[Measurement]:
+    """The queries of an area and of those in it, in all files.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed.
+    TypeError, ValueError
+        If a file has not the format's columns, or a row is none of the histogram's queries.
+    """
+    try:
+        from pyarrow import compute, parquet
+    except ImportError as error:
+        text = 'pyarrow: not installed; expected to read Parquet files. Run pip install "dpjax[census]".'
+        raise ImportError(text) from error
+    chosen = compute.starts_with(compute.field("geocode"), within)
+    for file in list_files(path):
+        check_columns(file.name, parquet.read_schema(file))
+        # A folder named State=... holds part of the geocode once more.
+        table = parquet.read_table(file, filters=chosen, partitioning=None)
+        for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
+            for row in batch.to_pylist():
+                yield measurement_of(row, histogram, file.name)
+
+
+def list_files(path: Any) -> list[Path]:
+    """The Parquet files of one path or of several, or an error unless there are any."""
+    several = [Path(one) for one in ([path] if isinstance(path, (str, os.PathLike)) else path)]
+    files: list[Path] = []
+    for one in several:
+        if not one.exists():
+            fail("path", repr(str(one)), "a file or folder that exists", "Download the files, and name their folder.")
+        files += [one] if one.is_file() else sorted(file for file in one.rglob("*.parquet") if file.is_file())
+    if not files:
+        fail("path", [str(one) for one in several], "Parquet files", "Name the folder that they are in.")
+    return files
+
+
+def check_columns(file: str, schema: Any) -> None:
+    """Raise unless a file has the columns of the format."""
+    missing = [name for name in COLUMNS if name not in schema.names]
+    if missing:
+        fail("path", f"{file} without {missing}", f"columns {list(COLUMNS)}", "Pass noisy measurement files.")
+    kind = str(schema.field("geocode").type)
+    if not kind.endswith("string"):
+        remedy = "Read them as text: zeros at their beginning count."
+        fail("path", f"{file} with geocodes of type {kind}", "texts", remedy, error=TypeError)
+
+
+def measurement_of(row: dict[str, Any], histogram: Histogram, file: str) -> Measurement:
+    """A row in our terms, or an error unless its numbers fit its query."""
+    here = f"{row['query_name']!r} of area {row['geocode']!r} in {file}"
+    sign = row.get("sign")
+    if sign not in SIGNS:
+        fail("path", f"{here} with sign {sign!r}", f"one of {list(SIGNS)[1:]}", "Leave such constraints out.")
+    coding = coding_of(row, histogram)
+    check_shape(here, row, coding, histogram)
+    if sign is None:
+        remedy = "Only constraints, which have a sign, are without noise."
+        check_array(f"variance of {here}", row["variance"], lambda variance: variance > 0, "a number above 0", remedy)
+    check_array(f"value of {here}", row["value"], lambda value: value == np.round(value), "whole numbers", "See there.")
+    value = np.asarray(row["value"], float)
+    return Measurement(row["geocode"], row["query_name"], coding, SIGNS[sign], value, row["variance"] or 0.0)
+
+
+def check_shape(here: str, row: dict[str, Any], coding: tuple[str, ...], histogram: Histogram) -> None:
+    """Raise unless a row has as many numbers as its query, in its shape."""
+    sizes = zip(histogram.sizes, coding, strict=True)
+    shape = [int(codes_of(name, level, histogram).max()) + 1 for name, level in sizes]
+    given = [list(row["query_shape"] or ()), len(row["value"] or ())]
+    if given != [shape, prod(shape)]:
+        expected = f"shape {shape} and {prod(shape)} numbers"
+        remedy = "Pass the histogram that the files count."
+        fail("path", f"{here} with shape {given[0]} and {given[1]} numbers", expected, remedy)

@@ -1,0 +1,196 @@
+"""Noisy measurements of many areas as one joint release of a table of areas and categories."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpjax.adapters.census.histograms import PL94_PERSON, Histogram, choose_attributes, fits, groups_of
+from dpjax.adapters.census.measurements import Measurement, read_measurements
+from dpjax.mechanisms import DiscreteGaussian, Exact
+from dpjax.release import Release, joint
+from dpjax.statistics import grouped
+from dpjax.validation import check_instance, fail
+
+__all__ = ["NoisyMeasurements", "read_noisy_measurements"]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMeasurements:
+    """Noisy measurement files as a release of one table of areas and categories.
+
+    Parameters
+    ----------
+    release
+        The joint release of records ``{"cell": [] int}``: cells are counted in C order, the area slowest. Each part is
+        one query of the areas of one level.
+    areas
+        The geocodes of the table's rows: those areas in which no other one lies.
+    attributes
+        The attributes of the table's columns, with their numbers of categories.
+    bounds
+        Constraints of sign ``<=`` and ``>=``, which the release does not use: what is known is more, not less.
+    left_out
+        The names of queries that need an attribute that the table does not have.
+    """
+
+    release: Release
+    areas: tuple[str, ...]
+    attributes: dict[str, int]
+    bounds: tuple[Measurement, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The table's shape: areas, then the categories of each attribute."""
+        return (len(self.areas), *self.attributes.values())
+
+
+def read_noisy_measurements(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    histogram: Histogram = PL94_PERSON,
+    attributes: Sequence[str] | None = None,
+    within: str = "",
+    n: Any = None,
+) -> NoisyMeasurements:
+    """Noisy measurement files of the 2020 Census as a joint release of one table of areas and categories.
+
+    Every query of every area is a sum of cells of that table: of areas by the beginning of their geocode, of categories
+    by the attributes that the query keeps. Noisy values have noise `dpjax.DiscreteGaussian(scale=variance ** 0.5)`;
+    constraints of sign ``=`` are `dpjax.Exact()`, and so are those that allow no more than 0 people.
+
+    Parameters
+    ----------
+    path
+        A Parquet file, a folder of them at any depth, or several of either: levels, noisy values and constraints.
+    histogram
+        What the files count: `PL94_PERSON`, `PL94_UNIT`, or a `Histogram` of your own.
+    attributes
+        Those attributes of the histogram that the table has, by default all. Queries that need others are left out:
+        with voting age, origin and race a row has 252 cells instead of 2,016.
+    within
+        The geocode of an area: only it and what lies in it is read.
+    n
+        The number of people, or `dpjax.UnknownCount(prior)`; by default the exact total of all areas, if the files hold
+        it, as they do for persons of a state or the nation and for housing units anywhere.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed; it comes with ``pip install "dpjax[census]"``.
+    TypeError, ValueError
+        If columns are missing, a row is none of the histogram's queries, an area has a query twice, nothing is left, or
+        n is not known.
+
+    Notes
+    -----
+    A geocode of one character is the nation's. Read areas whole: one of which only parts are in the files would count
+    as if they were all of it.
+    """
+    check_instance("histogram", histogram, Histogram, "Pass dpjax.adapters.census.PL94_PERSON or a Histogram.")
+    kept = choose_attributes(histogram, attributes)
+    found, left_out = [], set()
+    for row in read_measurements(path, histogram, within):
+        if fits(row.coding, histogram, kept):
+            found.append(row)
+        else:
+            left_out.add(row.query)
+    if not found:
+        given = f"no query of {list(kept)} alone within {within!r}"
+        fail("path", given, "some noisy measurements", "Name an area in the files, and attributes of their queries.")
+    areas = leaves(row.geocode for row in found)
+    parts = group_parts(found)
+    n = choose_n(n, total_of(parts, areas))
+    every = (release_of(part, groups_of(part[0].coding, histogram, kept), areas, n) for part in parts)
+    releases = [release for release in every if release is not None]
+    if not releases:
+        fail("path", "bounds alone", "some noisy values", "Pass the files of noisy values too.")
+    bounds = tuple(row for row in found if row.sign in ("<=", ">=") and np.any(row.value > 0))
+    release = joint(*releases) if len(releases) > 1 else releases[0]
+    return NoisyMeasurements(release, areas, kept, bounds, tuple(sorted(left_out)))
+
+
+def leaves(geocodes: Iterable[str]) -> tuple[str, ...]:
+    """The areas, in order, in which no other one lies."""
+    ordered = sorted(set(geocodes), key=lambda geocode: (not is_nation(geocode), geocode))
+    # In this order an area is followed by those that lie in it.
+    following = [*ordered[1:], ""]
+    pairs = zip(ordered, following, strict=True)
+    return tuple(area for area, other in pairs if not other or not (is_nation(area) or other.startswith(area)))
+
+
+def is_nation(geocode: str) -> bool:
+    """Whether a geocode is that of the nation, in which all areas lie whatever they begin with."""
+    return len(geocode) <= 1
+
+
+def group_parts(found: list[Measurement]) -> list[list[Measurement]]:
+    """The rows by level and query: areas of one level do not overlap.
+
+    Raises
+    ------
+    ValueError
+        If an area has a query twice.
+    """
+    parts: dict[tuple[int, str, str, tuple[str, ...]], dict[str, Measurement]] = defaultdict(dict)
+    for row in found:
+        part = parts[len(row.geocode), row.query, row.sign or "", row.coding]
+        if row.geocode in part:
+            fail(
+                "path", f"{row.query!r} of area {row.geocode!r} twice", "each query of an area once", "Pass files once."
+            )
+        part[row.geocode] = row
+    return [list(parts[place].values()) for place in sorted(parts)]
+
+
+def total_of(parts: list[list[Measurement]], areas: tuple[str, ...]) -> int | None:
+    """The exact number of people in all areas, where one part tells it."""
+    for part in parts:
+        is_total = part[0].sign == "=" and set(part[0].coding) == {"*"}
+        if is_total and np.all(places_in(part, areas) >= 0):
+            return int(sum(row.value[0] for row in part))
+    return None
+
+
+def choose_n(n: Any, total: int | None) -> Any:
+    """The number of people, or an error where nothing tells it, or the files another one."""
+    if n is None and total is None:
+        remedy = "Pass n, or n=dpjax.UnknownCount(prior): the files hold no exact total of all their areas."
+        fail("n", None, "the number of people", remedy)
+    if n is not None and total is not None and n != total:
+        fail("n", n, f"{total}, the exact total in the files", "Leave it out.")
+    return total if n is None else n
+
+
+def places_in(part: list[Measurement], areas: tuple[str, ...]) -> np.ndarray:
+    """The row of a part [area] in whose area each area lies, -1 for none."""
+    if is_nation(part[0].geocode):
+        return np.zeros(len(areas), int)
+    place = {row.geocode: number for number, row in enumerate(part)}
+    return np.array([place.get(area[: len(part[0].geocode)], -1) for area in areas])
+
+
+def release_of(part: list[Measurement], groups: np.ndarray, areas: tuple[str, ...], n: Any) -> Release | None:
+    """The release of one query of the areas of one level; None of bounds that are not 0."""
+    sign = part[0].sign
+    value = np.concatenate([row.value for row in part])
+    used = (value == 0) if sign == "<=" else np.full(value.size, sign != ">=")
+    if not np.any(used):
+        return None
+    row = places_in(part, areas)[:, None]
+    coordinate = np.where((row < 0) | (groups < 0), -1, row * len(part[0].value) + groups).reshape(-1)
+    # Those that are used are counted anew; the last entry is for -1.
+    renumbered = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
+    statistic = grouped("cell", renumbered[coordinate], num_groups=int(np.sum(used)))
+    mechanism = Exact() if sign else DiscreteGaussian(scale_of(part))
+    return Release(value[used], mechanism, statistic, n)
+
+
+def scale_of(part: list[Measurement]) -> Any:
+    """The scale of the noise: one number where all areas have the same, else [d]."""
+    scales = np.sqrt([row.variance for row in part])
+    return float(scales[0]) if np.all(scales == scales[0]) else np.repeat(scales, len(part[0].value))

@@ -1,0 +1,126 @@
+"""Tables of noisy counts that reached a threshold, as CSV: the daily page views of Wikipedia, and others of that form.
+
+The Wikimedia Foundation publishes the views of each page from each country, with noise and where they then reach a
+threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. Its documentation says what
+it added on which days (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html, and that
+of ``country_project_page_historical`` and ``country_project_page_historical_pre_2017``): Laplace noise of scale 300 and
+a threshold of 3,500 up to 8 February 2017, of scale 30 and 450 up to 5 February 2023, then Gaussian noise of standard
+deviation 10 and 90, and from 15 February 2024 on what depends on the country.
+"""
+
+import csv
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpjax.mechanisms.base import Censorable
+from dpjax.release import Release
+from dpjax.releases import thresholded
+from dpjax.validation import fail
+
+__all__ = ["ThresholdedCounts", "read_thresholded_counts"]
+
+Key = tuple[str, ...]
+"""What is counted: the texts in the columns of a key."""
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdedCounts:
+    """A table of counts of which only those that reached a threshold were published.
+
+    Parameters
+    ----------
+    release
+        The release of records ``{"cell": [] int}``.
+    keys
+        What each cell counts; where only the number of keys is known, what the first cells count, which were published.
+    """
+
+    release: Release
+    keys: tuple[Key, ...]
+
+
+def read_thresholded_counts(
+    path: str | os.PathLike[str],
+    *,
+    mechanism: Censorable,
+    threshold: float,
+    keys: Collection[str | Sequence[str]] | int,
+    n: Any,
+    columns: Sequence[str] = ("country", "project", "page_id"),
+    count: str = "private_count",
+    where: Mapping[str, str] | None = None,
+    delimiter: str = ",",
+    only_present: bool = False,
+) -> ThresholdedCounts:
+    """Published counts as a release that also says of every other key that its noisy count stayed below the threshold.
+
+    Parameters
+    ----------
+    path
+        The file: a line of names, then one for each published count.
+    mechanism, threshold
+        The noise, and the least noisy count that was published.
+    keys
+        Every key that could have been published, or how many there are; a text is a key of one column.
+    n
+        The number of records, or `dpjax.UnknownCount(prior)`.
+    columns
+        The names of the columns that make a key.
+    count
+        The name of the column of counts.
+    where
+        What other columns must hold for a line to be read, by name: ``{"country": "Iceland"}``.
+    delimiter
+        What separates columns.
+    only_present
+        Whether only keys that some record has were considered, as in `dpjax.releases.thresholded`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    TypeError, ValueError
+        If a column is missing or a count is no number, or `dpjax.releases.thresholded` refuses the table: for a count
+        below the threshold, or a key that is there twice or not possible.
+    """
+    lines = list(read_lines(Path(path), [*columns, count, *(where or {})], where or {}, delimiter))
+    published = [tuple(row[name] for name in columns) for _, row in lines]
+    values = [read_count(row[count], number) for number, row in lines]
+    possible = keys if isinstance(keys, int) else [as_key(key) for key in keys]
+    release = thresholded(published, values, possible, mechanism, threshold, n=n, only_present=only_present)
+    return ThresholdedCounts(release, tuple(published if isinstance(possible, int) else possible))
+
+
+def as_key(key: Any) -> Key:
+    """A possible key as a tuple of texts, or an error."""
+    texts = (key,) if isinstance(key, str) else tuple(key)
+    if not all(isinstance(text, str) for text in texts):
+        remedy = "Write numbers as the file does: page 736 is '736'."
+        fail("keys", repr(key), "texts, as in the columns of the file", remedy, error=TypeError)
+    return texts
+
+
+def read_lines(
+    path: Path, names: Sequence[str], where: Mapping[str, str], delimiter: str
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The lines that are wanted, by number and as dicts; an error unless the file has columns of these names."""
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file, delimiter=delimiter, restval="")
+        missing = [name for name in names if name not in (reader.fieldnames or ())]
+        if missing:
+            given = f"{path.name} with columns {list(reader.fieldnames or ())}"
+            fail("path", given, f"also {missing}", "Name the columns as the file does, and its delimiter.")
+        for row in reader:
+            if all(row[name] == wanted for name, wanted in where.items()):
+                yield reader.line_num, row
+
+
+def read_count(text: str, line: int) -> float:
+    """A published count, or an error unless it is a number."""
+    try:
+        return float(text)
+    except ValueError:
+        fail("path", f"{text!r} in line {line}", "a number", "Name the column of counts, and the delimiter.")

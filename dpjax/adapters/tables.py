@@ -1,0 +1,253 @@
+"""Pictures of tables, by Matplotlib: the posterior of every released sum beside the release and least squares."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy import sparse, stats
+
+from dpjax.adapters.figures import make_figure
+from dpjax.base import Array, Key
+from dpjax.data_augmentation import gibbs
+from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
+from dpjax.mechanisms.base import parts_of
+from dpjax.numerics.least_squares import least_squares
+from dpjax.release import Release
+from dpjax.release.unknown import is_unknown
+from dpjax.states import GibbsState
+from dpjax.validation import check_key, check_share, fail, name_of, read_numbers, summarize
+
+if TYPE_CHECKING:
+    from dpjax.posterior import Posterior
+
+__all__ = ["plot_table"]
+
+MAX_SHOWN = 60
+"""Sums in one panel, unless others are asked for."""
+
+FURTHER_SWEEPS = 250
+"""Of each chain, where the posterior has no counts."""
+
+MAX_UPRIGHT = 12
+"""Names in one panel that are written in the direction of reading."""
+
+VARIANCES = {
+    Exact: lambda mechanism: 0.0,
+    Laplace: lambda mechanism: 2 * np.square(mechanism.scale),
+    Gaussian: lambda mechanism: np.square(mechanism.scale),
+    DiscreteLaplace: lambda mechanism: 0.5 / np.square(np.sinh(0.5 / np.asarray(mechanism.scale))),
+    DiscreteGaussian: lambda mechanism: np.square(mechanism.scale),
+}
+"""The variance of the noise of each mechanism; that of others is not known here."""
+
+STEEP = 10
+"""Where the largest sum is so many times the noise, small ones are stretched."""
+
+COLOURS = {"released": "0.55", "least squares": "#d95f02", "posterior": "#1f6fb4"}
+
+
+class Sums(NamedTuple):
+    """Released sums of a table's counts, each [d].
+
+    released, spread
+        What was published, and the standard deviation of its noise; NaN where that is not known.
+    estimate
+        Least squares.
+    low, mean, high
+        Of the posterior.
+    """
+
+    released: np.ndarray
+    spread: np.ndarray
+    estimate: np.ndarray
+    low: np.ndarray
+    mean: np.ndarray
+    high: np.ndarray
+
+
+def plot_table(
+    posterior: "Posterior",
+    key: Key | None = None,
+    *,
+    level: float = 0.9,
+    show: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    axes: Any = None,
+) -> Any:
+    """A figure of the released sums of a table: the release, least squares, and the posterior of what was summed.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError, ValueError
+        If the release is no noisy sum of a finite table, there are no such numbers to show, or labels or axes are not
+        as many as they should be.
+    """
+    if key is not None:
+        check_key("key", key)
+    check_share("level", level)
+    matrix = sums_of(posterior.release, check_table(posterior))
+    names = check_labels(labels, matrix.shape[0])
+    parts = choose_sums(show, [where for _, where in parts_of(posterior.release.mechanism, matrix.shape[0])])
+    panels = choose_panels(axes, parts)
+    what, draws = draws_of(posterior, matrix, key)
+    sums = sums_at(posterior.release, matrix, draws, level)
+    for panel, shown in zip(panels, parts, strict=True):
+        draw_panel(panel, Sums(*(field[shown] for field in sums)), names[shown], what)
+    panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
+    return panels[0].figure
+
+
+def check_table(posterior: "Posterior") -> Any:
+    """The possible records of the model, leading axis [c], or an error unless there is a table and a sum of it."""
+    release, support = posterior.release, posterior.model.support
+    if not isinstance(release, Release) or not release.is_noisy_sum:
+        given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
+        fail("posterior", given, "the posterior of a noisy sum", "Plot tables, histograms and joint releases of them.")
+    if support is None:
+        given = "a model whose records are not of finitely many kinds"
+        fail("posterior", given, "a model with a support", "Use posterior.to_arviz() for other quantities.")
+    return support()
+
+
+def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
+    """The names [d] of the sums, their numbers by default."""
+    names = np.arange(size).astype(str) if labels is None else np.asarray(labels, str)
+    if names.shape != (size,):
+        fail("labels", f"shape {list(names.shape)}", f"{size} names", "Give each released number a name.")
+    return names
+
+
+def choose_sums(show: Sequence[int] | None, parts: list[slice]) -> list[np.ndarray]:
+    """The numbers of the sums that each panel shows: those asked for, or the first ones of each part."""
+    if show is None:
+        return [np.arange(where.start, min(where.stop, where.start + MAX_SHOWN)) for where in parts]
+    expected = f"numbers from 0 to {parts[-1].stop - 1}"
+    numbers = read_numbers("show", show, expected, "Number the released values from 0.")
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or np.any((numbers < 0) | (numbers >= parts[-1].stop)):
+        fail("show", summarize(numbers), expected, "Number the released values from 0.")
+    chosen = [numbers[(numbers >= where.start) & (numbers < where.stop)] for where in parts]
+    return [some for some in chosen if len(some)] or fail("show", "nothing", expected, "Leave it out for all.")
+
+
+def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
+    """The axes that were given, or those of a new figure: one for each part that is shown."""
+    if axes is None:
+        widest = max(map(len, parts))
+        figure = make_figure(min(max(5.0, 0.3 * widest + 2), 14.0), 2.6 * len(parts) + 0.6)
+        return list(np.ravel(figure.subplots(len(parts), 1)))
+    panels = list(np.ravel(axes))
+    if len(panels) != len(parts):
+        fail("axes", f"{len(panels)} axes", f"{len(parts)}, one for each part of the release", "Make as many subplots.")
+    return panels
+
+
+def sums_of(release: Release, support: Any) -> sparse.csr_array:
+    """The matrix [d, c] of what a record of each possible kind adds to each released number."""
+    places, weights = (np.asarray(array) for array in release.statistic.sparse(support))
+    used = places >= 0
+    column = np.nonzero(used)[0]
+    shape = (len(release.value), len(places))
+    return sparse.csr_array((weights[used], (places[used], column)), shape=shape)
+
+
+def variances_of(mechanism: Any, size: int) -> np.ndarray:
+    """The variance [d] of the noise of each released number; NaN where it is not known."""
+    variances = np.full(size, np.nan)
+    for part, where in parts_of(mechanism, size):
+        if type(part) in VARIANCES:
+            variances[where] = VARIANCES[type(part)](part)
+    return variances
+
+
+def draws_of(posterior: "Posterior", matrix: sparse.csr_array, key: Key | None) -> tuple[str, np.ndarray]:
+    """What there are draws [draw, d] of: sums of counts, collected or of further sweeps, else those expected."""
+    counts = posterior.collected.get("counts") if isinstance(posterior.collected, dict) else posterior.collected
+    if counts is not None and np.shape(counts)[-1:] == matrix.shape[1:]:
+        return "posterior", np.reshape(counts, (-1, matrix.shape[1])) @ matrix.T
+    if key is not None:
+        return "posterior", sweep_on(posterior, key)
+    parameters = {name: posterior.draws[name] for name in posterior.final_states.parameters}
+    merged = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in parameters.items()}
+    support = posterior.model.support()
+    log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(merged)
+    return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
+
+
+def sweep_on(posterior: "Posterior", key: Key) -> np.ndarray:
+    """The released sums [draw, d] of the latent data in further sweeps of all chains."""
+    algorithm = gibbs(posterior.model, posterior.release, plan=posterior.plan, tuning=posterior.tuning)
+    num_chains = len(posterior.info["acceptance_rate"])
+
+    def step(states: GibbsState, key: Key) -> tuple[GibbsState, Array]:
+        states, _ = jax.vmap(algorithm.step)(jax.random.split(key, num_chains), states)
+        return states, states.latent.statistic
+
+    sweep = jax.jit(lambda states, keys: jax.lax.scan(step, states, keys)[1])
+    sums = np.asarray(sweep(posterior.final_states, jax.random.split(key, FURTHER_SWEEPS)))
+    return sums.reshape(-1, sums.shape[-1])
+
+
+def number_of(posterior: "Posterior") -> Any:
+    """The number of records, [draw, 1] where it was drawn."""
+    drawn = posterior.draws.get("num_records")
+    return posterior.release.n if drawn is None else np.reshape(drawn, (-1, 1))
+
+
+def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level: float) -> Sums:
+    """The released sums with what is known of them."""
+    released = np.asarray(release.value)
+    variance = variances_of(release.mechanism, len(released))
+    usable = np.isfinite(variance)
+    total = None if is_unknown(release) else release.n
+    counts = least_squares(matrix[usable], released[usable], variance[usable], total).value
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    spread = stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
+    return Sums(released, spread, matrix @ counts, low, draws.mean(axis=0), high)
+
+
+def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
+    """Released values with bars of the noise, least squares, and intervals of the posterior, side by side."""
+    place = np.arange(len(names))
+    draw_points(axes, place - 0.22, sums.released, (sums.spread, sums.spread), "s", "released")
+    draw_points(axes, place, sums.estimate, None, "_", "least squares")
+    draw_points(axes, place + 0.22, sums.mean, (sums.mean - sums.low, sums.high - sums.mean), "o", what)
+    axes.axhline(0, color="0.8", linewidth=1, zorder=0)
+    axes.set_xticks(place, names, rotation=0 if len(names) <= MAX_UPRIGHT else 90)
+    axes.set(ylabel="count", xlim=(-0.6, len(names) - 0.4))
+    axes.tick_params(axis="x", length=0)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    if np.max(sums.released) > STEEP * np.nanmax(np.append(sums.spread, 1.0)):
+        stretch_small(axes)
+
+
+def draw_points(
+    axes: Any, place: np.ndarray, height: np.ndarray, reach: tuple[np.ndarray, np.ndarray] | None, mark: str, name: str
+) -> None:
+    """One kind of points, with bars that reach so far below and above them."""
+    colour = next(colour for way, colour in COLOURS.items() if name.startswith(way))
+    bars = None if reach is None else np.maximum(reach, 0.0)
+    style = {"markersize": 9 if mark == "_" else 4.5, "markeredgewidth": 1.8 if mark == "_" else 0.0, "elinewidth": 1.6}
+    axes.errorbar(place, height, bars, fmt=mark, color=colour, label=name, **style)
+
+
+def stretch_small(axes: Any) -> None:
+    """A square root scale, on which noise of one size does not vanish beside large counts."""
+    low, high = root(np.array([min(axes.dataLim.ymin, 0.0), axes.dataLim.ymax]))
+    margin = 0.04 * (high - low)
+    axes.set_yscale("function", functions=(root, lambda y: np.sign(y) * y**2))
+    axes.set_ylim(*(np.sign(end) * end**2 for end in (low - margin, high + margin)))
+    ticks = [0]
+    for step in (sign * step * 10**power for power in range(9) for step in (1, 2, 5) for sign in (1, -1)):
+        inside = low - margin <= root(step) <= high + margin
+        if inside and all(abs(root(step) - root(tick)) > (high - low) / 14 for tick in ticks):
+            ticks.append(step)
+    axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_ylabel("count, root scale")
+
+
+def root(numbers: Any) -> Any:
+    """Square roots that keep their sign."""
+    return np.sign(numbers) * np.sqrt(np.abs(numbers))

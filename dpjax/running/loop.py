@@ -1,0 +1,76 @@
+"""The loop of a run on the host: chunk after chunk, until all draws are made or the user interrupts it."""
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+from dpjax.running.checkpoint import PeriodicCheckpoint
+from dpjax.running.progress import Progress, next_length
+from dpjax.running.schedule import Segment, Status, is_done, steps_made
+
+__all__ = ["finish", "is_interrupted"]
+
+Reached = TypeVar("Reached", bound=Status)
+
+
+def finish(
+    schedule: tuple[Segment, ...],
+    status: Reached,
+    make_chunk: Callable[[Reached, int], tuple[Reached, int]],
+    file: PeriodicCheckpoint | None,
+    show: bool,
+) -> Reached:
+    """Make chunks until all draws are made, or until an interruption; the status of the last whole chunk.
+
+    Parameters
+    ----------
+    make_chunk
+        ``(status, length) -> (status, made)``: makes up to so many draws, and leaves the old status whole.
+    file
+        Where the run is saved from time to time and at its end.
+    show
+        Whether to show a bar.
+    """
+    length = 1
+    with Progress(schedule[-1].stop, steps_made(schedule, status), show) as bar:
+        try:
+            while not is_done(schedule, status):
+                segment, began = schedule[status.segment], time.perf_counter()
+                status, made = make_chunk(status, length)
+                length = next_length(made, time.perf_counter() - began)
+                if file is not None:
+                    file.save_sometimes(status)
+                bar.advance(made * segment.thin, segment.phase)
+        except KeyboardInterrupt:
+            pass
+    if file is not None:
+        file.save_last(status)
+    return status
+
+
+def is_interrupted(
+    name: str, schedule: tuple[Segment, ...], status: Status, file: PeriodicCheckpoint | None, stacklevel: int
+) -> bool:
+    """Whether draws are missing, with a warning that says how many.
+
+    Parameters
+    ----------
+    name
+        That of the function that runs.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If there are none.
+    """
+    remedy = file.remedy if file is not None else ""
+    if status.segment < len(schedule) - 1 or status.filled == 0:
+        saved = remedy or "Nothing was drawn; pass `checkpoint`, in a folder with room, to continue interrupted runs."
+        phase = schedule[status.segment].phase
+        raise KeyboardInterrupt(f"{name} was interrupted in {phase}, before the first draw. {saved}")
+    if is_done(schedule, status):
+        return False
+    text = f"{name} was interrupted after {status.filled} of {schedule[-1].draws} draws. {remedy}"
+    warnings.warn(text.strip(), stacklevel=stacklevel + 1)
+    return True

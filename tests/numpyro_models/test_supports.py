@@ -1,0 +1,123 @@
+"""NumPyro models whose records are finitely many list them all, and their probabilities sum to 1."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import pytest
+from numpyro import distributions as dist
+
+import dpjax
+from dpjax.base import Model
+
+LEVELS = (3, 4, 2)
+DESIGN = np.random.default_rng(0).normal(size=(60, 5))
+
+
+def log_linear(n: int) -> None:
+    """The cells of a table of log-linear probabilities."""
+    coef = numpyro.sample("coef", dist.Normal(0.0, 1.0).expand([5]).to_event(1))
+    with numpyro.plate("records", n):
+        numpyro.sample("cell", dist.Categorical(logits=jnp.asarray(DESIGN, float) @ coef))
+
+
+def draw_covariates() -> tuple[jax.Array, list[jax.Array]]:
+    """Three categorical fields, and the effects of their levels."""
+    shares = [numpyro.sample(f"share{i}", dist.Dirichlet(jnp.ones(size))) for i, size in enumerate(LEVELS)]
+    effects = [numpyro.sample(f"effect{i}", dist.Normal(0.0, 2.0).expand([size])) for i, size in enumerate(LEVELS)]
+    return shares, effects
+
+
+def logistic(n: int) -> None:
+    """A binary field on categorical ones."""
+    shares, effects = draw_covariates()
+    with numpyro.plate("records", n):
+        fields = [numpyro.sample(f"x{i}", dist.Categorical(share)) for i, share in enumerate(shares)]
+        numpyro.sample("y", dist.Bernoulli(logits=sum(effect[x] for effect, x in zip(effects, fields, strict=True))))
+
+
+def ordered(n: int) -> None:
+    """Ordered categories on categorical fields."""
+    shares, effects = draw_covariates()
+    steps = numpyro.sample("steps", dist.Exponential(jnp.ones(3)).to_event(1))
+    with numpyro.plate("records", n):
+        fields = [numpyro.sample(f"x{i}", dist.Categorical(share)) for i, share in enumerate(shares)]
+        place = sum(effect[x] for effect, x in zip(effects, fields, strict=True))
+        numpyro.sample("y", dist.OrderedLogistic(place, jnp.cumsum(steps) - 1.0))
+
+
+COVARIATES = ("x0", "x1", "x2")
+PROGRAMS: dict[str, tuple[Callable, tuple[str, ...], int]] = {
+    "log-linear": (log_linear, ("cell",), 60),
+    "logistic": (logistic, (*COVARIATES, "y"), 3 * 4 * 2 * 2),
+    "ordered": (ordered, (*COVARIATES, "y"), 3 * 4 * 2 * 4),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_probabilities_of_all_possible_records_sum_to_one(name: str) -> None:
+    program, fields, size = PROGRAMS[name]
+    model = dpjax.from_numpyro(program, records=fields)
+
+    @jax.jit
+    def totals(keys: jax.Array) -> tuple[jax.Array, jax.Array]:
+        parameters = jax.vmap(model.sample_prior)(keys)
+        density = jax.vmap(lambda parameters: model.log_density(parameters, model.support()))
+        gradient = jax.grad(lambda parameters: jnp.sum(jnp.exp(density(parameters))))(parameters)
+        return jnp.exp(density(parameters)), gradient
+
+    probabilities, gradient = totals(jax.random.split(jax.random.key(1), 20))
+    tolerance = 1e-10 if jax.config.jax_enable_x64 else 1e-5
+    assert probabilities.shape == (20, size)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=tolerance)
+    records = np.stack([np.asarray(model.support()[field]) for field in fields], axis=1)
+    assert len(np.unique(records, axis=0)) == size
+    free = [leaf for name, leaf in gradient.items() if not name.startswith("share")]
+    assert max(np.abs(leaf).max() for leaf in free) < 100 * tolerance
+
+
+def one_site(law: dist.Distribution) -> Model:
+    def model(n: int) -> None:
+        numpyro.sample("shift", dist.Normal())
+        with numpyro.plate("records", n):
+            numpyro.sample("y", law)
+
+    return dpjax.from_numpyro(model, records=["y"])
+
+
+@pytest.mark.parametrize(
+    ("law", "size"),
+    [
+        (dist.Binomial(99_999, 0.3), 100_000),
+        (dist.Binomial(100_000, 0.3), None),
+        (dist.DiscreteUniform(-5, 2**31 - 7), None),
+    ],
+)
+def test_only_a_moderate_number_of_values_is_listed(law: dist.Distribution, size: int | None) -> None:
+    model = one_site(law)
+    assert (None if model.support is None else len(model.support()["y"])) == size
+
+
+@pytest.mark.parametrize(
+    "law",
+    [lambda scores: dist.Categorical(logits=scores), lambda scores: dist.Categorical(jax.nn.softmax(scores))],
+    ids=["logits", "probabilities"],
+)
+def test_many_categories_take_no_more_memory_than_there_are(law: Callable) -> None:
+    """NumPyro's own formula holds a square of numbers in a gradient."""
+    size = 50_000
+
+    def model(n: int) -> None:
+        slope = numpyro.sample("slope", dist.Normal())
+        with numpyro.plate("records", n):
+            numpyro.sample("y", law(slope * jnp.linspace(-1.0, 1.0, size)))
+
+    built = dpjax.from_numpyro(model, records=["y"])
+
+    def log_likelihood(parameters: dict, counts: jax.Array) -> jax.Array:
+        return counts @ built.log_density(parameters, built.support())
+
+    program = jax.jit(jax.grad(log_likelihood)).lower({"slope": jnp.zeros(())}, jnp.ones(size)).compile()
+    assert program.memory_analysis().temp_size_in_bytes < 100 * size
