@@ -129,18 +129,18 @@ def project(point: Array, total: Array | None) -> Array:
     if total is None:
         return jnp.maximum(point, 0)
     ordered = -jnp.sort(-point)
-    excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, point.size + 1)
+    excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, point.size + 1, dtype=point.dtype)
     last = jnp.maximum(jnp.sum(ordered > excess), 1) - 1
     return jnp.maximum(point - excess[last], 0)
 
 
 def round_counts(cells: Array, n: Array) -> Array:
     """Whole numbers [c] that add up to n, near the given ones."""
-    whole = jnp.floor(cells).astype(int)
-    rank = jnp.argsort(jnp.argsort(whole - cells))
+    below = jnp.floor(cells)
+    rank, whole = jnp.argsort(jnp.argsort(below - cells)), below.astype(int)
     missing = n - jnp.sum(whole)
     share, rest = jnp.divmod(jnp.maximum(missing, 0), cells.size)
-    whole = whole + share + (rank < rest)
+    whole = whole + share + (rank < rest).astype(int)
     # Rounding in single precision may leave too many, which the fullest cells give up.
     order = jnp.argsort(-whole)
     held = whole[order]

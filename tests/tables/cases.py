@@ -193,9 +193,9 @@ def with_gap() -> dpjax.Model:
 
     def program() -> None:
         shares = numpyro.sample("shares", dist.Dirichlet(jnp.asarray(np.delete(SKEWED, GAP))))
-        probabilities = jnp.concatenate([shares[:GAP], jnp.zeros(1), shares[GAP:]])
+        logits = jnp.concatenate([jnp.log(shares[:GAP]), jnp.array([-jnp.inf]), jnp.log(shares[GAP:])])
         with numpyro.plate("records", GAP_N):
-            numpyro.sample("cell", dist.Categorical(probabilities))
+            numpyro.sample("cell", dist.Categorical(logits=logits))
 
     return dpjax.from_numpyro(program, records=("cell",))
 
