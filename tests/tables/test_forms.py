@@ -10,8 +10,8 @@ import pytest
 
 import dpjax
 from dpjax import coupling, models, statistics
+from dpjax.running import loop
 from dpjax.running.progress import Progress
-from dpjax.sampling import loop
 from tests.tables import cases
 from tests.tables.accuracy import check_figures
 
