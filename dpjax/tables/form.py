@@ -257,7 +257,7 @@ def count_model(table: Table) -> Model:
 
 def weigh(log_probability: Array, counts: Array) -> Array:
     """Each cell's share of the log-likelihood [..., c]; an impossible cell that nobody is in adds nothing."""
-    return jnp.where(counts > 0, counts * log_probability, 0.0)
+    return jnp.where(counts > 0, counts.astype(log_probability.dtype) * log_probability, 0.0)
 
 
 def conjugate_update(conjugate: ConjugateCounts) -> dict[str, Any]:

@@ -60,10 +60,17 @@ def propose(
         prior_key, noise_key = jax.random.split(key)
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
         value = release.mechanism.sample(noise_key, release.value)
-        guess = nearest_counts(table, value, scale, jnp.exp(table.log_probability(chosen)))
-        return chosen, round_counts(guess, guess_number(table, guess))
+        probability = jnp.exp(table.log_probability(chosen))
+        guess = nearest_counts(table, value, scale, probability)
+        return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
 
     return jax.vmap(one)(jax.random.split(chain_key, num_chains), initial)
+
+
+def leave_impossible(counts: Array, probability: Array) -> Array:
+    """Counts [c] with nobody in cells of probability 0: they go to the likeliest cell."""
+    kept = jnp.where(probability > 0, counts, 0)
+    return kept.at[jnp.argmax(probability)].add(jnp.sum(counts - kept))
 
 
 def guess_number(table: Table, cells: Array) -> Array:
@@ -127,11 +134,11 @@ def project(point: Array, total: Array | None) -> Array:
 
 def round_counts(cells: Array, n: Array) -> Array:
     """Whole numbers [c] that add up to n, near the given ones."""
-    whole = jnp.floor(cells).astype(int)
-    rank = jnp.argsort(jnp.argsort(whole.astype(cells.dtype) - cells))
+    below = jnp.floor(cells)
+    rank, whole = jnp.argsort(jnp.argsort(below - cells)), below.astype(int)
     missing = n - jnp.sum(whole)
     share, rest = jnp.divmod(jnp.maximum(missing, 0), cells.size)
-    whole = whole + share + (rank < rest).astype(whole.dtype)
+    whole = whole + share + (rank < rest).astype(int)
     # Rounding in single precision may leave too many, which the fullest cells give up.
     order = jnp.argsort(-whole)
     held = whole[order]

@@ -187,17 +187,23 @@ GAP_N, GAP_VALUE = 15, np.array([5, -1, 3, 4, 1, 6])
 
 
 def with_gap() -> dpjax.Model:
-    """A table with a cell that no record can be in, whatever the parameters."""
-    import numpyro
-    from numpyro import distributions as dist
+    """A table with a cell that no record can be in, whatever the parameters, and no update of its own."""
+    rest = models.categorical(np.delete(SKEWED, GAP))
+    places = np.delete(np.arange(6), GAP)
 
-    def program() -> None:
-        shares = numpyro.sample("shares", dist.Dirichlet(jnp.asarray(np.delete(SKEWED, GAP))))
-        probabilities = jnp.concatenate([shares[:GAP], jnp.zeros(1), shares[GAP:]])
-        with numpyro.plate("records", GAP_N):
-            numpyro.sample("cell", dist.Categorical(probabilities))
+    def log_density(parameters: dict, records: dict) -> jax.Array:
+        shares = jnp.log(parameters["probabilities"])
+        return jnp.concatenate([shares[:GAP], jnp.array([-jnp.inf]), shares[GAP:]])[records["cell"]]
 
-    return dpjax.from_numpyro(program, records=("cell",))
+    unused = ("update", "update_log_density", "noncentred", "summarize", "log_likelihood", "conjugate", "recipe")
+    return rest._replace(
+        sample_records=lambda key, parameters, n: {
+            "cell": jnp.asarray(places)[rest.sample_records(key, parameters, n)["cell"]]
+        },
+        log_density=log_density,
+        support=lambda: {"cell": jnp.arange(6)},
+        **dict.fromkeys(unused),
+    )
 
 
 def gap() -> Case:
@@ -207,7 +213,9 @@ def gap() -> Case:
     log_prior = oracle.log_ways(tables) + oracle.log_dirichlet(tables[:, rest], SKEWED[rest])
     law = oracle.condition(tables, np.where(tables[:, GAP] > 0, -np.inf, log_prior), seen)
     mean, sd = law.shares(SKEWED[rest], law.tables[:, rest])
-    return Case(with_gap(), table_release(GAP_VALUE, GAP_N), {"counts": law.counts(), "shares": (mean, sd)}, law, seen)
+    return Case(
+        with_gap(), table_release(GAP_VALUE, GAP_N), {"counts": law.counts(), "probabilities": (mean, sd)}, law, seen
+    )
 
 
 BUILDS: dict[str, Callable[[], Case]] = {

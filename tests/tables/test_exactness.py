@@ -18,7 +18,13 @@ def draw(key: int, name: str, **options: object) -> dpjax.Posterior:
     return dpjax.sample(jax.random.key(key), case.model, case.release, **settings)
 
 
-@pytest.mark.parametrize("name", cases.BUILDS)
+QUICK = ("skewed", "known margins", "uniform size")
+"""Pairs, swaps, and births; the cores of all moves are tested by themselves."""
+
+CASES = [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in cases.BUILDS]
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_counts_meet_the_oracle(name: str) -> None:
     case, posterior = cases.build(name), draw(1, name)
     for figure, moments in case.figures.items():
@@ -28,6 +34,7 @@ def test_counts_meet_the_oracle(name: str) -> None:
     assert set(np.unique(posterior.collected.sum(axis=-1))) <= lengths
 
 
+@pytest.mark.slow
 def test_whole_laws_meet_the_oracle() -> None:
     """Not only two moments of them: where two cells may be empty, laws are skewed."""
     case, posterior = cases.build("known columns"), draw(2, "known columns")
@@ -74,6 +81,6 @@ def test_counts_are_the_default_where_they_are_cheaper() -> None:
     case = cases.build("skewed")
     short = {"num_chains": 1, "num_warmup": 10, "num_samples": 5, "progress": False}
     posterior = dpjax.sample(jax.random.key(4), case.model, case.release, **short)
-    assert "counts" in posterior.describe()
+    assert "Counts" in posterior.describe()
     posterior = dpjax.sample(jax.random.key(4), case.model, case.release, imputation=dpjax.imwg(), **short)
-    assert "counts" not in posterior.describe()
+    assert "Counts" not in posterior.describe()

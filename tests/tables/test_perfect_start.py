@@ -99,7 +99,12 @@ CASES = {
     "swaps": ("margins", COLLAPSED),
     "swaps given the parameters": ("margins", HELD),
 }
-SLOW = ("pairs given the parameters", "pairs within known totals", "swaps given the parameters")
+SLOW = (
+    "pairs given the parameters",
+    "pairs, several releases",
+    "pairs within known totals",
+    "swaps given the parameters",
+)
 
 
 def p_value(name: str, num_chains: int = 4_000) -> float:
