@@ -10,8 +10,10 @@ import numpy as np
 from dpjax import diagnostics
 from dpjax.base import Key, Model
 from dpjax.imputation.forms import latent_form
+from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
+from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_values
 from dpjax.states import GibbsState
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
@@ -164,6 +166,8 @@ class Posterior:
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
 
+        Where the number of records is unknown, there are as many as in the draw.
+
         Where the released value is far out among the predicted ones, the model or the mechanism does not fit.
 
         Parameters
@@ -174,6 +178,8 @@ class Posterior:
         check_key("key", key)
         chosen = self.choose_draws(num_draws)
         parameters = {name: merge(self.draws[name])[chosen] for name in self.final_states.parameters}
+        if is_unknown(self.release):
+            parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
         model, release = latent_form(self.model, self.release, self.plan.imputation)
         values = draw_values(key, model, release, parameters, len(chosen))
         return Prediction(values, np.asarray(self.release.observed))

@@ -53,7 +53,8 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
 
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
         number_key, row_key = jax.random.split(key)
-        number = jax.vmap(prior.sample)(jax.random.split(number_key, n))
+        parameters, known = take_number(parameters)
+        number = jax.vmap(prior.sample)(jax.random.split(number_key, n)) if known is None else jnp.full(n, known)
         # Whatever lies above the capacity has no probability worth a row.
         return join(draw_rows(row_key, parameters, n), jnp.minimum(number, capacity))
 
@@ -133,6 +134,11 @@ def halve(capacity: int, least: int) -> tuple[int, ...]:
     while len(sizes) < MAX_SIZES and (sizes[-1] + 1) // 2 >= least and sizes[-1] > 1:
         sizes.append((sizes[-1] + 1) // 2)
     return tuple(sizes)
+
+
+def take_number(parameters: Parameters) -> tuple[Parameters, Array | None]:
+    """The parameters, and the number of records that stands beside them where it was drawn from a posterior."""
+    return {name: leaf for name, leaf in parameters.items() if name != NUMBER}, parameters.get(NUMBER)
 
 
 def split(records: Records) -> tuple[Records, Array]:

@@ -5,6 +5,7 @@ Both are what they are elsewhere in dpjax, so that whatever draws, weighs, tempe
 tables, at a cost that does not grow with the number of records.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,11 +17,11 @@ from jax.scipy.special import gammaln
 
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, parts_of
-from dpjax.models.data_sets import NUMBER
+from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.support import LARGEST_SUPPORT
 from dpjax.numerics.multinomial import draw_multinomial
 from dpjax.pytree import is_opaque
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrecisionWarning, PrivateRelease, Release
 from dpjax.release.unknown import CountPrior, UnknownCount, is_unknown
 from dpjax.tables.fibre import Fibre, find_fibre
 from dpjax.tables.sums import CellSums, contributions_of_cells
@@ -192,7 +193,10 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     )
     layout = Layout(tuple(where.stop - where.start for _, where in parts), known, release.value.dtype)
     counted, statistic = bind(model, release.statistic, release.n, layout)
-    return counted, replace(release, statistic=statistic, n=1)
+    with warnings.catch_warnings():
+        # The user was warned where the release was made.
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return counted, replace(release, statistic=statistic, n=1)
 
 
 class Layout(NamedTuple):
@@ -224,11 +228,13 @@ def count_model(table: Table) -> Model:
     model, conjugate, prior = table.model, table.model.conjugate, table.prior
 
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
+        parameters, known = take_number(parameters)
         probability = jnp.exp(table.log_probability(parameters))
 
         def draw(key: Key) -> Array:
             number_key, count_key = jax.random.split(key)
-            return draw_multinomial(count_key, table.draw_number(number_key), probability)
+            number = table.draw_number(number_key) if known is None else known
+            return draw_multinomial(count_key, number, probability)
 
         return {COUNTS: jax.vmap(draw)(jax.random.split(key, n))}
 

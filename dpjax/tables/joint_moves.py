@@ -98,7 +98,8 @@ def step_size(uniform: Array, dimension: int) -> Array:
 def move_records(key: Key, counts: Array, old: Array, new: Array) -> Array:
     """Counts [c] after every record moves by the maximal coupling of two laws, given by log-probabilities [c]."""
     stay_key, spread_key = jax.random.split(key)
-    stays = jnp.where(counts > 0, jnp.exp(jnp.minimum(new - old, 0.0)), 0.0)
+    possible = (old > -jnp.inf) & (counts > 0)
+    stays = jnp.where(possible, jnp.exp(jnp.minimum(new - jnp.where(possible, old, 0.0), 0.0)), 0.0)
     stay = draw_binomial(stay_key, counts, stays)
     gained = jnp.maximum(jnp.exp(new) - jnp.exp(old), 0.0)
     # Where the laws are the same nobody leaves, and there is nowhere to go.

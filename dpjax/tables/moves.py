@@ -126,7 +126,8 @@ def plan_of(move: Move) -> Plan:
 
 def move_batch(law: Law, move: Move, plan: Plan, state: State, offset: Array, uniform: Array) -> tuple[State, Array]:
     """The state after moves that touch no sum in common."""
-    below = (state.counts[plan.cells[:, 0]] + offset) % (move.width + 1)
+    # The remainder comes first, so that counts near the largest whole number do not wrap around.
+    below = (state.counts[plan.cells[:, 0]] % (move.width + 1) + offset) % (move.width + 1)
     log_weight = log_weights(law, move, plan, state, below)
     # A state of density zero, from which nothing can be chosen, is left as it is.
     stays = ~plan.real | ~jnp.any(log_weight > -jnp.inf, axis=1)

@@ -152,3 +152,17 @@ def test_coupled_chains_meet_and_are_unbiased() -> None:
     for name, figure in (("counts", "counts"), ("shares", "probabilities")):
         errors = (found.mean[name] - case.figures[figure][0]) / found.standard_error[name]
         assert np.abs(errors).max() < MOST_ERRORS
+
+
+@pytest.mark.parametrize("imputation", [dpjax.counts(8), dpjax.imwg()], ids=["counts", "records"])
+def test_predictions_have_as_many_records_as_their_draws(imputation: dpjax.Imputation) -> None:
+    number = dpjax.UnknownCount(models.UniformCount(0, 60))
+    release = dpjax.Release([11.0, 9.0], dpjax.Gaussian(0.5), dpjax.statistics.cells("cell", 2), number)
+    model = models.categorical([1.0, 1.0])
+    posterior = dpjax.sample(
+        jax.random.key(36), model, release, num_warmup=50, num_samples=200, imputation=imputation, progress=False
+    )
+    predicted = posterior.predict(jax.random.key(37), num_draws=400).values.sum(axis=1)
+    # From the prior of the number, the mean would be 30 with a standard deviation of 17.
+    np.testing.assert_allclose(predicted.mean(), posterior.draws["num_records"].mean(), atol=0.5)
+    assert predicted.std() < 2
