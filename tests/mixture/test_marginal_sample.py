@@ -58,6 +58,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
 @pytest.mark.parametrize("sampler", OTHERS)
 def test_the_others_draw_too(sampler: str) -> None:
     check_draws(draw(SAMPLERS[sampler](), **OTHERS[sampler]))
