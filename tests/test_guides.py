@@ -64,6 +64,7 @@ def test_convergence_bounds_and_estimates_hold():
     assert abs(names["estimate"].mean - exact["mean"]) < MAX_DEVIATION * error
 
 
+@pytest.mark.slow
 @pytest.mark.x64
 def test_published_tables_are_read_and_drawn():
     pytest.importorskip("pyarrow")

@@ -65,7 +65,7 @@ def run_pairs(
     (first, second), rates, met = jax.jit(jax.vmap(chain))(jax.random.split(key, num_pairs))
     rates = np.asarray(rates)
     sides = [
-        Replicates({k: np.asarray(v) for k, v in parameters.items()}, np.asarray(noise), rates[:, :, place])
+        Replicates({k: np.asarray(v) for k, v in parameters.items()}, np.asarray(noise), rates[:, :, place], {})
         for place, (parameters, noise) in enumerate((first, second))
     ]
     return *sides, np.asarray(met)

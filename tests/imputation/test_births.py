@@ -72,7 +72,9 @@ def perfect_start(name: str, **options: int) -> tuple[float, float, float]:
 CHECKED = [pytest.param(name, marks=[pytest.mark.keys] * (CASES[name][3] is None)) for name in CASES]
 
 
-@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=(pytest.mark.slow,) * bool(place)) for place, name in enumerate(CHECKED)]
+)
 def test_the_joint_law_is_invariant(name: str) -> None:
     assert min(perfect_start(name)) > REJECT
 
@@ -87,6 +89,7 @@ def test_births_that_forget_how_many_deaths_there_are_to_try_are_rejected(monkey
     assert perfect_start("exact update")[0] < REJECT
 
 
+@pytest.mark.slow
 def test_a_fixed_order_of_visits_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: real rows are always visited first, so that deaths go before births."""
     right = sweep
@@ -99,7 +102,9 @@ def test_a_fixed_order_of_visits_is_rejected(monkeypatch: pytest.MonkeyPatch) ->
     assert min(perfect_start("exact update", num_chains=20_000)[:2]) < REJECT
 
 
-@pytest.mark.parametrize("prior", LAWS, ids=repr)
+@pytest.mark.parametrize(
+    "prior", [pytest.param(law, marks=(pytest.mark.slow,) * bool(place)) for place, law in enumerate(LAWS)], ids=repr
+)
 def test_without_information_the_number_follows_its_prior(prior: object) -> None:
     """Chains that all start at the same number, under noise of infinite size, forget it."""
     model, release = data_set_form(NORMAL, bounded(prior, scale=1e9))

@@ -19,6 +19,8 @@ MODELS = {
     "naive Bayes of three levels": models.naive_bayes([2.0, 0.7, 1.0], 0.5 + np.arange(9).reshape(1, 3, 3) / 3),
 }
 
+NAMES = [pytest.param(name, marks=(pytest.mark.slow,) * ("three" in name)) for name in MODELS]
+
 
 def num_cells(model: Model) -> int:
     return len(jax.tree.leaves(model.support())[0])
@@ -51,7 +53,7 @@ def log_law(conjugate: ConjugateCounts, counts: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_law_of_counts_is_that_of_records_from_the_prior(name: str) -> None:
     """Of no, one, two and three records together, so that what depends on their number is checked as well."""
     model = MODELS[name]
@@ -83,7 +85,7 @@ def test_the_law_of_a_table_is_dirichlet_multinomial() -> None:
     np.testing.assert_allclose(law - law[0], expected - expected[0], atol=1e-10)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_draws_by_sums_are_those_by_records(name: str) -> None:
     """The same numbers from one key, and the same density: the law of the parameters is written once."""
     model = MODELS[name]

@@ -56,7 +56,9 @@ PROGRAMS: dict[str, tuple[Callable, tuple[str, ...], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name", [name if name == "log-linear" else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
+)
 def test_probabilities_of_all_possible_records_sum_to_one(name: str) -> None:
     program, fields, size = PROGRAMS[name]
     model = dpjax.from_numpyro(program, records=fields)

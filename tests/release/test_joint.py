@@ -58,6 +58,7 @@ def test_integer_and_real_noise_against_enumeration(imputation):
     assert agrees(dpjax.sample(jax.random.key(4), MODEL, COUNTS, imputation=imputation, **OPTIONS))
 
 
+@pytest.mark.slow
 def test_tempered_run_of_integer_and_real_noise():
     options = {"num_particles": 50, "num_islands": 16, "num_sweeps": 1}
     found = dpjax.tempered(jax.random.key(5), MODEL, COUNTS, **options)

@@ -76,6 +76,7 @@ def test_without_counts_the_expected_ones_are_shown(posterior):
     np.testing.assert_allclose(shown["posterior (expected counts)"], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_with_a_key_the_chains_go_on():
     """Released sums of the table are those of the count form, which keeps no draws of counts."""
     budget = {"num_chains": 2, "num_warmup": 50, "num_samples": 20, "progress": False, "imputation": dpjax.counts()}

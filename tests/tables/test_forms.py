@@ -25,6 +25,7 @@ def position_of(case: cases.Case, row: int) -> dpjax.Position:
     return dpjax.Position(case.model.sample_prior(jax.random.key(row)), {"counts": counts[None]})
 
 
+@pytest.mark.slow
 def test_a_loop_of_ones_own_meets_the_oracle() -> None:
     case = cases.build("known margins")
     algorithm = dpjax.gibbs(case.model, case.release, imputation=COUNTS)
@@ -76,7 +77,8 @@ def small_design(n: object = 20) -> dpjax.Release:
     return dpjax.Release(np.zeros(4), dpjax.DiscreteGaussian(1.5), statistics.cells("cell", 4), n)
 
 
-@pytest.mark.parametrize("name", ["table", pytest.param("unknown size", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["table", "unknown size"])
 def test_ranks_are_uniform(name: str) -> None:
     n = 20 if name == "table" else dpjax.UnknownCount(models.PoissonCount(15.0))
     lengths = {"num_replicates": 400, "num_draws": 19, "thin": 4, "num_warmup": 50}
