@@ -82,7 +82,7 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
     if not isinstance(release.n, UnknownCount):
         return model, release
     check_model_of_any_number(model)
-    prior = release.n.prior  # type: ignore[union-attr]
+    prior = release.n.prior
     capacity = find_capacity(prior)
     statistic = DataSetSum(release.statistic, prior, capacity)
     return data_sets(*take_apart(model), prior, capacity), replace(release, statistic=statistic, n=1)

@@ -132,7 +132,9 @@ def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
     index, shift, sign = trace_function("conjugate", lambda: conjugate()[:3])
     size = jax.tree.leaves(trace(model, "support"))[0].shape[0]
     if index.ndim != 2 or index.shape[0] != size or not jnp.issubdtype(index.dtype, jnp.integer):
-        mismatch("conjugate", f"index {show(index)}", f"integers [{size}, m]", "List the sums of each possible record.")
+        mismatch(
+            "conjugate", f"places {show(index)}", f"integers [{size}, m]", "List the sums of each possible record."
+        )
     if shift.ndim != 1 or shift.shape != sign.shape:
         given, expected = f"shift {show(shift)}, sign {show(sign)}", "shift and sign of one shape [q]"
         mismatch("conjugate", given, expected, "Give one shift and one sign for each sum.")

@@ -97,19 +97,19 @@ def draw_multinomial(key: Key, n: ArrayLike, probabilities: ArrayLike) -> Array:
     starts = np.concatenate([2 ** np.arange(width.bit_length() - 1), np.arange(width, leaves, width)])
     pairs = jnp.pad(sums, (0, 2 * width)).reshape(-1, 2)
 
-    def one_block(counts: Array, given: tuple[Key, Array]) -> tuple[Array, None]:
-        block_key, start = given
+    def one_block(counts: Array, given: tuple[Array, Array]) -> tuple[Array, None]:
+        block, start = given
         left, right = jax.lax.dynamic_slice_in_dim(pairs, start, width).T
         parents = jax.lax.dynamic_slice_in_dim(counts, start, width)
         # The rarer side is drawn: a probability next to 1 would be rounded to it.
         share = jnp.where(left + right > 0, jnp.minimum(left, right) / (left + right), 0)
-        rarer = draw_binomial(block_key, parents, share)
+        rarer = draw_binomial(jax.random.fold_in(key, block), parents, share)
         first = jnp.where(left < right, rarer, parents - rarer)
         children = jnp.stack([first, parents - first], axis=1).ravel()
         return jax.lax.dynamic_update_slice_in_dim(counts, children, 2 * start, 0), None
 
     counts = jnp.zeros(2 * leaves + 2 * width, int).at[1].set(n)
-    blocks = jax.random.split(key, len(starts)), jnp.asarray(starts)
+    blocks = jnp.arange(len(starts)), jnp.asarray(starts)
     return jax.lax.scan(one_block, counts, blocks)[0][leaves : leaves + np.shape(probabilities)[0]]
 
 

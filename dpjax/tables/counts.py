@@ -161,13 +161,14 @@ def build_kernel(table: Table, release: Release, collapsed: bool, width: int) ->
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         law = make_law(table, release, collapsed, parameters)
         state = start(law, latent.records[COUNTS][0])
-        changed = jnp.zeros((), int)
+        changed, tried = jnp.zeros((), int), jnp.zeros((), int)
         for move, key in zip(moves, jax.random.split(rng_key, len(moves)), strict=True):
-            state, more = move_all(law, move, state, draw_offers(key, move))
+            offers = draw_offers(key, move)
+            state, more = move_all(law, move, state, offers)
             changed += more
+            tried += jnp.asarray(move.directions.num_moves, int)[offers.order]
         latent = init_latent(release, {COUNTS: state.counts[None]})
-        rate = changed / max(sum(move.directions.num_moves for move in moves), 1)
-        return latent, ImputationInfo(rate, changed[None], jnp.zeros((), int))
+        return latent, ImputationInfo(changed / jnp.maximum(tried, 1), changed[None], jnp.zeros((), int))
 
     return step
 

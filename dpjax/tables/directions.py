@@ -63,9 +63,9 @@ class Directions:
     real: np.ndarray
 
     @property
-    def num_moves(self) -> int:
-        """The moves of one order."""
-        return int(np.sum(self.real[0]))
+    def num_moves(self) -> np.ndarray:
+        """How many moves each order makes [order]."""
+        return np.asarray(np.sum(self.real, axis=(1, 2)))
 
 
 def match_pairs(rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:

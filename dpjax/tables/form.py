@@ -23,6 +23,7 @@ from dpjax.numerics.multinomial import draw_multinomial
 from dpjax.pytree import is_opaque
 from dpjax.release import PrecisionWarning, PrivateRelease, Release
 from dpjax.release.unknown import CountPrior, UnknownCount, is_unknown
+from dpjax.simulate import position_shapes
 from dpjax.tables.fibre import Fibre, find_fibre
 from dpjax.tables.sums import CellSums, contributions_of_cells
 from dpjax.validation import fail, is_traced
@@ -135,8 +136,7 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
     (num_cells,) = {leaf.shape[0] for leaf in jax.tree.leaves(cells)}
     if not 1 < num_cells <= LARGEST_SUPPORT:
         return f"{num_cells} possible records", f"from 2 to {LARGEST_SUPPORT}", remedy
-    drawn = jax.eval_shape(lambda key: model.sample_records(key, model.sample_prior(key), 1), jax.random.key(0))
-    if missing := sorted(set(drawn) - set(cells)):
+    if missing := sorted(set(position_shapes(model, 1).records) - set(cells)):
         return f"fields {missing} that the support does not list", "a support of whole records", remedy
     return None
 

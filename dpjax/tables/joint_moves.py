@@ -61,8 +61,8 @@ def build_joint_step(
         def parameters_at(whitened: Array) -> Parameters:
             return constrain(model, unravel(tuning.colour(whitened)))
 
-        def move(state: Place, key: Key) -> tuple[Place, tuple[Array, Array]]:
-            size_key, step_key, record_key, accept_key = jax.random.split(key, 4)
+        def move(state: Place, index: Array) -> tuple[Place, tuple[Array, Array]]:
+            size_key, step_key, record_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index), 4)
             size = step_size(jax.random.uniform(size_key), vector.size)
             whitened = state.whitened + size * jax.random.normal(step_key, vector.shape, vector.dtype)
             laws = (table.log_probability(parameters_at(at)) for at in (state.whitened, whitened))
@@ -74,7 +74,7 @@ def build_joint_step(
 
         whitened, counts = tuning.whiten(vector), records[COUNTS][0]
         first = Place(whitened, counts, log_prior(whitened) + release.log_likelihood(records))
-        last, (accepted, broken) = jax.lax.scan(move, first, jax.random.split(rng_key, NUM_MOVES))
+        last, (accepted, broken) = jax.lax.scan(move, first, jnp.arange(NUM_MOVES))
         moved = take_if(jnp.any(accepted), parameters_at(last.whitened), parameters)
         return moved, {COUNTS: last.counts[None]}, JointInfo(jnp.mean(accepted), jnp.sum(broken))
 

@@ -119,7 +119,7 @@ BAD: dict[str, tuple[dict, type[Exception], str]] = {
     "sums of other records": (
         {"support": lambda: {"y": jnp.zeros(3)}, "conjugate": CATEGORICAL.conjugate},
         ValueError,
-        "Model.conjugate: given index int64[4, 2]; expected integers [3, m]",
+        "Model.conjugate: given places int64[4, 2]; expected integers [3, m]",
     ),
     "sums without a sign": (
         {"support": four_records, "conjugate": lambda: CATEGORICAL.conjugate()._replace(sign=jnp.ones(2))},
