@@ -1,6 +1,9 @@
 """Strict numerics for every test: x64 unless DPJAX_TEST_FLOAT32=1, and no silent promotion of types or ranks."""
 
+import gc
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
 
@@ -15,6 +18,20 @@ import pytest  # noqa: E402
 jax.config.update("jax_enable_x64", not FLOAT32)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+MAPS = Path("/proc/self/maps")
+MANY_MAPS = 32_000
+"""Half of what Linux allows a process: each compiled program takes some, and past the limit the compiler crashes."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room_for_programs() -> Iterator[None]:
+    """Forget the programs of earlier tests where they have become too many for one process."""
+    yield
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
