@@ -24,10 +24,10 @@ test-float32: $(VENV)/installed
 	DPJAX_TEST_FLOAT32=1 $(PYTEST)
 
 test-keys: $(VENV)/installed
-	JAX_DEBUG_KEY_REUSE=1 $(PYTEST) -m "keys and not slow"
+	XLA_FLAGS= JAX_DEBUG_KEY_REUSE=1 $(PYTEST) -m "keys and not slow"
 
 test-slow: $(VENV)/installed
-	$(PYTEST) -m slow
+	XLA_FLAGS= $(PYTEST) -m slow
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check
