@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
@@ -12,6 +13,7 @@ from dpjax.numbered import jit_model
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState, Position, init_state
 
+NOISE_DRAWS = 64
 BATCH_BYTES = 2**26
 """The memory that the records of one batch of simulations may take."""
 
@@ -56,6 +58,16 @@ def draw_batches(
         return release.sample(release_key, model.sample_records(record_key, parameters, release.n)).observed
 
     return jax.lax.map(draw, (numbers, parameters), batch_size=batch)
+
+
+def noise_size(key: Key, release: PrivateRelease) -> Array:
+    """The mean size [d] of the mechanism's noise around the value, by simulation; 1 where it has none."""
+    if not release.is_noisy_sum:
+        return jnp.ones(())
+    keys = jax.random.split(key, NOISE_DRAWS)
+    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.observed)
+    size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
+    return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
 
 
 def parameter_shapes(model: Model) -> Parameters:

@@ -149,10 +149,7 @@ def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
 def sums_of(release: Release, support: Records) -> sparse.csr_array:
     """The matrix [d, c] of what a record of each possible kind adds to each released number."""
     size = len(release.value)
-    sums = contributions_of_cells(release.statistic, support, size, release.value.dtype)
-    cell, place = np.nonzero(sums.index >= 0)
-    entries = sums.weight[cell, place], (sums.index[cell, place], cell)
-    return sparse.csr_array(entries, shape=(size, len(sums.index)))
+    return contributions_of_cells(release.statistic, support, size, release.value.dtype).matrix
 
 
 def variances_of(mechanism: Any, size: int) -> np.ndarray:

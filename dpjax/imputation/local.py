@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.imputation.windows import build_window_kernel, has_windows
 from dpjax.mechanisms.base import LatentNormalSampler
+from dpjax.models.support import support_size
 from dpjax.numerics import decision_uniforms, select_indices, take_if
 from dpjax.release import LocalRelease
 from dpjax.states import init_latent
@@ -21,7 +22,8 @@ MAX_SUPPORT = 1024
 
 def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """The best kernel at hand for p(records | parameters, release): exact if possible, else independent Metropolis."""
-    if model.support is not None and jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0] <= MAX_SUPPORT:
+    num_cells = support_size(model)
+    if num_cells is not None and num_cells <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
     if model.normal_field is not None and isinstance(release.channel, LatentNormalSampler):
         return build_normal_kernel(model, release)

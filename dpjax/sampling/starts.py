@@ -17,7 +17,7 @@ from dpjax.numbered import jit_model
 from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
-from dpjax.simulate import draw_position_at
+from dpjax.simulate import draw_position_at, noise_size
 from dpjax.states import GibbsState, Position, init_state
 from dpjax.validation import fail
 
@@ -25,7 +25,6 @@ MIN_TRIES = 20
 MAX_TRIES = 1_000
 MAX_SWEEPS = 1_000
 TEMPERATURE = 4.0
-NOISE_DRAWS = 64
 
 
 class Candidate(NamedTuple):
@@ -93,7 +92,7 @@ def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameter
 def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, initial: Parameters | None) -> Candidate:
     """The best of MIN_TRIES prior-predictive candidates of each chain, or of more while a chain has none."""
     noise_key, candidate_key = jax.random.split(key)
-    scale = noise_scale(release, noise_key)
+    scale = noise_size(noise_key, release)
 
     @jax.jit
     def draw(number: Array) -> Candidate:
@@ -153,21 +152,11 @@ def distance(release: Release, scale: Array, statistic: Array) -> Array:
     return jnp.sum(jnp.abs(release.origin - statistic) / scale)
 
 
-def noise_scale(release: PrivateRelease, key: Key) -> Array:
-    """The mean size [d] of the mechanism's noise around the value, by simulation; 1 where it has none."""
-    if not release.is_noisy_sum:
-        return jnp.ones(())
-    keys = jax.random.split(key, NOISE_DRAWS)
-    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.observed)
-    size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
-    return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
-
-
 @jit_model
 def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> Candidate:
     """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
     noise_key, sweep_key = jax.random.split(key)
-    scale = noise_scale(release, noise_key)
+    scale = noise_size(noise_key, release)
 
     def improve(key: Key, candidate: Candidate) -> Candidate:
         parameters, records = candidate.state.parameters, candidate.state.latent.records

@@ -222,11 +222,10 @@ def make_gammas(table: Table, collapsed: bool) -> tuple[Gammas, ...]:
 
 
 def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
-    """The moves of a sweep with windows of these widths."""
+    """The moves of a sweep with windows of this width."""
     gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
     noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
-    kinds = make_schedule(table, gammas, noisy)
-    return tuple(Move(kind.directions, kind.gammas, kind.noisy, width) for kind in kinds)
+    return make_schedule(table, gammas, noisy, width)
 
 
 def draw_offers(key: Key, move: Move) -> Offers:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpjax.tables.sums import CellSums, compress
 
-__all__ = ["Directions", "Touched", "make_directions", "match_pairs", "touch"]
+__all__ = ["Directions", "Touched", "line_up", "make_directions", "match_pairs", "touch"]
 
 MAX_MOVES = 2**17
 """The moves of all orders of one kind together: more orders than this allows would only make the program larger."""
@@ -68,15 +68,23 @@ class Directions:
         return np.asarray(np.sum(self.real, axis=(1, 2)))
 
 
-def match_pairs(rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
-    """Random disjoint pairs [m, 2] of cells of one group; `groups` [c] has −1 for cells that stay as they are."""
+def line_up(rng: np.random.Generator, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbours [m, 2] in a random order of each group of cells, and the place [m] of the first in its group.
+
+    `groups` [c] has −1 for cells that stay as they are.
+    """
     cells = rng.permutation(np.flatnonzero(groups >= 0))
     cells = cells[np.argsort(groups[cells], kind="stable")]
     label = groups[cells]
-    starts = np.flatnonzero(np.diff(label, prepend=-2))
-    rank = np.arange(len(cells)) - np.repeat(starts, np.diff(np.append(starts, len(cells))))
-    first = np.flatnonzero((rank % 2 == 0) & (np.append(label[1:], -2) == label))
-    return np.stack([cells[first], cells[first + 1]], axis=1)
+    rank = np.arange(len(cells)) - np.searchsorted(label, label)
+    joined = np.flatnonzero(label[1:] == label[:-1])
+    return np.stack([cells[joined], cells[joined + 1]], axis=1), rank[joined]
+
+
+def match_pairs(rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
+    """Random disjoint pairs [m, 2] of cells of one group."""
+    pairs, rank = line_up(rng, groups)
+    return pairs[rank % 2 == 0]
 
 
 def make_directions(

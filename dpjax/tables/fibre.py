@@ -118,7 +118,7 @@ def is_independent(known: Sequence[CellSums], groups: np.ndarray, is_size_known:
         return True  # one partition tells all groups apart
     if len(cells) > sum(part.size for part in known) + is_size_known:
         return False
-    columns = [part.columns()[cells] for part in known] + [np.ones((len(cells), int(is_size_known)))]
+    columns = [part.matrix.T[cells].toarray() for part in known] + [np.ones((len(cells), int(is_size_known)))]
     return bool(np.linalg.matrix_rank(np.concatenate(columns, axis=1)) == len(cells))
 
 

@@ -18,7 +18,7 @@ from jax.scipy.special import gammaln
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
-from dpjax.models.support import LARGEST_SUPPORT
+from dpjax.models.support import LARGEST_SUPPORT, support_size
 from dpjax.numerics.multinomial import draw_multinomial
 from dpjax.pytree import is_opaque
 from dpjax.release import PrecisionWarning, PrivateRelease, Release
@@ -123,7 +123,8 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
     remedy = "Impute the records: dpjax.imwg()."
     if not isinstance(release, Release):
         return f"a {type(release).__name__}", "a release of one summed value", remedy
-    if model.support is None:
+    num_cells = support_size(model)
+    if model.support is None or num_cells is None:
         expected = f"a model whose records take at most {LARGEST_SUPPORT} possible values, which its `support` lists"
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
@@ -132,11 +133,9 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
         if not (release.is_noisy_sum and isinstance(mechanism, KINDS)) or is_opaque(mechanism):
             given = f"a mechanism {type(mechanism).__name__}"
             return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
-    cells = jax.eval_shape(model.support)
-    (num_cells,) = {leaf.shape[0] for leaf in jax.tree.leaves(cells)}
     if not 1 < num_cells <= LARGEST_SUPPORT:
         return f"{num_cells} possible records", f"from 2 to {LARGEST_SUPPORT}", remedy
-    if missing := sorted(set(position_shapes(model, 1).records) - set(cells)):
+    if missing := sorted(set(position_shapes(model, 1).records) - set(jax.eval_shape(model.support))):
         return f"fields {missing} that the support does not list", "a support of whole records", remedy
     return None
 
@@ -146,11 +145,11 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     if find_obstacle(model, release):
         return False
     assert isinstance(release, Release)
-    assert model.support is not None
+    num_cells = support_size(model)
+    assert num_cells is not None
     known = any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value)))
     if known or is_unknown(release):
         return True
-    num_cells = jax.tree.leaves(jax.eval_shape(model.support))[0].shape[0]
     return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
 
 

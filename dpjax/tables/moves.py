@@ -28,8 +28,8 @@ __all__ = ["Gammas", "Move", "NoisySums", "Offers", "State", "move_all", "spread
 MAX_PRODUCT = 4
 """How many counts are multiplied before a logarithm is taken: four of 2^31 are still within float32."""
 
-
 SHORT = 65
+"""Rows of at most so many numbers are summed by a matrix product."""
 
 
 class Gammas(NamedTuple):

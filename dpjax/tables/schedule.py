@@ -1,17 +1,17 @@
 """Which moves a sweep of counts is made of: pairs of cells, matched at random and along the released sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from dpjax.tables.directions import MAX_MOVES, MAX_ORDERS, Directions, Touched, make_directions, match_pairs, touch
+from dpjax.tables.directions import MAX_MOVES, MAX_ORDERS, line_up, make_directions, match_pairs, touch
 from dpjax.tables.fibre import Fibre, swap_cells
 from dpjax.tables.form import Table
+from dpjax.tables.moves import Move
 from dpjax.tables.sums import CellSums
 
-__all__ = ["MoveKind", "make_schedule"]
+__all__ = ["make_schedule"]
 
 SEED = 20_061
 """Of the generator that draws the matchings, once: they decide how fast chains mix, and not what they converge to."""
@@ -22,18 +22,11 @@ MAX_SINGLES = 64
 """How many cells a sweep lets gain or lose records by themselves: all of these moves change the number of records."""
 
 
-@dataclass(frozen=True, eq=False)
-class MoveKind:
-    """Directions of one kind and the sums that they touch: of the law without the noise, and of each noisy part."""
-
-    directions: Directions
-    gammas: tuple[Touched, ...]
-    noisy: tuple[Touched, ...]
-
-
 @lru_cache(maxsize=64)
-def make_schedule(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums, ...]) -> tuple[MoveKind, ...]:
-    """The kinds of moves of a sweep, for a law that depends on the noisy sums and on those of gamma functions."""
+def make_schedule(
+    table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums, ...], width: int
+) -> tuple[Move, ...]:
+    """The moves of a sweep, for a law that depends on the noisy sums and on those of gamma functions."""
     rng = np.random.default_rng(SEED)
     sums = (*noisy, *gammas)
     kinds = [make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)]
@@ -43,9 +36,10 @@ def make_schedule(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellS
     ]
     if np.any(table.fibre.single):
         kinds.append(make_directions(orders_of_singles(rng, table.fibre.single), (1,), sums))
-    made = [kind for kind in kinds if kind is not None]
     return tuple(
-        MoveKind(kind, *(tuple(touch(kind, each) for each in group) for group in (gammas, noisy))) for kind in made
+        Move(kind, tuple(touch(kind, each) for each in gammas), tuple(touch(kind, each) for each in noisy), width)
+        for kind in kinds
+        if kind is not None
     )
 
 
@@ -88,10 +82,5 @@ def orders_of_singles(rng: np.random.Generator, single: np.ndarray) -> list[np.n
 
 def chain_pairs(rng: np.random.Generator, groups: np.ndarray) -> list[np.ndarray]:
     """Two matchings of neighbours in a random order of each group: together they connect it."""
-    cells = rng.permutation(np.flatnonzero(groups >= 0))
-    cells = cells[np.argsort(groups[cells], kind="stable")]
-    label = groups[cells]
-    rank = np.arange(len(cells)) - np.searchsorted(label, label)
-    joined = np.flatnonzero(label[1:] == label[:-1])
-    pairs = np.stack([cells[joined], cells[joined + 1]], axis=1)
-    return [pairs[rank[joined] % 2 == parity] for parity in (0, 1)]
+    pairs, rank = line_up(rng, groups)
+    return [pairs[rank % 2 == parity] for parity in (0, 1)]

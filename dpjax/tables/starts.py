@@ -6,19 +6,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_matrix, hstack, vstack
+from scipy.sparse import csr_array, hstack, vstack
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.numbered import jit_model
 from dpjax.numerics import all_finite
 from dpjax.release import Release
+from dpjax.simulate import noise_size
 from dpjax.states import GibbsState, Position, init_state
 from dpjax.tables.form import COUNTS, Table, table_of
 from dpjax.validation import fail
 
 __all__ = ["find_starts", "nearest_counts", "round_counts"]
 
-NOISE_DRAWS = 64
 NUM_STEPS = 300
 
 
@@ -54,7 +54,7 @@ def propose(
     """Parameters [chain, ...], and tables [chain, c] nearest to the released value with noise added once more."""
     table = table_of(release)
     scale_key, chain_key = jax.random.split(key)
-    scale = noise_sizes(scale_key, release)
+    scale = noise_size(scale_key, release)
 
     def one(key: Key, parameters: Parameters | None) -> tuple[Parameters, Array]:
         prior_key, noise_key = jax.random.split(key)
@@ -79,14 +79,6 @@ def guess_number(table: Table, cells: Array) -> Array:
     return jnp.clip(jnp.round(jnp.sum(cells)).astype(int), low, high)
 
 
-def noise_sizes(key: Key, release: Release) -> Array:
-    """The mean size [d] of the noise of each sum; small where a sum is known."""
-    keys = jax.random.split(key, NOISE_DRAWS)
-    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.value)
-    size = jnp.mean(jnp.abs(values - release.value[None]), axis=0)
-    return jnp.where(jnp.isfinite(size) & (size > 0), size, 0.5)
-
-
 def nearest_counts(table: Table, value: Array, scale: Array, probability: Array) -> Array:
     """Nonnegative numbers [c] that add up to n, whose sums are nearest to the value in units of noise.
 
@@ -98,11 +90,8 @@ def nearest_counts(table: Table, value: Array, scale: Array, probability: Array)
     weight = jnp.asarray(table.sums.weight, kind)
     place = np.where(table.sums.index < 0, table.sums.size, table.sums.index)
 
-    def sums(cells: Array) -> Array:
-        return jnp.zeros(table.sums.size, kind).at[place].add(weight * cells[:, None], mode="drop")
-
     def slope(cells: Array) -> Array:
-        pull = (sums(cells) - value) / scale**2
+        pull = (table.sums.total(cells) - value) / scale**2
         return jnp.sum(weight * jnp.append(pull, 0.0)[place], axis=1)
 
     def power(vector: Array, _: None) -> tuple[Array, Array]:
@@ -157,12 +146,10 @@ def into_fibre(table: Table, cells: np.ndarray) -> np.ndarray:
     """
     size = len(cells)
     low, high = table.bounds
-    matrices = [csr_matrix(np.ones((1, size)))]
+    matrices = [csr_array(np.ones((1, size)))]
     least, most = [np.array([low])], [np.array([np.inf if high is None else high])]
     for sums, values in table.known:
-        inside = sums.index >= 0
-        row, column = sums.index[inside], np.broadcast_to(np.arange(size)[:, None], sums.index.shape)[inside]
-        matrices.append(csr_matrix((sums.weight[inside], (row, column)), shape=(sums.size, size)))
+        matrices.append(sums.matrix)
         least.append(values)
         most.append(values)
     totals = vstack(matrices)

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.sparse import csr_array
 
 from dpjax.base import Array, Records, Statistic
 from dpjax.statistics.base import SparseStatistic
@@ -55,13 +56,12 @@ class CellSums:
         place = np.where(self.index < 0, self.size, self.index)
         return jnp.zeros(self.size, weight.dtype).at[place].add(added, mode="drop")
 
-    def columns(self) -> np.ndarray:
-        """The columns of A [c, q], for few cells and sums."""
-        result = np.zeros((len(self.index), self.size))
-        rows = np.broadcast_to(np.arange(len(self.index))[:, None], self.index.shape)
-        inside = self.index >= 0
-        result[rows[inside], self.index[inside]] = self.weight[inside]
-        return result
+    @cached_property
+    def matrix(self) -> csr_array:
+        """The matrix A [q, c]."""
+        cell, slot = np.nonzero(self.index >= 0)
+        entries = self.weight[cell, slot], (self.index[cell, slot], cell)
+        return csr_array(entries, shape=(self.size, len(self.index)))
 
     def part(self, start: int, stop: int) -> "CellSums":
         """The sums from `start` up to `stop`."""
