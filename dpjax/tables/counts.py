@@ -25,6 +25,7 @@ from dpjax.states import GibbsState, init_latent
 from dpjax.tables.form import COUNTS, Table, count_form, table_of
 from dpjax.tables.joint_moves import build_joint_step
 from dpjax.tables.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
+from dpjax.tables.occupied import Groups, find_groups, meet_all
 from dpjax.tables.schedule import make_schedule
 from dpjax.tables.starts import find_starts
 from dpjax.tables.sums import CellSums
@@ -157,16 +158,21 @@ def is_noisy(table: Table, release: Release) -> bool:
 def build_kernel(table: Table, release: Release, collapsed: bool, width: int) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it does not look at those it is given."""
     moves = make_moves(table, collapsed, width)
+    groups = make_groups(table, collapsed) if is_noisy(table, release) else None
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         law = make_law(table, release, collapsed, parameters)
         state = start(law, latent.records[COUNTS][0])
         changed, tried = jnp.zeros((), int), jnp.zeros((), int)
-        for move, key in zip(moves, jax.random.split(rng_key, len(moves)), strict=True):
+        meeting_key, *keys = jax.random.split(rng_key, len(moves) + 1)
+        for move, key in zip(moves, keys, strict=True):
             offers = draw_offers(key, move)
             state, more = move_all(law, move, state, offers)
             changed += more
             tried += jnp.asarray(move.directions.num_moves, int)[offers.order]
+        if groups is not None:
+            state, more, met = meet_all(law, groups, width, state, meeting_key)
+            changed, tried = changed + more, tried + met
         latent = init_latent(release, {COUNTS: state.counts[None]})
         return latent, ImputationInfo(changed / jnp.maximum(tried, 1), changed[None], jnp.zeros((), int))
 
@@ -226,6 +232,13 @@ def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
     gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
     noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
     return make_schedule(table, gammas, noisy, width)
+
+
+@lru_cache(maxsize=64)
+def make_groups(table: Table, collapsed: bool) -> Groups | None:
+    """The groups within which occupied cells meet, if there are any."""
+    gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
+    return find_groups(table.fibre.groups, table.noisy, (*table.noisy, *gammas))
 
 
 def draw_offers(key: Key, move: Move) -> Offers:

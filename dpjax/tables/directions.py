@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array, hstack
 
 from dpjax.tables.sums import CellSums, compress
 
-__all__ = ["Directions", "Touched", "line_up", "make_directions", "match_pairs", "touch"]
+__all__ = ["Directions", "Touched", "line_up", "make_directions", "match_pairs", "spread_out", "touch"]
 
 MAX_MOVES = 2**17
 """The moves of all orders of one kind together: more orders than this allows would only make the program larger."""
@@ -130,19 +131,33 @@ def into_batches(cells: np.ndarray, signs: tuple[int, ...], sums: Sequence[CellS
     if all(each.is_identity for each in sums):
         yield cells
         return
-    touched, offset = [cells], int(np.max(cells)) + 1
+    rows = np.broadcast_to(np.arange(len(cells))[:, None], cells.shape)
+    touched = [csr_array((np.ones(cells.size, bool), (rows.ravel(), cells.ravel())))]
     for each in sums:
         index, weight = net_change(cells, signs, each)
-        touched.append(np.where(weight == 0, -1, index + offset))
-        offset += each.size
-    last = np.full(offset + 1, -1)  # the last place is for what is touched by no move
-    level = np.empty(len(cells), int)
-    for move, places in enumerate(np.concatenate(touched, axis=1)):
-        used = places[places >= 0]
-        level[move] = last[used].max() + 1
-        last[used] = level[move]
+        row, slot = np.nonzero(weight)
+        touched.append(csr_array((np.ones(len(row), bool), (row, index[row, slot])), shape=(len(cells), each.size)))
+    level = spread_out(touched, len(cells))
     for number in range(int(level.max()) + 1):
         yield cells[level == number]
+
+
+def spread_out(touched: Sequence[csr_array], size: int) -> np.ndarray:
+    """Levels [size] for what touches sums [size, q]: on one level nothing is touched twice.
+
+    Each goes right after the last one that touches a sum of its own.
+    """
+    level = np.zeros(size, int)
+    if not touched:
+        return level
+    places = hstack(touched, format="csr")
+    places.eliminate_zeros()
+    last = np.full(places.shape[1], -1)
+    for row in range(size):
+        used = places.indices[places.indptr[row] : places.indptr[row + 1]]
+        level[row] = np.max(last[used], initial=-1) + 1
+        last[used] = level[row]
+    return level
 
 
 def net_change(cells: np.ndarray, signs: tuple[int, ...], sums: CellSums) -> tuple[np.ndarray, np.ndarray]:

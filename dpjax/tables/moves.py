@@ -126,13 +126,25 @@ def plan_of(move: Move) -> Plan:
 
 def move_batch(law: Law, move: Move, plan: Plan, state: State, offset: Array, uniform: Array) -> tuple[State, Array]:
     """The state after moves that touch no sum in common."""
+    below = window_start(move, plan, state, offset)
+    state, delta = draw_place(move, plan, state, below, log_weights(law, move, plan, state, below), uniform)
+    return state, jnp.sum(delta != 0)
+
+
+def window_start(move: Move, plan: Plan, state: State, offset: Array) -> Array:
+    """How far below the present value [move] windows begin; each is as likely from any value that it holds."""
     # The remainder comes first, so that counts near the largest whole number do not wrap around.
-    below = (state.counts[plan.cells[:, 0]] % (move.width + 1) + offset) % (move.width + 1)
-    log_weight = log_weights(law, move, plan, state, below)
+    return (state.counts[plan.cells[:, 0]] % (move.width + 1) + offset) % (move.width + 1)
+
+
+def draw_place(
+    move: Move, plan: Plan, state: State, below: Array, log_weight: Array, uniform: Array
+) -> tuple[State, Array]:
+    """The state at places drawn from windows by their log-weights [move, W + 1], and how far each moved [move]."""
     # A state of density zero, from which nothing can be chosen, is left as it is.
     stays = ~plan.real | ~jnp.any(log_weight > -jnp.inf, axis=1)
     delta = jnp.where(stays, 0, choose(log_weight, uniform) - below)
-    return advance(plan, move.directions.signs, state, delta), jnp.sum(delta != 0)
+    return advance(plan, move.directions.signs, state, delta), delta
 
 
 def log_weights(law: Law, move: Move, plan: Plan, state: State, below: Array) -> Array:

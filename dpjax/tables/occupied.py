@@ -1,0 +1,228 @@
+"""Pairs of occupied cells: moves whose pairs are drawn by where the records are.
+
+In a sparse table a few cells of many are occupied, and records go from one of these to another only when the two happen
+to be paired. Here pairs are drawn that prefer occupied cells, and counts move along them within random windows as in
+`dpjax.tables.moves`. Either cell of a pair is the first occupied one among T that are drawn at random from a group of
+K cells, or the last of these if all are empty. Where m of the K are occupied, and r = 1 − m / K, this is
+
+    q(k | c) = (1 − r^T) / m where cell k is occupied, and r^(T−1) / K where it is empty.
+
+The law of the window is π(c) q(k | c) q(l | c) in place of π(c): the pair is then as likely after the move as before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix, vstack
+from scipy.sparse.csgraph import connected_components
+
+from dpjax.base import Array, Key
+from dpjax.tables.directions import Directions, Touched, spread_out
+from dpjax.tables.moves import Law, Move, Plan, State, draw_place, log_weights, window_start
+from dpjax.tables.sums import CellSums
+
+__all__ = ["Groups", "find_groups", "meet_all"]
+
+ROUNDS = 8
+"""How many pairs of each group a sweep moves."""
+
+MAX_TRIES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of cells that may be exchanged one for one.
+
+    label
+        The group of each cell [c]; −1 for cells that stay as they are.
+    batches
+        Groups [batch, g] whose moves touch no sum in common, padded with −1.
+    """
+
+    label: np.ndarray
+    batches: np.ndarray
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """How many cells each group has [group]."""
+        return np.bincount(self.label[self.label >= 0])
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """The cells, group by group."""
+        order = np.argsort(self.label, kind="stable")
+        return order[self.label[order] >= 0]
+
+    @property
+    def num_tries(self) -> int:
+        """How many cells T are drawn for one of a pair."""
+        return int(np.clip(np.max(self.size), 2, MAX_TRIES))
+
+
+class Draws(NamedTuple):
+    """The random numbers of a round: its batch of groups [], of each group tries [g, 2, T], and its window [g]."""
+
+    batch: Array
+    tries: Array
+    offset: Array
+    uniform: Array
+
+
+def find_groups(labels: np.ndarray, parts: Sequence[CellSums], sums: Sequence[CellSums]) -> Groups | None:
+    """The groups of exchangeable cells `labels` [c], cut into what hangs together by sums of several cells.
+
+    None where no group has two cells.
+
+    Parameters
+    ----------
+    parts
+        The noisy sums, which hold cells together.
+    sums
+        All sums that moves at the same time must not have in common.
+    """
+    joined = [part.matrix for part in parts if not part.is_identity]
+    if joined:
+        labels = np.where(labels < 0, -1, number(np.stack([labels, together(vstack(joined, format="csr"))])))
+    labels = np.where(labels < 0, -1, number(labels[None]) - np.any(labels < 0))
+    if np.max(np.bincount(labels[labels >= 0]), initial=0) < 2:
+        return None
+    places = [places_of(each, labels) for each in sums if not each.is_identity]
+    level = spread_out(places, int(np.max(labels)) + 1)
+    batches = [np.flatnonzero(level == one) for one in range(int(level.max()) + 1)]
+    widest = max(map(len, batches))
+    return Groups(labels, np.stack([np.pad(one, (0, widest - len(one)), constant_values=-1) for one in batches]))
+
+
+def number(rows: np.ndarray) -> np.ndarray:
+    """Numbers from 0 on of the different columns of rows [m, c]."""
+    return np.unique(rows, axis=1, return_inverse=True)[1].ravel()
+
+
+def together(matrix: csr_array) -> np.ndarray:
+    """Labels [c] of cells that sums [q, c] hold together; all cells that are alone have one label."""
+    label = connected_components(csr_matrix(abs(matrix.T) @ abs(matrix)), directed=False)[1]
+    return np.where(np.bincount(label)[label] > 1, label + 1, 0)
+
+
+def places_of(sums: CellSums, labels: np.ndarray) -> csr_array:
+    """The sums [group, q] that exchanges within each group change: those whose weights are not all the same."""
+    inside = np.flatnonzero(labels >= 0)
+    member = csr_array((np.ones(len(inside)), (inside, labels[inside])), shape=(len(labels), int(labels.max()) + 1))
+    size = np.bincount(labels[inside])
+    first, second = (sums.matrix @ member).tocoo(), (sums.matrix.power(2) @ member).tocoo()
+    changes = second.data * size[second.col] != first.data**2
+    return csr_array((changes, (second.col, second.row)), shape=(len(size), sums.size))
+
+
+def meet_all(law: Law, groups: Groups, width: int, state: State, key: Key) -> tuple[State, Array, Array]:
+    """The state after all rounds of a sweep, how many moves changed it [] and how many there were []."""
+    move = template(law, groups, width)
+
+    def step(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], tuple[Array, Array]]:
+        draws = draw_round(jax.random.fold_in(key, index), groups, width)
+        state, occupied, met, changed = meet(law, groups, move, *carry, draws)
+        return (state, occupied), (jnp.sum(changed), jnp.sum(met))
+
+    is_occupied = (state.counts > 0) & (groups.label >= 0)
+    held = jnp.zeros(len(groups.size), int).at[groups.label].add(is_occupied.astype(int))
+    (state, _), (changed, met) = jax.lax.scan(step, (state, held), jnp.arange(ROUNDS))
+    return state, jnp.sum(changed), jnp.sum(met)
+
+
+def draw_round(key: Key, groups: Groups, width: int) -> Draws:
+    """The random numbers of a round."""
+    batch_key, try_key, offset_key, uniform_key = jax.random.split(key, 4)
+    batches, size = groups.batches.shape
+    return Draws(
+        jax.random.randint(batch_key, (), 0, batches),
+        jax.random.uniform(try_key, (size, 2, groups.num_tries), float),
+        jax.random.randint(offset_key, (size,), 0, width + 1),
+        jax.random.uniform(uniform_key, (size,), float),
+    )
+
+
+def meet(
+    law: Law, groups: Groups, move: Move, state: State, occupied: Array, draws: Draws
+) -> tuple[State, Array, Array, Array]:
+    """The state after a move of one pair in each group of a batch, and how many cells of each group are occupied.
+
+    Also which pairs [g] were two cells, and which of these moved.
+    """
+    label = jnp.asarray(groups.batches)[draws.batch]
+    size = jnp.asarray(groups.size)[label]
+    cells = choose_cells(groups, label, state.counts, draws.tries)
+    plan = plan_at(law, cells, (cells[:, 0] != cells[:, 1]) & (label >= 0))
+    below = window_start(move, plan, state, draws.offset)
+    there = counts_there(move, state.counts[cells], below) > 0
+    now = jnp.take_along_axis(there, below[:, None, None], axis=2)
+    held = occupied[label][:, None] + jnp.sum(there, axis=1) - jnp.sum(now, axis=1)
+    chance = log_chance(there, held[:, None], size[:, None, None], groups.num_tries)
+    weights = log_weights(law, move, plan, state, below)
+    weights = jnp.where(weights > -jnp.inf, weights + jnp.sum(chance, axis=1).astype(weights.dtype), -jnp.inf)
+    state, delta = draw_place(move, plan, state, below, weights, draws.uniform)
+    after = jnp.take_along_axis(held, (below + delta)[:, None], axis=1)[:, 0]
+    gained = jnp.where(plan.real, after - occupied[label], 0)
+    return state, occupied.at[label].add(gained), plan.real, delta != 0
+
+
+def choose_cells(groups: Groups, label: Array, counts: Array, tries: Array) -> Array:
+    """Two cells [g, 2] of each group: the first occupied one of its tries [g, 2, T], or the last try."""
+    start = jnp.asarray(np.cumsum(groups.size) - groups.size)[label][:, None, None]
+    size = jnp.asarray(groups.size)[label][:, None, None]
+    drawn = start + jnp.minimum((tries * size.astype(tries.dtype)).astype(size.dtype), size - 1)
+    cells = jnp.asarray(groups.cells)[drawn]
+    is_occupied = (counts[cells] > 0).at[..., -1].set(True)
+    return jnp.take_along_axis(cells, jnp.argmax(is_occupied, axis=-1)[..., None], axis=-1)[..., 0]
+
+
+def counts_there(move: Move, counts: Array, below: Array) -> Array:
+    """The counts [g, 2, W + 1] of pairs [g, 2] over windows that begin `below` [g] the present value."""
+    steps = jnp.arange(move.width + 1, dtype=counts.dtype)[None] - below[:, None].astype(counts.dtype)
+    return counts[..., None] + jnp.stack([steps, -steps], axis=1)
+
+
+def log_chance(is_occupied: Array, number: Array, size: Array, tries: int) -> Array:
+    """log q(k | c) of cells that are occupied or not, in groups of `size` cells of which `number` are occupied."""
+    log_empty = jnp.log1p(-number.astype(float) / size.astype(float))
+    occupied = jnp.log(-jnp.expm1(tries * log_empty)) - jnp.log(number.astype(float))
+    return jnp.where(is_occupied, occupied, (tries - 1) * log_empty - jnp.log(size.astype(float)))
+
+
+def template(law: Law, groups: Groups, width: int) -> Move:
+    """A move of pairs that may touch any sum of their cells."""
+    shape = (1, 1, groups.batches.shape[1])
+    cells = np.zeros((*shape, 2), np.int32)
+
+    def touched(sums: CellSums) -> Touched:
+        slots = (*shape, 2 * sums.index.shape[1])
+        reach = 2 * np.max(np.abs(sums.weight)) if not sums.is_tally else 1
+        return Touched(np.zeros(slots, np.int32), np.full(slots, reach))
+
+    gammas, noisy = (tuple(touched(factor.sums) for factor in factors) for factors in (law.gammas, law.noisy))
+    return Move(Directions(cells, (1, -1), np.ones(shape, bool)), gammas, noisy, width)
+
+
+def plan_at(law: Law, cells: Array, real: Array) -> Plan:
+    """The plan of moves that let the first of two cells [g, 2] gain what the second loses."""
+    return Plan(
+        cells,
+        real,
+        tuple((index, weight.astype(int)) for index, weight in (net_change(each.sums, cells) for each in law.gammas)),
+        tuple(net_change(each.sums, cells) for each in law.noisy),
+    )
+
+
+def net_change(sums: CellSums, cells: Array) -> tuple[Array, Array]:
+    """Places and weights [g, 2k] of what pairs [g, 2] of cells change; a sum of both has one weight that is not 0."""
+    index, weight = jnp.asarray(sums.index)[cells], jnp.asarray(sums.weight, float)[cells]
+    weight = jnp.where(index < 0, 0.0, weight)
+    shared = (index[:, 0, :, None] == index[:, 1, None, :]) & (index[:, 0, :, None] >= 0)
+    gained = weight[:, 0] - jnp.sum(jnp.where(shared, weight[:, 1, None, :], 0.0), axis=2)
+    lost = jnp.where(jnp.any(shared, axis=1), 0.0, weight[:, 1])
+    places = jnp.maximum(index.reshape(len(cells), -1), 0)
+    return places, jnp.concatenate([gained, -lost], axis=1)

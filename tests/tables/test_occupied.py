@@ -1,0 +1,140 @@
+"""Pairs of occupied cells: the chance of a pair, the law of its window, and the groups that pairs are drawn from."""
+
+from functools import partial
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dpjax.tables import moves as core
+from dpjax.tables import occupied
+from dpjax.tables.counts import make_groups
+from dpjax.tables.form import count_form, table_of
+from dpjax.tables.sums import CellSums
+from tests.tables import cases, perfect
+from tests.tables.test_moves import CLOSE, WIDTH, Built, build, tables_of
+from tests.tables.test_perfect_start import p_value
+
+CASES = ("skewed", "known columns", "naive Bayes", "row totals", "uniform size", "known zero and columns")
+QUICK = CASES[:3]
+
+
+def groups_of(name: str) -> occupied.Groups:
+    case = cases.build(name)
+    return make_groups(table_of(count_form(case.model, case.release)[1]), True)
+
+
+def chances(is_occupied: np.ndarray, tries: int) -> np.ndarray:
+    """How likely each cell [k] of a group is to be drawn."""
+    number, size = is_occupied.sum(), len(is_occupied)
+    rest = 1 - number / size
+    return np.where(is_occupied, (1 - rest**tries) / max(number, 1), rest ** (tries - 1) / size)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_the_chance_of_a_cell_is_what_all_tries_together_say(number: int) -> None:
+    is_occupied, tries = np.arange(4) < number, 3
+    enumerated = np.zeros(4)
+    for drawn in product(range(4), repeat=tries):
+        enumerated[next((cell for cell in drawn if is_occupied[cell]), drawn[-1])] += 0.25**tries
+    found = occupied.log_chance(jnp.asarray(is_occupied), jnp.asarray(number), jnp.asarray(4), tries)
+    np.testing.assert_allclose(chances(is_occupied, tries), enumerated, atol=1e-12)
+    np.testing.assert_allclose(np.exp(found), enumerated, atol=1e-6)
+
+
+def test_cells_are_drawn_as_the_tries_say() -> None:
+    """Of all tries in two groups, each once, by uniforms in the middle of their cells."""
+    groups = occupied.Groups(np.array([0, 1, 0, 1, 0, -1]), np.array([[0, 1]]))
+    counts = jnp.array([0, 4, 2, 0, 1, 7])
+    for first, second in product(range(3), repeat=2):
+        tries = jnp.asarray(
+            (np.array([[[first, second]] * 2, [[first % 2, second % 2]] * 2]) + 0.5) / [[[3.0]], [[2.0]]]
+        )
+        cells = occupied.choose_cells(groups, jnp.array([0, 1]), counts, tries.astype(float))
+        members = [np.array([0, 2, 4]), np.array([1, 3])]
+        for group, places in enumerate([(first, second), (first % 2, second % 2)]):
+            one, last = members[group][list(places)]
+            assert set(np.asarray(cells[group]).tolist()) == {one if counts[one] > 0 else last}
+
+
+def windows(
+    built: Built, groups: occupied.Groups, counts: np.ndarray, pair: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The log-weights of the window of one pair around its present counts, and the tables there [W + 1, c]."""
+    seen: list[jax.Array] = []
+    state = core.start(built.law, jnp.asarray(counts))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(occupied, "choose_cells", lambda *rest: jnp.asarray(np.broadcast_to(pair, (size, 2))))
+        patch.setattr(core, "choose", lambda weights, uniform: seen.append(weights) or 0)
+        label = groups.label[pair[0]]
+        batch, place = (int(found[0]) for found in np.nonzero(groups.batches == label))
+        size = groups.batches.shape[1]
+        held = np.bincount(groups.label[groups.label >= 0], counts[groups.label >= 0] > 0).astype(int)
+        draws = occupied.draw_round(jax.random.key(1), groups, WIDTH)._replace(batch=jnp.asarray(batch))
+        move = occupied.template(built.law, groups, WIDTH)
+        occupied.meet(built.law, groups, move, state, jnp.asarray(held), draws)
+    below = (counts[pair[0]] + int(draws.offset[place]) % (WIDTH + 1)) % (WIDTH + 1)
+    steps = np.arange(WIDTH + 1) - below
+    tables = counts + np.outer(steps, np.eye(len(counts), dtype=int)[pair[0]] - np.eye(len(counts), dtype=int)[pair[1]])
+    return np.asarray(seen[0])[place], tables
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])
+def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
+    built, groups = build(name), groups_of(name)
+    rng = np.random.default_rng(3)
+    for counts in tables_of(built.exact, 4):
+        label = rng.choice(np.flatnonzero(groups.size > 1))
+        pair = rng.choice(np.flatnonzero(groups.label == label), 2, replace=False)
+        found, tables = windows(built, groups, counts, pair)
+        inside = np.all(tables >= 0, axis=1)
+        members = np.flatnonzero(groups.label == label)
+        expected = np.full(len(tables), -np.inf)
+        for row in np.flatnonzero(inside):
+            law = chances(tables[row][members] > 0, groups.num_tries)
+            expected[row] = built.exact.log_weight_of(tables[row]) + np.log(law[np.isin(members, pair)]).sum()
+        possible = np.isfinite(expected)
+        np.testing.assert_array_equal(np.isfinite(found), possible)
+        start = np.flatnonzero(np.all(tables == counts, axis=1))[0]
+        np.testing.assert_allclose(
+            found[possible] - found[start], expected[possible] - expected[start], atol=max(CLOSE, 1e-9)
+        )
+
+
+def test_sums_and_numbers_of_occupied_cells_are_carried_along() -> None:
+    built, groups = build("row totals"), groups_of("row totals")
+    sweep = jax.jit(partial(occupied.meet_all, built.law, groups, WIDTH))
+    for place, counts in enumerate(tables_of(built.exact, 5)):
+        state, changed, met = sweep(core.start(built.law, jnp.asarray(counts)), jax.random.key(place))
+        jax.tree.map(np.testing.assert_array_equal, state, core.start(built.law, state.counts))
+        assert 0 <= changed <= met <= occupied.ROUNDS * len(groups.size)
+
+
+def test_groups_hang_together_by_the_noisy_sums_and_touch_none_in_common() -> None:
+    rows, columns = np.repeat([0, 1], 3), np.tile([0, 1, 2], 2)
+    parts = [partition(rows), partition(np.arange(6))]
+    groups = occupied.find_groups(np.zeros(6, int), parts, parts)
+    np.testing.assert_array_equal(groups.label, rows)
+    np.testing.assert_array_equal(groups.batches, [[0, 1]])
+    # Rows within known columns: each pair of a column changes both rows, so one column moves at a time.
+    groups = occupied.find_groups(columns, [], parts)
+    np.testing.assert_array_equal(groups.label, columns)
+    np.testing.assert_array_equal(groups.batches, [[0], [1], [2]])
+    assert occupied.find_groups(np.arange(6), parts, parts) is None
+    assert occupied.find_groups(np.full(6, -1), parts, parts) is None
+
+
+def partition(groups: np.ndarray) -> CellSums:
+    return CellSums(groups[:, None], np.ones((len(groups), 1)), int(groups.max()) + 1)
+
+
+def forget(*arguments: object) -> jax.Array:
+    return jnp.zeros(jnp.shape(arguments[0]))
+
+
+def test_a_pair_whose_chance_is_forgotten_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(occupied, "log_chance", forget)
+    monkeypatch.setattr(occupied, "ROUNDS", 30)
+    assert p_value("pairs") < perfect.REJECT
