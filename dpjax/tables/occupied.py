@@ -1,13 +1,12 @@
 """Pairs of occupied cells: moves whose pairs are drawn by where the records are.
 
 In a sparse table a few cells of many are occupied, and records go from one of these to another only when the two happen
-to be paired. Here pairs are drawn that prefer occupied cells, and counts move along them within random windows as in
-`dpjax.tables.moves`. Either cell of a pair is the first occupied one among T that are drawn at random from a group of
-K cells, or the last of these if all are empty. Where m of the K are occupied, and r = 1 − m / K, this is
+to be paired. Here each cell of a pair is drawn from a group of K cells, of which m are occupied, with probability
 
-    q(k | c) = (1 − r^T) / m where cell k is occupied, and r^(T−1) / K where it is empty.
+    q(k | c) = (1{c_k > 0} + 1 / K) / (m + 1),
 
-The law of the window is π(c) q(k | c) q(l | c) in place of π(c): the pair is then as likely after the move as before.
+and counts move along the pair within random windows as in `dpjax.tables.moves`. The law of a window is
+π(c) q(k | c) q(l | c) in place of π(c): the pair is then as likely after the move as before.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from dpjax.base import Array, Key
 from dpjax.tables.directions import Directions, Touched, spread_out
-from dpjax.tables.moves import Law, Move, Plan, State, draw_place, log_weights, window_start
+from dpjax.tables.moves import Law, Move, Plan, State, draw_place, log_weights, running_sums, window_start
 from dpjax.tables.sums import CellSums
 
 __all__ = ["Groups", "find_groups", "meet_all"]
@@ -31,7 +30,8 @@ __all__ = ["Groups", "find_groups", "meet_all"]
 ROUNDS = 8
 """How many pairs of each group a sweep moves."""
 
-MAX_TRIES = 64
+BLOCK = 16
+"""Occupied cells are counted in blocks of so many cells, so that one is found without running sums over all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,21 +54,33 @@ class Groups:
 
     @cached_property
     def cells(self) -> np.ndarray:
-        """The cells, group by group."""
+        """The cells of each group in blocks [group, block, 16], padded with 0."""
         order = np.argsort(self.label, kind="stable")
-        return order[self.label[order] >= 0]
+        label = self.label[order]
+        rank = np.arange(len(order)) - np.searchsorted(label, label)
+        cells = np.zeros((len(self.size), -(-int(np.max(self.size)) // BLOCK) * BLOCK), np.int32)
+        cells[label[label >= 0], rank[label >= 0]] = order[label >= 0]
+        return cells.reshape(len(cells), -1, BLOCK)
 
-    @property
-    def num_tries(self) -> int:
-        """How many cells T are drawn for one of a pair."""
-        return int(np.clip(np.max(self.size), 2, MAX_TRIES))
+    @cached_property
+    def is_cell(self) -> np.ndarray:
+        """Whether there is a cell in each place [group, block, 16]."""
+        places = np.arange(self.cells[0].size).reshape(self.cells.shape[1:])
+        return np.asarray(places < self.size[:, None, None])
 
 
 class Draws(NamedTuple):
-    """The random numbers of a round: its batch of groups [], of each group tries [g, 2, T], and its window [g]."""
+    """The random numbers of a round: its batch of groups [], and of each group of the batch those of its pair.
+
+    rank, anywhere
+        Uniforms [g, 2] that choose among the occupied cells, and among all.
+    offset, uniform
+        Of windows and of places in them [g].
+    """
 
     batch: Array
-    tries: Array
+    rank: Array
+    anywhere: Array
     offset: Array
     uniform: Array
 
@@ -128,19 +140,24 @@ def meet_all(law: Law, groups: Groups, width: int, state: State, key: Key) -> tu
         state, occupied, met, changed = meet(law, groups, move, *carry, draws)
         return (state, occupied), (jnp.sum(changed), jnp.sum(met))
 
-    is_occupied = (state.counts > 0) & (groups.label >= 0)
-    held = jnp.zeros(len(groups.size), int).at[groups.label].add(is_occupied.astype(int))
-    (state, _), (changed, met) = jax.lax.scan(step, (state, held), jnp.arange(ROUNDS))
+    carry = state, find_occupied(groups, state.counts)
+    (state, _), (changed, met) = jax.lax.scan(step, carry, jnp.arange(ROUNDS))
     return state, jnp.sum(changed), jnp.sum(met)
+
+
+def find_occupied(groups: Groups, counts: Array) -> Array:
+    """Whether the cells of each group are occupied, 0 or 1 [group, block, 16]."""
+    return ((counts[groups.cells] > 0) & groups.is_cell).astype(jnp.int32)
 
 
 def draw_round(key: Key, groups: Groups, width: int) -> Draws:
     """The random numbers of a round."""
-    batch_key, try_key, offset_key, uniform_key = jax.random.split(key, 4)
+    batch_key, rank_key, cell_key, offset_key, uniform_key = jax.random.split(key, 5)
     batches, size = groups.batches.shape
     return Draws(
         jax.random.randint(batch_key, (), 0, batches),
-        jax.random.uniform(try_key, (size, 2, groups.num_tries), float),
+        jax.random.uniform(rank_key, (size, 2), float),
+        jax.random.uniform(cell_key, (size, 2), float),
         jax.random.randint(offset_key, (size,), 0, width + 1),
         jax.random.uniform(uniform_key, (size,), float),
     )
@@ -149,35 +166,52 @@ def draw_round(key: Key, groups: Groups, width: int) -> Draws:
 def meet(
     law: Law, groups: Groups, move: Move, state: State, occupied: Array, draws: Draws
 ) -> tuple[State, Array, Array, Array]:
-    """The state after a move of one pair in each group of a batch, and how many cells of each group are occupied.
+    """The state after a move of one pair in each group of a batch, and which cells are then occupied.
 
     Also which pairs [g] were two cells, and which of these moved.
     """
     label = jnp.asarray(groups.batches)[draws.batch]
-    size = jnp.asarray(groups.size)[label]
-    cells = choose_cells(groups, label, state.counts, draws.tries)
-    plan = plan_at(law, cells, (cells[:, 0] != cells[:, 1]) & (label >= 0))
+    rows, size = occupied[label], jnp.asarray(groups.size)[label]
+    place = choose_places(rows, size, draws)
+    cells = jnp.asarray(groups.cells.reshape(len(groups.size), -1))[label[:, None], place]
+    plan = plan_at(law, cells, (place[:, 0] != place[:, 1]) & (label >= 0))
     below = window_start(move, plan, state, draws.offset)
-    there = counts_there(move, state.counts[cells], below) > 0
+    there = (counts_there(move, state.counts[cells], below) > 0).astype(rows.dtype)
     now = jnp.take_along_axis(there, below[:, None, None], axis=2)
-    held = occupied[label][:, None] + jnp.sum(there, axis=1) - jnp.sum(now, axis=1)
-    chance = log_chance(there, held[:, None], size[:, None, None], groups.num_tries)
+    number = jnp.sum(rows, axis=(1, 2))[:, None] + jnp.sum(there - now, axis=1)
     weights = log_weights(law, move, plan, state, below)
-    weights = jnp.where(weights > -jnp.inf, weights + jnp.sum(chance, axis=1).astype(weights.dtype), -jnp.inf)
+    chance = jnp.sum(log_chance(there, number[:, None], size[:, None, None]), axis=1)
+    weights = jnp.where(weights > -jnp.inf, weights + chance.astype(weights.dtype), -jnp.inf)
     state, delta = draw_place(move, plan, state, below, weights, draws.uniform)
-    after = jnp.take_along_axis(held, (below + delta)[:, None], axis=1)[:, 0]
-    gained = jnp.where(plan.real, after - occupied[label], 0)
-    return state, occupied.at[label].add(gained), plan.real, delta != 0
+    gained = jnp.where(plan.real[:, None], (state.counts[cells] > 0).astype(rows.dtype) - now[..., 0], 0)
+    occupied = occupied.at[label[:, None], place // BLOCK, place % BLOCK].add(gained)
+    return state, occupied, plan.real, delta != 0
 
 
-def choose_cells(groups: Groups, label: Array, counts: Array, tries: Array) -> Array:
-    """Two cells [g, 2] of each group: the first occupied one of its tries [g, 2, T], or the last try."""
-    start = jnp.asarray(np.cumsum(groups.size) - groups.size)[label][:, None, None]
-    size = jnp.asarray(groups.size)[label][:, None, None]
-    drawn = start + jnp.minimum((tries * size.astype(tries.dtype)).astype(size.dtype), size - 1)
-    cells = jnp.asarray(groups.cells)[drawn]
-    is_occupied = (counts[cells] > 0).at[..., -1].set(True)
-    return jnp.take_along_axis(cells, jnp.argmax(is_occupied, axis=-1)[..., None], axis=-1)[..., 0]
+def choose_places(occupied: Array, size: Array, draws: Draws) -> Array:
+    """Two places [g, 2] in each group [g, block, 16]: of the occupied cells or, as one more choice, of all cells."""
+    in_block = jnp.sum(occupied, axis=2)
+    rank = whole(draws.rank, jnp.sum(in_block, axis=1) + 1) - 1
+    block, before = find_rank(in_block[:, None], rank)
+    inside = jnp.take_along_axis(occupied, block[..., None], axis=1)
+    slot, _ = find_rank(inside, rank - before)
+    return jnp.where(rank < 0, whole(draws.anywhere, size), block * BLOCK + slot)
+
+
+def whole(uniform: Array, size: Array) -> Array:
+    """Whole numbers [g, 2] from 0 to size [g], without it, by uniforms."""
+    limit = size[:, None]
+    return jnp.minimum((uniform * limit.astype(uniform.dtype)).astype(limit.dtype), limit - 1)
+
+
+def find_rank(counts: Array, rank: Array) -> tuple[Array, Array]:
+    """Where among counts [g, 1 or 2, w] the one of each rank [g, 2] is, and how many are before that place."""
+    running = running_sums(counts.reshape(-1, counts.shape[-1]).astype(float)).reshape(counts.shape)
+    before = (running - counts.astype(running.dtype)).astype(rank.dtype)
+    place = jnp.argmax(running > rank[..., None].astype(running.dtype), axis=-1)
+    return place, jnp.take_along_axis(jnp.broadcast_to(before, (*rank.shape, before.shape[-1])), place[..., None], -1)[
+        ..., 0
+    ]
 
 
 def counts_there(move: Move, counts: Array, below: Array) -> Array:
@@ -186,11 +220,10 @@ def counts_there(move: Move, counts: Array, below: Array) -> Array:
     return counts[..., None] + jnp.stack([steps, -steps], axis=1)
 
 
-def log_chance(is_occupied: Array, number: Array, size: Array, tries: int) -> Array:
-    """log q(k | c) of cells that are occupied or not, in groups of `size` cells of which `number` are occupied."""
-    log_empty = jnp.log1p(-number.astype(float) / size.astype(float))
-    occupied = jnp.log(-jnp.expm1(tries * log_empty)) - jnp.log(number.astype(float))
-    return jnp.where(is_occupied, occupied, (tries - 1) * log_empty - jnp.log(size.astype(float)))
+def log_chance(is_occupied: Array, number: Array, size: Array) -> Array:
+    """log q(k | c) of cells that are occupied or not, 1 or 0, in groups of `size` cells, `number` of them occupied."""
+    preferred = is_occupied.astype(float) + 1 / size.astype(float)
+    return jnp.log(preferred) - jnp.log1p(number.astype(float))
 
 
 def template(law: Law, groups: Groups, width: int) -> Move:

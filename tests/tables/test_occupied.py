@@ -1,7 +1,6 @@
 """Pairs of occupied cells: the chance of a pair, the law of its window, and the groups that pairs are drawn from."""
 
 from functools import partial
-from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -26,37 +25,37 @@ def groups_of(name: str) -> occupied.Groups:
     return make_groups(table_of(count_form(case.model, case.release)[1]), True)
 
 
-def chances(is_occupied: np.ndarray, tries: int) -> np.ndarray:
+def chances(is_occupied: np.ndarray) -> np.ndarray:
     """How likely each cell [k] of a group is to be drawn."""
-    number, size = is_occupied.sum(), len(is_occupied)
-    rest = 1 - number / size
-    return np.where(is_occupied, (1 - rest**tries) / max(number, 1), rest ** (tries - 1) / size)
+    return (is_occupied + 1 / len(is_occupied)) / (is_occupied.sum() + 1)
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_the_chance_of_a_cell_is_what_all_tries_together_say(number: int) -> None:
-    is_occupied, tries = np.arange(4) < number, 3
-    enumerated = np.zeros(4)
-    for drawn in product(range(4), repeat=tries):
-        enumerated[next((cell for cell in drawn if is_occupied[cell]), drawn[-1])] += 0.25**tries
-    found = occupied.log_chance(jnp.asarray(is_occupied), jnp.asarray(number), jnp.asarray(4), tries)
-    np.testing.assert_allclose(chances(is_occupied, tries), enumerated, atol=1e-12)
-    np.testing.assert_allclose(np.exp(found), enumerated, atol=1e-6)
+GROUPS = occupied.Groups(np.array([0, 1] * 3 + [-1] + [0] * 20), np.array([[0, 1]]))
+COUNTS = np.array([0, 4, 2, 0, 1, 7, 5] + [0] * 18 + [3, 1])
 
 
-def test_cells_are_drawn_as_the_tries_say() -> None:
-    """Of all tries in two groups, each once, by uniforms in the middle of their cells."""
-    groups = occupied.Groups(np.array([0, 1, 0, 1, 0, -1]), np.array([[0, 1]]))
-    counts = jnp.array([0, 4, 2, 0, 1, 7])
-    for first, second in product(range(3), repeat=2):
-        tries = jnp.asarray(
-            (np.array([[[first, second]] * 2, [[first % 2, second % 2]] * 2]) + 0.5) / [[[3.0]], [[2.0]]]
-        )
-        cells = occupied.choose_cells(groups, jnp.array([0, 1]), counts, tries.astype(float))
-        members = [np.array([0, 2, 4]), np.array([1, 3])]
-        for group, places in enumerate([(first, second), (first % 2, second % 2)]):
-            one, last = members[group][list(places)]
-            assert set(np.asarray(cells[group]).tolist()) == {one if counts[one] > 0 else last}
+def test_cells_are_drawn_with_the_chance_that_the_formula_says() -> None:
+    """By all uniforms of a grid that has as many in each cell as there should be."""
+    rows, size = occupied.find_occupied(GROUPS, jnp.asarray(COUNTS)), jnp.asarray(GROUPS.size)
+    middles = (np.arange(5 * 23) + 0.5) / (5 * 23)
+    for label, members in enumerate([np.r_[0:6:2, 7:27], np.r_[1:6:2]]):
+        is_occupied = COUNTS[members] > 0
+        ranks, anywhere = np.meshgrid((np.arange(is_occupied.sum() + 1) + 0.5) / (is_occupied.sum() + 1), middles)
+        drawn = np.zeros(len(members))
+        for rank, cell in zip(ranks.ravel(), anywhere.ravel(), strict=True):
+            draws = occupied.draw_round(jax.random.key(0), GROUPS, WIDTH)
+            draws = draws._replace(rank=jnp.full((2, 2), rank), anywhere=jnp.full((2, 2), cell))
+            place = np.asarray(CHOOSE(rows, size, draws))[label]
+            assert place[0] == place[1]
+            drawn[np.flatnonzero(members == GROUPS.cells[label].ravel()[place[0]])] += 1
+        np.testing.assert_allclose(drawn / drawn.sum(), chances(is_occupied), atol=0.3 / len(middles))
+        for one in (0, 1):
+            found = occupied.log_chance(jnp.asarray(one), jnp.asarray(is_occupied.sum()), size[label])
+            expected = chances(is_occupied)[is_occupied == one]
+            np.testing.assert_allclose(np.exp(found), expected[:1], rtol=1e-6)
+
+
+CHOOSE = jax.jit(occupied.choose_places)
 
 
 def windows(
@@ -66,15 +65,18 @@ def windows(
     seen: list[jax.Array] = []
     state = core.start(built.law, jnp.asarray(counts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(occupied, "choose_cells", lambda *rest: jnp.asarray(np.broadcast_to(pair, (size, 2))))
+        patch.setattr(occupied, "choose_places", lambda *rest: jnp.asarray(np.broadcast_to(places, (size, 2))))
         patch.setattr(core, "choose", lambda weights, uniform: seen.append(weights) or 0)
         label = groups.label[pair[0]]
         batch, place = (int(found[0]) for found in np.nonzero(groups.batches == label))
         size = groups.batches.shape[1]
-        held = np.bincount(groups.label[groups.label >= 0], counts[groups.label >= 0] > 0).astype(int)
+        places = [
+            np.flatnonzero((groups.cells[label].ravel() == cell) & groups.is_cell[label].ravel())[0] for cell in pair
+        ]
+        held = occupied.find_occupied(groups, jnp.asarray(counts))
         draws = occupied.draw_round(jax.random.key(1), groups, WIDTH)._replace(batch=jnp.asarray(batch))
         move = occupied.template(built.law, groups, WIDTH)
-        occupied.meet(built.law, groups, move, state, jnp.asarray(held), draws)
+        occupied.meet(built.law, groups, move, state, held, draws)
     below = (counts[pair[0]] + int(draws.offset[place]) % (WIDTH + 1)) % (WIDTH + 1)
     steps = np.arange(WIDTH + 1) - below
     tables = counts + np.outer(steps, np.eye(len(counts), dtype=int)[pair[0]] - np.eye(len(counts), dtype=int)[pair[1]])
@@ -93,7 +95,7 @@ def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
         members = np.flatnonzero(groups.label == label)
         expected = np.full(len(tables), -np.inf)
         for row in np.flatnonzero(inside):
-            law = chances(tables[row][members] > 0, groups.num_tries)
+            law = chances(tables[row][members] > 0)
             expected[row] = built.exact.log_weight_of(tables[row]) + np.log(law[np.isin(members, pair)]).sum()
         possible = np.isfinite(expected)
         np.testing.assert_array_equal(np.isfinite(found), possible)
