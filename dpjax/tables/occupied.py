@@ -27,7 +27,7 @@ from dpjax.tables.sums import CellSums
 
 __all__ = ["Groups", "find_groups", "meet_all"]
 
-ROUNDS = 8
+ROUNDS = 16
 """How many pairs of each group a sweep moves."""
 
 BLOCK = 16
@@ -86,7 +86,7 @@ class Draws(NamedTuple):
 
 
 def find_groups(labels: np.ndarray, parts: Sequence[CellSums], sums: Sequence[CellSums]) -> Groups | None:
-    """The groups of exchangeable cells `labels` [c], cut into what hangs together by sums of several cells.
+    """The groups of exchangeable cells `labels` [c]; a single one is cut into what sums of several cells hold together.
 
     None where no group has two cells.
 
@@ -98,7 +98,7 @@ def find_groups(labels: np.ndarray, parts: Sequence[CellSums], sums: Sequence[Ce
         All sums that moves at the same time must not have in common.
     """
     joined = [part.matrix for part in parts if not part.is_identity]
-    if joined:
+    if joined and len(np.unique(labels[labels >= 0])) == 1:
         labels = np.where(labels < 0, -1, number(np.stack([labels, together(vstack(joined, format="csr"))])))
     labels = np.where(labels < 0, -1, number(labels[None]) - np.any(labels < 0))
     if np.max(np.bincount(labels[labels >= 0]), initial=0) < 2:
@@ -222,8 +222,8 @@ def counts_there(move: Move, counts: Array, below: Array) -> Array:
 
 def log_chance(is_occupied: Array, number: Array, size: Array) -> Array:
     """log q(k | c) of cells that are occupied or not, 1 or 0, in groups of `size` cells, `number` of them occupied."""
-    preferred = is_occupied.astype(float) + 1 / size.astype(float)
-    return jnp.log(preferred) - jnp.log1p(number.astype(float))
+    share = 1 / size.astype(float)
+    return jnp.where(is_occupied > 0, jnp.log1p(share), jnp.log(share)) - jnp.log1p(number.astype(float))
 
 
 def template(law: Law, groups: Groups, width: int) -> Move:
