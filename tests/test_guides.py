@@ -50,6 +50,7 @@ def test_guides_call_what_there_is_by_its_names(name):
             assert set(words) <= {parameter.name for parameter in accepted}, function
 
 
+@pytest.mark.slow
 def test_getting_started_gives_the_same_posterior_twice():
     names = run("getting-started.md")
     row = names["weighted"].summary()["log_odds_ratio"]
@@ -84,7 +85,6 @@ def test_blackjax_runs_the_sampler_unchanged():
         assert abs(np.mean(draws) - exact["mean"]) < MAX_DEVIATION * error
 
 
-@pytest.mark.slow
 def test_convergence_bounds_and_estimates_hold():
     names = run("convergence.md")
     assert names["meetings"].num_censored == 0
