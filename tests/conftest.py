@@ -34,6 +34,12 @@ def room_for_programs() -> Iterator[None]:
         gc.collect()
 
 
+def pytest_collection_finish() -> None:
+    """Look for cycles less often: tracing makes millions of objects, and those that tests begin with stay anyway."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests that need float64 in the float32 run."""
     for item in items:

@@ -81,7 +81,7 @@ def test_averages_of_thinned_states(make: Callable, exact: tuple[float, float]) 
 
     # BlackJAX multiplies by a flag there.
     with jax.numpy_dtype_promotion("standard"):
-        averages = np.asarray(jax.vmap(chain)(jax.random.split(jax.random.key(1), NUM_CHAINS)))
+        averages = np.asarray(jax.jit(jax.vmap(chain))(jax.random.split(jax.random.key(1), NUM_CHAINS)))
     error = averages.std(ddof=1) / np.sqrt(NUM_CHAINS)
     assert abs(averages.mean() - exact[0]) < 5 * error
     assert abs(averages.mean() - exact[0] - 0.3 * exact[1]) > 5 * error
@@ -92,8 +92,8 @@ def test_a_local_release_is_imputed_exactly() -> None:
     """Each record has P(1) ∝ 0.7 · 0.2 against 0.3 · 0.8 given a released 0."""
     release = dpjax.LocalRelease(np.zeros(2_000, int), dpjax.RandomizedResponse(0.8, 2))
     algorithm = dpjax.impute(models.categorical(np.ones(2)), release, {"probabilities": jnp.array([0.3, 0.7])})
-    latent = algorithm.init({"cell": jnp.zeros(2_000, int)})
-    latent, info = algorithm.step(jax.random.key(3), latent)
+    latent = jax.jit(algorithm.init)({"cell": jnp.zeros(2_000, int)})
+    latent, info = jax.jit(algorithm.step)(jax.random.key(3), latent)
     assert info.acceptance_rate == 1
     exact = 0.14 / (0.14 + 0.24)
     assert abs(latent.records["cell"].mean() - exact) < 5 * np.sqrt(exact * (1 - exact) / 2_000)

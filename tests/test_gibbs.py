@@ -151,4 +151,4 @@ def test_the_sweep_of_a_run_is_kept_and_taken_up() -> None:
     taken = dpjax.gibbs(MODEL, RELEASE, plan=plan, **tuned)
     same = dpjax.gibbs(MODEL, RELEASE, plan.imputation, interweave=True, **tuned)
     state = jax.tree.map(lambda leaf: leaf[0], posterior.final_states)
-    chex.assert_trees_all_equal(*(sampler.step(jax.random.key(2), state) for sampler in (taken, same)))
+    chex.assert_trees_all_equal(*(jax.jit(sampler.step)(jax.random.key(2), state) for sampler in (taken, same)))

@@ -1,6 +1,9 @@
 """The guides run from top to bottom, say what is true, and the reference names everything that is public."""
 
+import ast
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +18,39 @@ DOCS = Path(__file__).parents[1] / "docs"
 MAX_DEVIATION = 5.0  # standard errors
 
 
+def code_of(name: str) -> str:
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", (DOCS / name).read_text(), re.M | re.S))
+
+
 def run(name: str) -> dict[str, Any]:
     """What a guide's code defines."""
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```", (DOCS / name).read_text(), re.M | re.S))
     names: dict[str, Any] = {"__name__": name}
-    exec(compile(code, name, "exec"), names)
+    exec(compile(code_of(name), name, "exec"), names)
     return names
 
 
+def own_calls(tree: ast.Module) -> list[tuple[Callable, list[str]]]:
+    """The functions of dpjax that code calls, which must exist, and the arguments that it passes them by name."""
+    imports = [
+        node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) and "dpjax" in ast.unparse(node)
+    ]
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module(imports, []), "imports", "exec"), names)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    dotted = [(ast.unparse(call.func), [word.arg for word in call.keywords if word.arg]) for call in calls]
+    return [(eval(name, names), words) for name, words in dotted if name.partition(".")[0] in names]
+
+
+@pytest.mark.parametrize("name", [page.name for page in sorted(DOCS.glob("*.md")) if "```python" in page.read_text()])
+def test_guides_call_what_there_is_by_its_names(name):
+    """All guides run in the slow tests; this finds at once what a renaming leaves behind."""
+    for function, words in own_calls(ast.parse(code_of(name))):
+        accepted = inspect.signature(function).parameters.values()
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted):
+            assert set(words) <= {parameter.name for parameter in accepted}, function
+
+
+@pytest.mark.slow
 def test_getting_started_gives_the_same_posterior_twice():
     names = run("getting-started.md")
     row = names["weighted"].summary()["log_odds_ratio"]
@@ -34,6 +62,7 @@ def test_getting_started_gives_the_same_posterior_twice():
     assert 1.8 < np.mean(names["seen"].draws["mean"]) < 2.9
 
 
+@pytest.mark.slow
 def test_numpyro_models_are_sampled_from():
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         names = run("numpyro.md")
@@ -44,6 +73,7 @@ def test_numpyro_models_are_sampled_from():
     assert names["answered"].info["acceptance_rate"].min() == 1.0
 
 
+@pytest.mark.slow
 def test_blackjax_runs_the_sampler_unchanged():
     names = run("blackjax.md")
     assert names["means"].shape == (4, 2_000)

@@ -37,7 +37,7 @@ def test_the_county_is_released_at_three_levels():
     assert 0.6 < small.mean() < 0.9
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("known", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_least_squares_cover_as_they_say_and_fall_below_zero(known):
     people, release = make(known, tracts=60)
     truth = people.counts.reshape(-1)

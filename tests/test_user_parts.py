@@ -33,7 +33,15 @@ def test_the_page_agrees_with_importance_sampling(names: dict) -> None:
     check(names["posterior"], names["exact"])
 
 
-@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.imwg(scan="random"), dpjax.soma(), dpjax.soma(attempts=3)])
+@pytest.mark.parametrize(
+    "imputation",
+    [
+        dpjax.imwg(),
+        pytest.param(dpjax.imwg(scan="random"), marks=pytest.mark.slow),
+        pytest.param(dpjax.soma(), marks=pytest.mark.slow),
+        dpjax.soma(attempts=3),
+    ],
+)
 def test_shipped_imputations_take_a_users_model_mechanism_and_statistic(names: dict, imputation: object) -> None:
     posterior = dpjax.sample(
         jax.random.key(3), names["poisson"], names["release"], imputation=imputation, num_samples=2_000, progress=False

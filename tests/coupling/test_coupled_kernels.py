@@ -73,6 +73,7 @@ def sorted_p_value() -> float:
     return noise_p_value(second.noise, stats.laplace(scale=0.05))
 
 
+@pytest.mark.slow
 def test_the_order_of_the_first_chain_does_not_matter() -> None:
     assert sorted_p_value() > REJECT
 

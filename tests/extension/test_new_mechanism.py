@@ -109,6 +109,7 @@ def test_densities_of_columns() -> None:
     np.testing.assert_allclose(release.log_densities_at(residuals), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_pairs_meet() -> None:
     kernel = coupling.coupled_gibbs(MODEL, SUMMED, dpjax.soma())
     meetings = coupling.meeting_times(jax.random.key(5), kernel, num_pairs=20, max_steps=200)

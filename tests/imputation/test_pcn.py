@@ -106,7 +106,8 @@ def test_the_joint_law_is_invariant_under_the_key_checker(name: str) -> None:
     check_invariance(*CASES[name])
 
 
-@pytest.mark.parametrize("name", [pytest.param("table", marks=pytest.mark.slow), "laws of their own"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["table", "laws of their own"])
 def test_the_joint_law_is_invariant(name: str) -> None:
     check_invariance(*CASES[name])
 

@@ -1,11 +1,12 @@
 """Independent replicates of parameters from the prior, records from their law, one update and the noise of the records.
 
-Everything is drawn in one compiled program a case, for the tests of updates and of non-centred forms alike.
+One compiled program draws all replicates of a case.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,47 +22,68 @@ NUM_REPLICATES = 20_000
 NUM_RECORDS = 6
 
 
-class Replicates(NamedTuple):
-    """What the replicates hold, with one leading axis.
+class Updates(NamedTuple):
+    """The parameters before and after an update, and what it and a wrong one add to functions [replicates, functions].
 
-    before, after
-        The parameters before and after the update.
-    points
-        The parameters before it as unconstrained vectors [replicates, k].
-    change, wrong_change
-        What the update, and a wrong one, add to functions of parameters and records [replicates, functions].
-    noise, wrong_noise
-        The noise of the records by the non-centred form, and by a wrong one [replicates, values].
+    The functions are those of parameters and records below.
     """
 
     before: dict
     after: dict
-    points: jax.Array
     change: jax.Array
     wrong_change: jax.Array
+
+
+class Noises(NamedTuple):
+    """The parameters as unconstrained vectors [replicates, k], and the noise of the records [replicates, values].
+
+    The noise is that of the non-centred form, and that of a wrong one.
+    """
+
+    points: jax.Array
     noise: jax.Array
     wrong_noise: jax.Array
 
 
 @cache
-def replicates(name: str) -> Replicates:
-    """The replicates of a case."""
+def updates(name: str) -> Updates:
+    """The replicates of a case's update."""
+    return replicate(name, update_once)
+
+
+@cache
+def noises(name: str) -> Noises:
+    """The replicates of the noise of a case's records."""
+    return replicate(name, draw_noise)
+
+
+def replicate(name: str, one: Callable) -> Any:
+    """What one key gives, for all replicates."""
     return jax.jit(jax.vmap(lambda key: one(name, key)))(jax.random.split(jax.random.key(11), NUM_REPLICATES))
 
 
-def one(name: str, key: jax.Array) -> Replicates:
-    """One replicate."""
-    key_parameters, key_records, key_update, key_noise = jax.random.split(key, 4)
+def update_once(name: str, key: jax.Array) -> Updates:
+    """One replicate of an update."""
+    key_parameters, key_records, key_update, _ = jax.random.split(key, 4)
     model = CASES[name]
     parameters = model.sample_prior(key_parameters)
     records = model.sample_records(key_records, parameters, NUM_RECORDS)
     start = functions(name, parameters, records)
-    updates = model.update, WRONG_UPDATES.get(name, model.update)
-    after, wrong = (update(key_update, parameters, records) for update in updates)
+    both = model.update, WRONG_UPDATES.get(name, model.update)
+    after, wrong = (update(key_update, parameters, records) for update in both)
     change, wrong_change = (functions(name, moved, records) - start for moved in (after, wrong))
-    noises = model.noncentred.noise, WRONG_NOISES.get(name, model.noncentred.noise)
-    noise, wrong_noise = (noise_of(key_noise, parameters, records).ravel() for noise_of in noises)
-    return Replicates(parameters, after, point_of(name, parameters), change, wrong_change, noise, wrong_noise)
+    return Updates(parameters, after, change, wrong_change)
+
+
+def draw_noise(name: str, key: jax.Array) -> Noises:
+    """One replicate of the noise."""
+    key_parameters, key_records, _, key_noise = jax.random.split(key, 4)
+    model = CASES[name]
+    parameters = model.sample_prior(key_parameters)
+    records = model.sample_records(key_records, parameters, NUM_RECORDS)
+    both = model.noncentred.noise, WRONG_NOISES.get(name, model.noncentred.noise)
+    noise, wrong_noise = (noise_of(key_noise, parameters, records).ravel() for noise_of in both)
+    return Noises(point_of(name, parameters), noise, wrong_noise)
 
 
 def point_of(name: str, parameters: dict) -> jax.Array:

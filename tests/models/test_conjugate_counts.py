@@ -89,15 +89,20 @@ def test_the_law_of_a_table_is_dirichlet_multinomial() -> None:
 def test_draws_by_sums_are_those_by_records(name: str) -> None:
     """The same numbers from one key, and the same density: the law of the parameters is written once."""
     model = MODELS[name]
-    parameters = model.sample_prior(jax.random.key(2))
-    records = model.sample_records(jax.random.key(3), parameters, 40)
+    parameters = jax.jit(model.sample_prior)(jax.random.key(2))
+    records = jax.jit(lambda key: model.sample_records(key, parameters, 40))(jax.random.key(3))
     conjugate, support = model.conjugate(), rows(model.support())
     counts = np.all(rows(records)[:, None] == support[None], axis=2).sum(axis=0)
     sums = jnp.asarray(sums_of(conjugate, counts), int)
-    for one, other in (
-        (conjugate.update(jax.random.key(4), sums), model.update(jax.random.key(4), parameters, records)),
-        (conjugate.log_density(parameters, sums), model.update_log_density(parameters, parameters, records)),
-    ):
+
+    @jax.jit
+    def compute(key: jax.Array, parameters: dict, records: dict) -> tuple:
+        return (
+            (conjugate.update(key, sums), model.update(key, parameters, records)),
+            (conjugate.log_density(parameters, sums), model.update_log_density(parameters, parameters, records)),
+        )
+
+    for one, other in compute(jax.random.key(4), parameters, records):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), one, other)
 
 

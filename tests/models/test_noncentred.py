@@ -8,7 +8,7 @@ from scipy import stats
 
 from dpjax.numerics.cells import bounded, cell_edges, cells_at, uniforms_within
 from tests.models.cases import LEARNED, NONCENTRED
-from tests.models.replicates import NUM_REPLICATES, WRONG_NOISES, replicates
+from tests.models.replicates import NUM_REPLICATES, WRONG_NOISES, noises
 
 NAMES = [name for name in NONCENTRED if name in LEARNED]
 
@@ -19,7 +19,7 @@ REJECT = 1e-4
 def noise_p_value(name: str, noise: jax.Array) -> float:
     """The smallest p-value that the noise has its law and no correlation with the parameters, corrected."""
     law = LAWS.get(name.split(",")[0], stats.uniform)
-    values, points = np.asarray(noise, np.float64), np.asarray(replicates(name).points, np.float64)
+    values, points = np.asarray(noise, np.float64), np.asarray(noises(name).points, np.float64)
     ranks = law.cdf(values) - 0.5
     # Means over a replicate's records of the ranks and of their squares, scaled to unit variance.
     scores = np.sqrt(values.shape[1]) * np.stack([ranks * np.sqrt(12), (ranks**2 - 1 / 12) * np.sqrt(180)]).mean(axis=2)
@@ -32,12 +32,12 @@ def noise_p_value(name: str, noise: jax.Array) -> float:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_is_free_of_the_parameters(name: str) -> None:
-    assert noise_p_value(name, replicates(name).noise) > REJECT
+    assert noise_p_value(name, noises(name).noise) > REJECT
 
 
 @pytest.mark.parametrize("name", WRONG_NOISES)
 def test_wrong_noise_is_found(name: str) -> None:
-    assert noise_p_value(name, replicates(name).wrong_noise) < REJECT
+    assert noise_p_value(name, noises(name).wrong_noise) < REJECT
 
 
 @pytest.mark.parametrize("size", [2, 5, 64, 65, 300])

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from tests.models.cases import CASES, UPDATED
-from tests.models.replicates import NUM_REPLICATES, WRONG_UPDATES, replicates
+from tests.models.replicates import NUM_REPLICATES, WRONG_UPDATES, updates
 
 GATE = 5.0  # standard errors; some 200 functions pass together with probability 0.9999
 
@@ -24,7 +24,7 @@ def largest_score(differences: jax.Array) -> float:
 
 @pytest.mark.parametrize("name", UPDATED)
 def test_update_leaves_the_joint_law(name: str) -> None:
-    drawn = replicates(name)
+    drawn = updates(name)
     assert largest_score(drawn.change) < GATE
     half = NUM_REPLICATES // 2  # draws of different replicates are independent, as the test requires
     for prior, updated in zip(jax.tree.leaves(drawn.before), jax.tree.leaves(drawn.after), strict=True):
@@ -35,7 +35,7 @@ def test_update_leaves_the_joint_law(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRONG_UPDATES)
 def test_wrong_update_is_found(name: str) -> None:
-    assert largest_score(replicates(name).wrong_change) > 2 * GATE
+    assert largest_score(updates(name).wrong_change) > 2 * GATE
 
 
 @pytest.mark.parametrize("name", ["exponential, known", "beta, known"])

@@ -26,7 +26,7 @@ def test_many_choices_are_those_made_one_by_one(size: int) -> None:
     )
     uniforms = jnp.asarray(rng.random(200), float)
     indices, possible = jax.jit(select_indices)(log_weights, uniforms)
-    one_by_one = jax.vmap(select_index, in_axes=(1, 0))(log_weights, uniforms)[0]
+    one_by_one = jax.jit(jax.vmap(select_index, in_axes=(1, 0)))(log_weights, uniforms)[0]
     assert np.mean(np.asarray(indices) == np.asarray(one_by_one)) > 0.99  # sums in another order, rounded
     assert possible.all()
     assert np.isfinite(log_weights[indices, jnp.arange(200)]).all()
@@ -42,7 +42,7 @@ def test_triangles_of_wishart_matrices_have_their_mean() -> None:
     """E T Tᵀ = ν I for degrees ν, ν - 1, ... down the diagonal; the reverse order has another mean."""
     gamma_key, normal_key = jax.random.split(jax.random.key(0))
     degrees = jnp.broadcast_to(jnp.array([6.0, 5.0, 4.0]), (20_000, 3))
-    triangles = np.asarray(draw_bartlett(gamma_key, normal_key, degrees))
+    triangles = np.asarray(jax.jit(draw_bartlett)(gamma_key, normal_key, degrees))
     products = triangles @ triangles.swapaxes(1, 2)
     errors = products.std(axis=0) / np.sqrt(len(products))
     assert np.all(np.abs(products.mean(axis=0) - 6 * np.eye(3)) < 5 * errors)

@@ -88,7 +88,7 @@ def count_p_value(drawn: np.ndarray, noise: float, value: int) -> float:
     return float(stats.chisquare(held[0], held[1]).pvalue)
 
 
-@pytest.mark.parametrize(("noise", "value"), [(3.0, -4), (40.0, 60)])
+@pytest.mark.parametrize(("noise", "value"), [(3.0, -4), pytest.param(40.0, 60, marks=pytest.mark.slow)])
 def test_windows_draw_counts_from_their_law(noise: float, value: int) -> None:
     assert count_p_value(draw_counts(noise, value, 64), noise, value) > REJECT
 

@@ -64,13 +64,18 @@ def test_the_coordinates_are_a_map_and_its_inverse_with_that_determinant() -> No
         name: jnp.asarray(rng.normal(size=shape))
         for name, shape in {"centre": (), "spread": (), "rates": (3,), "shift": (), "share": ()}.items()
     }
-    back = coordinates.unconstrain(coordinates.constrain(free))
+    vector, unravel = jax.flatten_util.ravel_pytree(free)
+
+    @jax.jit
+    def compute(free: dict) -> tuple:
+        parameters = coordinates.constrain(free)
+        matrix = jax.jacobian(lambda v: jax.flatten_util.ravel_pytree(coordinates.constrain(unravel(v)))[0])(vector)
+        return parameters, coordinates.unconstrain(parameters), matrix, coordinates.log_jacobian(free)
+
+    parameters, back, matrix, log_jacobian = compute(free)
     for name in free:
         np.testing.assert_allclose(back[name], free[name], rtol=2e-4, atol=2e-5)
-    vector, unravel = jax.flatten_util.ravel_pytree(free)
-    matrix = jax.jacobian(lambda v: jax.flatten_util.ravel_pytree(coordinates.constrain(unravel(v)))[0])(vector)
-    np.testing.assert_allclose(coordinates.log_jacobian(free), np.linalg.slogdet(matrix)[1], rtol=1e-4)
-    parameters = coordinates.constrain(free)
+    np.testing.assert_allclose(log_jacobian, np.linalg.slogdet(matrix)[1], rtol=1e-4)
     expected = (jnp.log(parameters["rates"]) - parameters["centre"]) / parameters["spread"]
     np.testing.assert_allclose(free["rates"], expected, rtol=1e-3, atol=1e-5)
 

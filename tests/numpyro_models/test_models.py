@@ -16,13 +16,24 @@ import dpjax
 from tests.numpyro_models import programs
 
 
-def test_a_model_from_numpyros_documentation_runs_unchanged() -> None:
-    """The Beta-Bernoulli model in the docstring of `numpyro.infer.SVI`; given its counts the posterior is known."""
+def documented() -> dpjax.Model:
+    """The Beta-Bernoulli model in the docstring of `numpyro.infer.SVI`."""
     examples = doctest.DocTestParser().get_examples(SVI.__doc__)
     source = next(example.source for example in examples if example.source.startswith("def model(data)"))
     namespace: dict[str, Any] = {"numpyro": numpyro, "dist": dist}
     exec(source, namespace)
-    model = dpjax.from_numpyro(namespace["model"], records=["obs"], data=None)
+    return dpjax.from_numpyro(namespace["model"], records=["obs"], data=None)
+
+
+def test_a_model_from_numpyros_documentation_is_read_unchanged() -> None:
+    density = documented().log_density({"latent_fairness": jnp.array(0.3)}, {"obs": jnp.array([0.0, 1.0])})
+    np.testing.assert_allclose(density, np.log([0.7, 0.3]), rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_model_from_numpyros_documentation_runs_unchanged() -> None:
+    """Given its counts the posterior is known."""
+    model = documented()
     # Next to no noise on the count of ones, so that the posterior is Beta(10 + 6, 10 + 4).
     release = dpjax.Release([6.0], dpjax.DiscreteGaussian(0.2), lambda record: record["obs"][None].astype(float), n=10)
     posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=500, num_samples=1_500, progress=False)
@@ -82,7 +93,7 @@ def test_covariates_by_index_are_not_taken_for_one_law() -> None:
 
 def test_deterministic_sites_of_parameters_are_derived_quantities() -> None:
     model = dpjax.from_numpyro(programs.two_groups, records=["group", "y"])
-    parameters = model.sample_prior(jax.random.key(0))
+    parameters = jax.jit(model.sample_prior)(jax.random.key(0))
     assert set(parameters) == {"centre", "spread", "share", "mean"}
     derived = model.derived(parameters)
     np.testing.assert_allclose(derived["difference"], parameters["mean"][1] - parameters["mean"][0])
@@ -128,7 +139,7 @@ def test_a_local_release_of_known_covariates_is_imputed_exactly() -> None:
     release = dpjax.LocalRelease(jnp.array([0, 1, 1]), channel, field="y")
     parameters = {"coef": jnp.array([0.3, 1.2])}
     kernel = dpjax.imwg()(model, release)
-    latent = dpjax.gibbs(model, release).init(parameters, jax.random.key(0)).latent
+    latent = jax.jit(dpjax.gibbs(model, release).init)(parameters, jax.random.key(0)).latent
 
     draws = jax.jit(jax.vmap(lambda key: kernel(key, latent, parameters)[0].records["y"]))(
         jax.random.split(jax.random.key(1), 20_000)

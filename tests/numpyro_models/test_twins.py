@@ -1,5 +1,6 @@
 """The hand-written models, written again in NumPyro: the same laws, to rounding."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -40,9 +41,15 @@ TWINS = {
     ),
 }
 N = 6
+LONG = ("naive bayes", "beta")
+"""Whose programs take long to compile, of laws that other tests have too."""
 
 
-@pytest.fixture(scope="module", params=TWINS)
+def marked(names: Iterable[str]) -> list:
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in names]
+
+
+@pytest.fixture(scope="module", params=marked(TWINS))
 def twins(request: pytest.FixtureRequest) -> tuple[dpjax.Model, dpjax.Model]:
     hand_written, build = TWINS[request.param]
     return hand_written, build()
@@ -130,7 +137,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", marked(OTHERS))
 def test_densities_of_the_other_twins_agree(name: str) -> None:
     hand_written, program, field, arguments = OTHERS[name]
     model = dpjax.from_numpyro(program, records=[field], **arguments)

@@ -21,13 +21,14 @@ RELEASED = {
 TOLERANCE = 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("imputation", "epsilon", "percent"), [
-    pytest.param(dpjax.soma(), 3, 99.49, marks=pytest.mark.slow),
-    pytest.param(dpjax.imwg(), 3, 94.71, marks=pytest.mark.slow),
-    pytest.param(dpjax.imwg(scan="random"), 3, 94.71, marks=pytest.mark.slow),
-    pytest.param(dpjax.soma(), 30, 93.93, marks=pytest.mark.slow),
+    (dpjax.soma(), 3, 99.49),
+    (dpjax.imwg(), 3, 94.71),
+    (dpjax.imwg(scan="random"), 3, 94.71),
+    (dpjax.soma(), 30, 93.93),
     (dpjax.imwg(), 30, 51.23),
-    pytest.param(dpjax.imwg(scan="random"), 30, 51.23, marks=pytest.mark.slow),
+    (dpjax.imwg(scan="random"), 30, 51.23),
 ])  # fmt: skip
 def test_stationary_acceptance(imputation: dpjax.Imputation, epsilon: int, percent: float) -> None:
     model = models.linear_regression(

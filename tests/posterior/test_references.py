@@ -35,9 +35,9 @@ BUILDS = {
     "regression": cases.linear_regression,
 }
 QUICK = {
-    ("normal mean", "imwg"),
+    ("normal mean", "soma"),
     ("normal mean", "soma window centred"),
-    ("regression", "soma"),
+    ("regression", "imwg"),
 }
 """A model of one number and one of several, an update and SOMA; the whole grid is slow."""
 

@@ -69,7 +69,7 @@ def enumerate_tables() -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize("interweave", [False, True])
+@pytest.mark.parametrize("interweave", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_two_categories_against_enumeration(interweave: bool) -> None:
     n, first, weight, _ = enumerate_tables()
     draws = draw(TABLE, NOISY_TABLE, interweave)
@@ -116,7 +116,7 @@ def total_likelihood(mean: float, released: float, scale: float) -> np.ndarray:
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize("interweave", [False, True])
+@pytest.mark.parametrize("interweave", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_normal_records_against_convolution(interweave: bool) -> None:
     value, scales = (36.0, 14.0), (4.0, 5.0)
     means = np.linspace(-2, 2.5, 46)

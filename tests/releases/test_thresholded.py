@@ -62,7 +62,10 @@ def test_the_likelihood_of_every_table(kind, only_present):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "only_present"), CASES)
+@pytest.mark.parametrize(
+    ("kind", "only_present"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case in (("whole", False), ("real", True)))) for case in CASES],
+)
 def test_imputed_records_against_enumeration(kind, only_present):
     algorithm = dpjax.gibbs(MODEL, build(kind, only_present), dpjax.imwg())
     start = dpjax.Position({"probabilities": jnp.full(3, 1 / 3)}, {"cell": jnp.array([0, 1, 1, 1, 2])})

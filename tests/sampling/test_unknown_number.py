@@ -86,8 +86,13 @@ def test_ranks_of_the_number_are_uniform() -> None:
 def test_records_are_imputed_given_parameters() -> None:
     algorithm = dpjax.impute(normal(), release(), {"mean": 0.5})
     model, _ = dpjax.imwg().form(normal(), release())
-    latent = algorithm.init(model.sample_records(jax.random.key(0), {"mean": 0.5}, 1))
-    moved, _ = algorithm.step(jax.random.key(1), latent)
+
+    @jax.jit
+    def move(key: jax.Array) -> object:
+        start_key, step_key = jax.random.split(key)
+        return algorithm.step(step_key, algorithm.init(model.sample_records(start_key, {"mean": 0.5}, 1)))[0]
+
+    moved = move(jax.random.key(0))
     assert 3 <= moved.records["num_records"][0] <= 12
 
 

@@ -18,10 +18,10 @@ def draw(key: int, name: str, **options: object) -> dpjax.Posterior:
     return dpjax.sample(jax.random.key(key), case.model, case.release, **settings)
 
 
-QUICK = ("skewed", "known margins", "uniform size")
-"""Pairs, swaps, and births; the cores of all moves are tested by themselves."""
+QUICK = "known margins"
+"""Swaps, and a start that meets what is known; the cores of all moves are tested by themselves."""
 
-CASES = [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in cases.BUILDS]
+CASES = [pytest.param(name, marks=[pytest.mark.slow] * (name != QUICK)) for name in cases.BUILDS]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -74,13 +74,3 @@ def test_a_million_records_meet_the_convolution() -> None:
     share, variance = (LARGE_ALPHA + mean) / total, (sd / total) ** 2
     share_sd = np.sqrt(variance + (share * (1 - share) - variance) / (total + 1))
     check_figures(posterior.draws["probabilities"], (share, share_sd))
-
-
-def test_counts_are_the_default_where_they_are_cheaper() -> None:
-    """And say so; another imputation forces records."""
-    case = cases.build("skewed")
-    short = {"num_chains": 1, "num_warmup": 10, "num_samples": 5, "progress": False}
-    posterior = dpjax.sample(jax.random.key(4), case.model, case.release, **short)
-    assert "Counts" in posterior.describe()
-    posterior = dpjax.sample(jax.random.key(4), case.model, case.release, imputation=dpjax.imwg(), **short)
-    assert "Counts" not in posterior.describe()

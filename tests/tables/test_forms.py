@@ -1,5 +1,6 @@
 """Whatever runs on a model and a release runs on their count form: loops, tempering, calibration, coupled chains."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -11,6 +12,7 @@ import dpjax
 from dpjax import coupling, models, statistics
 from dpjax.running import loop
 from dpjax.running.progress import Progress
+from dpjax.sweep import make_plan
 from tests.tables import cases
 from tests.tables.accuracy import check_figures
 
@@ -92,9 +94,23 @@ def test_ranks_are_uniform(name: str) -> None:
 SHORT = {"num_chains": 4, "num_warmup": 50, "num_samples": 60, "progress": False, "imputation": COUNTS}
 
 
-def test_predictions_have_the_law_of_new_tables() -> None:
+@pytest.fixture(scope="module")
+def skewed() -> dpjax.Posterior:
+    """A run whose imputation is left to the sampler."""
     case = cases.build("skewed")
-    posterior = dpjax.sample(jax.random.key(34), case.model, case.release, **SHORT | {"num_samples": 2_000})
+    lengths = {"num_chains": 4, "num_warmup": 50, "num_samples": 2_000}
+    return dpjax.sample(jax.random.key(34), case.model, case.release, progress=False, **lengths)
+
+
+def test_counts_are_the_default_where_they_are_cheaper(skewed: dpjax.Posterior) -> None:
+    """And say so; another imputation forces records."""
+    assert "Counts" in skewed.describe()
+    plan = make_plan(skewed.model, skewed.release, imputation=dpjax.imwg(), allow_counts=True)
+    assert "Counts" not in plan.describe()
+
+
+def test_predictions_have_the_law_of_new_tables(skewed: dpjax.Posterior) -> None:
+    case, posterior = cases.build("skewed"), skewed
     predicted = posterior.predict(jax.random.key(35), num_draws=2_000)
     mean, sd = case.figures["probabilities"]
     variance = cases.N * (mean * (1 - mean) - sd**2) + (cases.N * sd) ** 2 + cases.NOISE**2
@@ -104,12 +120,11 @@ def test_predictions_have_the_law_of_new_tables() -> None:
 
 
 @pytest.mark.x64
-def test_predictions_cost_no_more_for_a_billion_records() -> None:
+def test_predictions_cost_no_more_for_a_billion_records(skewed: dpjax.Posterior) -> None:
+    """Of a table as large, with the shares of a small one."""
     n = 1_000_000_000
-    value = np.array([1.0, 2.0, 3.0, 4.0]) * n / 10
-    release = dpjax.Release(value, dpjax.DiscreteGaussian(1_000.0), statistics.cells("cell", 4), n)
-    posterior = dpjax.sample(jax.random.key(34), SMALL, release, **SHORT)
-    predicted = posterior.predict(jax.random.key(35), num_draws=100)
+    release = dpjax.Release(np.full(6, n / 6).round(), dpjax.DiscreteGaussian(1_000.0), statistics.cells("cell", 6), n)
+    predicted = replace(skewed, release=release).predict(jax.random.key(35), num_draws=100)
     np.testing.assert_allclose(predicted.values.sum(axis=1), n, rtol=1e-4)
 
 

@@ -79,11 +79,12 @@ def window(move: core.Move, plan: core.Plan, counts: np.ndarray, below: np.ndarr
 def check_windows(built: Built) -> None:
     rng = np.random.default_rng(8)
     assert built.moves
+    start = jax.jit(partial(core.start, built.law))
     for move in built.moves:
         log_weights = jax.jit(partial(core.log_weights, built.law, move))
         for counts, plan in product(tables_of(built.exact, 4), batches(move)):
             below = rng.integers(0, WIDTH + 1, len(plan.real))
-            found = log_weights(plan, core.start(built.law, jnp.asarray(counts)), jnp.asarray(below))
+            found = log_weights(plan, start(jnp.asarray(counts)), jnp.asarray(below))
             expected = built.exact.log_weight_of(window(move, plan, counts, below))
             real = np.asarray(plan.real)
             compare(np.asarray(found, float)[real], expected[real], below[real])
