@@ -18,6 +18,18 @@ EXPERIMENTS = {
         {"sizes": [10**3, 10**6], "cells": [6, 252], "num_warmup": 300, "num_samples": 500},
         panels=(1, 2),
     ),
+    "latent": Experiment(
+        "latent",
+        {
+            "sizes": [100, 100_000],
+            "budgets": {
+                "100": {"counts": [1_000, 20_000], "records": [1_000, 20_000]},
+                "100000": {"counts": [1_000, 10_000], "records": [200, 400]},
+            },
+        },
+        {"sizes": [100], "budgets": {"100": {"counts": [200, 500], "records": [200, 500]}}},
+        panels=(1, 2),
+    ),
     "county": Experiment(
         "county",
         {"tracts": 50, **COUNTY, "totals": ["known", "noisy"], "num_warmup": 500, "num_samples": 1_000, "thin": 3},
