@@ -31,7 +31,7 @@ from dpjax.sweep import SweepPlan, adapt_plan, make_plan
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_instance, check_key, fail
 
-MIN_DRAWS, MAX_DRAWS = 20, 500
+MIN_DRAWS, MAX_DRAWS = 20, 1_000
 """The fewest chains that standard errors can be had from, and how many there are unless more are asked for."""
 
 APART = 2
@@ -65,7 +65,7 @@ def referee(
         Draws, made by whatever method, with the model and the release that they are said to be of.
     num_draws
         Chains, at draws evenly spaced among all: at most half as many as there are effective draws, so that they are
-        nearly independent. By default these, or 500 if they are more. The error of a drift falls with their root.
+        nearly independent. By default these, or 1,000 if they are more. The error of a drift falls with their root.
     num_sweeps
         Exact sweeps of each chain: enough to forget most of the start, else the verdict is inconclusive.
     num_warmup
@@ -195,7 +195,8 @@ def run(
     """
     first_key, plan_key, step_key, settle_key, batch_key = jax.random.split(key, 5)
     number = len(next(iter(starts.values())))
-    size = ceil(number / ceil(number / batch_size(model, release)))
+    # An even number, so that pairs and batches share their programs.
+    size = 2 * ceil(number / ceil(number / batch_size(model, release)) / 2)
     pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_SETS) // 2))
     settling = Settling(num_warmup or 0, settled=True)
     if num_warmup is None:

@@ -1,7 +1,6 @@
 """Posteriors whose law is known, and draws that are wrong by construction."""
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import jax
@@ -46,11 +45,14 @@ MEAN, SD = conjugate()
 CLAMPED = dpjax.Release([11.0], dpjax.Laplace(1.0), statistics.total("y", -1.0, 1.0), N)
 
 
-@cache
-def clamped() -> Posterior:
+def weighted(model: Model, release: PrivateRelease) -> Posterior:
     """By importance sampling, which shares no code with the chains."""
-    sample = dpjax.importance_sample(jax.random.key(11), NORMAL, CLAMPED, 200_000)
-    return posterior_of(NORMAL, CLAMPED, sample.resample(jax.random.key(12), 2_000))
+    sample = dpjax.importance_sample(jax.random.key(11), model, release, 200_000)
+    return posterior_of(model, release, sample.resample(jax.random.key(12), 2_000))
+
+
+def clamped() -> Posterior:
+    return weighted(NORMAL, CLAMPED)
 
 
 def ignoring_the_clamp() -> Posterior:
@@ -69,8 +71,8 @@ def on_grid(grid: np.ndarray, density: np.ndarray) -> np.ndarray:
 
 
 FEW, TOP, EPSILON = 10, 5.0, 10.0
-RATE = models.exponential(models.GammaPrior(1.0, 1.0))
-SHORT_SUM = dpjax.Release([7.0], dpjax.Laplace(TOP / EPSILON), statistics.total("y", 0.0, TOP), FEW)
+RATE = models.exponential(models.GammaPrior(5.0, 1.0))
+SHORT_SUM = dpjax.Release([10.0], dpjax.Laplace(TOP / EPSILON), statistics.total("y", 0.0, TOP), FEW)
 
 
 def normal_sum() -> Posterior:
@@ -81,20 +83,18 @@ def normal_sum() -> Posterior:
     scale = np.sqrt(FEW * (second - first**2))
     sums = np.linspace(-20, 60, 2_001)
     noise = stats.laplace.pdf(float(SHORT_SUM.value[0]), sums, TOP / EPSILON)
-    density = np.exp(-grid) * (stats.norm.pdf(sums[None], FEW * first[:, None], scale[:, None]) @ noise)
+    density = grid**4 * np.exp(-grid) * (stats.norm.pdf(sums[None], FEW * first[:, None], scale[:, None]) @ noise)
     return posterior_of(RATE, SHORT_SUM, {"rate": on_grid(grid, density)})
 
 
-@cache
 def few_exponentials() -> Posterior:
-    return dpjax.sample(jax.random.key(13), RATE, SHORT_SUM, num_samples=4_000, progress=False)
+    return weighted(RATE, SHORT_SUM)
 
 
-@cache
 def table() -> Posterior:
     """Counts stand for the records, with the shares integrated out."""
     cells = dpjax.Release([31.0, 12.0, 5.0], dpjax.DiscreteLaplace(2.0), statistics.cells("cell", 3), 50)
-    return dpjax.sample(jax.random.key(14), models.categorical(jnp.ones(3)), cells, progress=False)
+    return weighted(models.categorical(jnp.ones(3)), cells)
 
 
 def local() -> Posterior:
