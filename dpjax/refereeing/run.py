@@ -107,7 +107,8 @@ def referee(
     check_fit(posterior.model, posterior.release)
     draws = check_draws(posterior)
     number = check_number(num_draws, draws)
-    plan = choose_plan(posterior, imputation, interweave, parameter_kernel)
+    choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
+    plan = choose_plan(posterior, choices)
     model, release = latent_form(posterior.model, posterior.release, plan.imputation)
     starts = take_spaced(draws, number)
     check_possible(model, starts)
@@ -148,11 +149,12 @@ def check_number(num_draws: int | None, draws: Parameters) -> int:
     return num_draws
 
 
-def choose_plan(posterior: Posterior, *choices: Any) -> SweepPlan:
+def choose_plan(posterior: Posterior, choices: dict[str, Any]) -> SweepPlan:
     """The plan that made the draws, or the default where none is known; another if anything is chosen."""
-    if posterior.plan is not None and all(choice is None for choice in choices):
-        return posterior.plan
-    return make_plan(posterior.model, posterior.release, *choices, allow_counts=True)
+    known: SweepPlan | None = posterior.plan
+    if known is not None and all(choice is None for choice in choices.values()):
+        return known
+    return make_plan(posterior.model, posterior.release, **choices, allow_counts=True)
 
 
 def take_spaced(draws: Parameters, number: int) -> Parameters:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters
 from dpjax.imputation.forms import OwnLatentData
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
@@ -129,7 +129,7 @@ def impute_all(
     impute = imputation(model, release)
 
     def chain(key: Key, state: GibbsState) -> GibbsState:
-        def sweep(number: Array, latent):
+        def sweep(number: Array, latent: Latent) -> Latent:
             return impute(jax.random.fold_in(key, number), latent, state.parameters)[0]
 
         return GibbsState(state.parameters, jax.lax.fori_loop(0, length, sweep, state.latent))

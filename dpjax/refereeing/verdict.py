@@ -51,7 +51,7 @@ class Verdict:
 
     @cached_property
     def standardised(self) -> tuple[np.ndarray, np.ndarray]:
-        """Starts and ends of each scalar parameter [draw, row], from the mean of the starts and in units of their sd."""
+        """Starts and ends of each scalar parameter [draw, row], less the mean of the starts and over their sd."""
         before, after = columns(self.before), columns(self.after)
         centre, scale = np.mean(before, axis=0), spread(before, after)
         return (before - centre) / scale, (after - centre) / scale

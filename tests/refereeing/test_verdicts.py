@@ -23,14 +23,16 @@ def test_right_draws_pass(case: str) -> None:
     verdict = dpjax.referee(jax.random.key(1), cases.RIGHT[case]())
     assert verdict.passed, verdict
     assert "No drift was seen" in repr(verdict)
-    assert np.all(verdict.correlation < 0.5) and np.all(verdict.detectable < 0.5)
+    assert np.all(verdict.correlation < 0.5)
+    assert np.all(verdict.detectable < 0.5)
 
 
 @pytest.mark.x64
 @pytest.mark.parametrize("case", cases.WRONG)
 def test_wrong_draws_do_not(case: str) -> None:
     verdict = dpjax.referee(jax.random.key(1), cases.WRONG[case]())
-    assert verdict.outcome == "wrong" and not verdict.passed, verdict
+    assert verdict.outcome == "wrong", verdict
+    assert not verdict.passed
     assert "The draws are wrong" in repr(verdict)
 
 
@@ -43,10 +45,11 @@ def test_the_ends_have_the_exact_law() -> None:
 
 def start_blindly(key: jax.Array, model: dpjax.Model, release: dpjax.Release, plan: object, parameters: dict) -> object:
     """Records from the model that know nothing of the release."""
-    keys = jax.random.split(key, len(parameters["mean"]))
-    return jax.vmap(lambda key, own: init_state(release, draw_position_at(key, model, own, release.n)))(
-        keys, parameters
-    )
+
+    def start(key: jax.Array, own: dict) -> object:
+        return init_state(release, draw_position_at(key, model, own, release.n))
+
+    return jax.vmap(start)(jax.random.split(key, len(parameters["mean"])), parameters)
 
 
 def test_the_warm_up_of_the_records_is_needed_and_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +63,8 @@ def test_the_warm_up_of_the_records_is_needed_and_long_enough(monkeypatch: pytes
         for number in (0, None)
     )
     assert hasty.p_value < 1e-6 < 1e-2 < patient.p_value
-    assert patient.settled and patient.num_warmup >= 8
+    assert patient.settled
+    assert patient.num_warmup >= 8
 
 
 def test_chains_that_hardly_move_are_not_trusted() -> None:
@@ -71,8 +75,10 @@ def test_chains_that_hardly_move_are_not_trusted() -> None:
     posterior = cases.posterior_of(cases.NORMAL, release, draws)
     options = {"num_draws": 50, "num_sweeps": 2, "num_warmup": 4, "interweave": False}
     verdict = dpjax.referee(jax.random.key(4), posterior, **options)
-    assert verdict.outcome == "inconclusive" and not verdict.passed
-    assert "moved too little" in repr(verdict) and "num_sweeps" in repr(verdict)
+    assert verdict.outcome == "inconclusive"
+    assert not verdict.passed
+    assert "moved too little" in repr(verdict)
+    assert "num_sweeps" in repr(verdict)
 
 
 def keep_records(model: dpjax.Model, release: dpjax.Release):
@@ -88,8 +94,10 @@ def keep_records(model: dpjax.Model, release: dpjax.Release):
 def test_records_that_do_not_settle_leave_it_open() -> None:
     right = cases.summed(cases.MEAN, cases.SD)()
     verdict = dpjax.referee(jax.random.key(5), right, num_draws=50, num_sweeps=1, imputation=keep_records)
-    assert verdict.outcome == "inconclusive" and not verdict.settled
-    assert "not settled" in repr(verdict) and "num_warmup" in repr(verdict)
+    assert verdict.outcome == "inconclusive"
+    assert not verdict.settled
+    assert "not settled" in repr(verdict)
+    assert "num_warmup" in repr(verdict)
 
 
 @pytest.mark.slow
