@@ -88,6 +88,7 @@ def test_draws_are_evenly_spaced() -> None:
     np.testing.assert_array_equal(spaced(3, 3), [0, 1, 2])
 
 
+@pytest.mark.slow
 def test_a_number_of_records_that_is_unknown() -> None:
     """Records are added and deleted while the parameters are held."""
     number = dpjax.UnknownCount(models.UniformCount(2, 8))
