@@ -208,8 +208,8 @@ def run(
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
     advance = partial(run_batch, model, release, held, plan, tuning, settling.num_sweeps, num_sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance)
-    before = {name: np.asarray(leaf) for name, leaf in starts.items()}
-    return Verdict(before, ends, num_sweeps, settling.num_sweeps, settling.settled), num_nonfinite
+    given, before = jax.device_get((draws, starts))
+    return Verdict(given, before, ends, num_sweeps, settling.num_sweeps, settling.settled), num_nonfinite
 
 
 def paired(starts: Parameters, number: int) -> Parameters:

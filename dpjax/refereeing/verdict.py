@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from dpjax.summary import Summary, entry_names, tabulate
+from dpjax import diagnostics
+from dpjax.summary import Summary, entry_names
 
 SIGNIFICANT = 0.01
 """Draws of the right posterior are called wrong in one of a hundred runs at most."""
@@ -28,8 +29,10 @@ class Verdict:
 
     Parameters
     ----------
+    draws
+        The draws in question by name [chain, draw, ...].
     before, after
-        The parameters by name [draw, ...]: the draws that chains began at, and where these chains ended.
+        Those of them that exact chains began at, and where these ended [start, ...].
     num_sweeps
         Exact sweeps that each chain made.
     num_warmup
@@ -38,6 +41,7 @@ class Verdict:
         Whether those were enough. If not, a drift may come from the records.
     """
 
+    draws: dict[str, np.ndarray]
     before: dict[str, np.ndarray]
     after: dict[str, np.ndarray]
     num_sweeps: int
@@ -47,46 +51,44 @@ class Verdict:
     @cached_property
     def rows(self) -> tuple[str, ...]:
         """The names of the scalar parameters."""
-        return tuple(row for name, draws in self.before.items() for row in entry_names(name, {name: draws[0]}))
+        return tuple(row for name, draws in self.after.items() for row in entry_names(name, {name: draws[0]}))
 
     @cached_property
-    def standardised(self) -> tuple[np.ndarray, np.ndarray]:
-        """Starts and ends of each scalar parameter [draw, row], less the mean of the starts and over their sd."""
-        before, after = columns(self.before), columns(self.after)
-        centre, scale = np.mean(before, axis=0), spread(before, after)
-        return (before - centre) / scale, (after - centre) / scale
+    def standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draws [chain, draw, row], starts and ends [start, row], less the mean of the draws and over their sd."""
+        draws, before, after = columns(self.draws, 2), columns(self.before, 1), columns(self.after, 1)
+        centre, scale = np.mean(draws, axis=(0, 1)), np.std(draws, axis=(0, 1))
+        # Draws that are all one have no unit of their own.
+        scale = np.where(scale > 0, scale, np.where(np.ptp(after, axis=0) > 0, np.std(after, axis=0), 1.0))
+        return (draws - centre) / scale, (before - centre) / scale, (after - centre) / scale
 
     @cached_property
-    def changes(self) -> np.ndarray:
-        """The changes of four functions of each scalar parameter, chain by chain [test, draw, row].
+    def comparison(self) -> tuple[np.ndarray, np.ndarray]:
+        """How far the mean of each function is from that of the draws at the ends, and its error, each [test, row].
 
-        They are the standardised parameter; its square; and whether it is below the 10 %, or above the 90 %, quantile
-        of the starts.
+        The functions are the standardised parameter; its square; and whether it is below the 10 %, or above the 90 %,
+        quantile of the draws.
         """
-        before, after = self.standardised
-        low, high = np.quantile(before, (TAIL, 1 - TAIL), axis=0)
+        low, high = np.quantile(self.standardised[0], (TAIL, 1 - TAIL), axis=(0, 1))
 
-        def functions(scores: np.ndarray) -> np.ndarray:
-            return np.stack([scores, scores**2, (scores < low).astype(float), (scores > high).astype(float)])
+        def functions(scores: np.ndarray) -> tuple[np.ndarray, ...]:
+            return scores, scores**2, (scores < low).astype(float), (scores > high).astype(float)
 
-        return functions(after) - functions(before)
+        each = zip(*map(functions, self.standardised), strict=True)
+        drifts, errors = zip(*(drift_of(*values) for values in each), strict=True)
+        return np.stack(drifts), np.stack(errors)
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """The mean changes divided by their standard errors [test, row]; 0 where nothing has changed."""
-        mean, error = np.mean(self.changes, axis=1), self.errors
+        """The drifts divided by their standard errors [test, row]; 0 where nothing has changed."""
+        drift, error = self.comparison
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(mean == 0, 0.0, mean / error)
-
-    @property
-    def errors(self) -> np.ndarray:
-        """The standard errors of the mean changes [test, row]."""
-        return np.std(self.changes, axis=1, ddof=1) / np.sqrt(self.num_draws)
+            return np.where(drift == 0, 0.0, drift / error)
 
     @property
     def p_values(self) -> np.ndarray:
-        """The p-values of paired t tests that the means have not changed [test, row], each by itself."""
-        return 2 * stats.t.sf(np.abs(self.scores), self.num_draws - 1)
+        """The p-values of t tests that the means have not changed [test, row], each by itself."""
+        return 2 * stats.t.sf(np.abs(self.scores), self.num_starts - 1)
 
     @property
     def p_value(self) -> float:
@@ -94,18 +96,15 @@ class Verdict:
         return float(min(1.0, np.min(self.p_values) * self.p_values.size))
 
     @property
-    def num_draws(self) -> int:
+    def num_starts(self) -> int:
         """How many chains there were."""
-        return self.changes.shape[1]
+        return len(self.standardised[1])
 
     @cached_property
     def correlation(self) -> np.ndarray:
         """The correlation of ends with starts [row]: near 1 where chains have hardly moved."""
-        before, after = columns(self.before), columns(self.after)
-        still = np.all(before == after, axis=0)
-        covariance = np.mean((before - before.mean(axis=0)) * (after - after.mean(axis=0)), axis=0)
-        product = before.std(axis=0) * after.std(axis=0)
-        return np.where(still, 1.0, covariance / np.where(product > 0, product, 1.0))
+        _, before, after = self.standardised
+        return covariance_over(before.std(axis=0) * after.std(axis=0), before, after)
 
     @property
     def detectable(self) -> np.ndarray:
@@ -113,9 +112,9 @@ class Verdict:
 
         A shift fades as chains forget their starts, so that a share of 1 - correlation of it is seen as a drift.
         """
-        critical = stats.t.isf(SIGNIFICANT / (2 * self.scores.size), self.num_draws - 1) + stats.norm.ppf(POWER)
+        critical = stats.t.isf(SIGNIFICANT / (2 * self.scores.size), self.num_starts - 1) + stats.norm.ppf(POWER)
         left = 1 - np.maximum(self.correlation, 0.0)
-        return critical * self.errors[0] / np.where(left > 0, left, np.nan)
+        return critical * self.comparison[1][0] / np.where(left > 0, left, np.nan)
 
     @property
     def outcome(self) -> Literal["no drift", "wrong", "inconclusive"]:
@@ -133,31 +132,30 @@ class Verdict:
 
     @property
     def table(self) -> Summary:
-        """Mean and sd before and after, the drift, the scores of the four tests, and how far the chains have moved.
+        """Mean and sd of draws and ends, the drift, the scores of the four tests, and how far the chains have moved.
 
         The drift of the mean, its standard error and the shift that would have been seen are in standard deviations of
         the draws. The scores are of the mean, the mean square, and the shares below and above the 10 % and 90 %
-        quantiles of the starts; the p-value is the smallest of the four, times the number of all tests.
+        quantiles; the p-value is the smallest of the four, times the number of all tests.
         """
-        before, after = columns(self.before), columns(self.after)
-        p_values = np.minimum(1.0, np.min(self.p_values, axis=0) * self.p_values.size)
+        draws, after = columns(self.draws, 2), columns(self.after, 1)
         figures = {
-            "mean": before.mean(axis=0),
-            "sd": before.std(axis=0, ddof=1),
+            "mean": draws.mean(axis=(0, 1)),
+            "sd": draws.std(axis=(0, 1), ddof=1),
             "mean_after": after.mean(axis=0),
             "sd_after": after.std(axis=0, ddof=1),
-            "drift": np.mean(self.changes[0], axis=0),
-            "se_drift": self.errors[0],
+            "drift": self.comparison[0][0],
+            "se_drift": self.comparison[1][0],
             **{f"z_{test}": score for test, score in zip(TESTS, self.scores, strict=True)},
-            "p_value": p_values,
+            "p_value": np.minimum(1.0, np.min(self.p_values, axis=0) * self.p_values.size),
             "correlation": self.correlation,
             "detectable": self.detectable,
         }
-        return tabulate({row: {name: column[i] for name, column in figures.items()} for i, row in enumerate(self.rows)})
+        return Summary(self.rows, figures)
 
     def describe(self) -> str:
         """The verdict in words."""
-        made = f"{self.num_draws} chains, {self.num_sweeps} exact sweeps each"
+        made = f"{self.num_starts} chains, {self.num_sweeps} exact sweeps each"
         if not self.settled:
             return (
                 f"Inconclusive: with the parameters held, the records had not settled after {self.num_warmup} sweeps. "
@@ -179,22 +177,18 @@ class Verdict:
     def say_drift(self) -> str:
         """The clearest of the changes in words."""
         test, row = np.unravel_index(np.argmax(np.abs(self.scores)), self.scores.shape)
-        name, change, error = self.rows[row], np.mean(self.changes[test, :, row]), self.errors[test, row]
+        name, drift, error = self.rows[row], *(each[test, row] for each in self.comparison)
         if test == 0:
-            return f"the mean of {name} moved by {change:.2g} ± {error:.1g} sd"
+            return f"the mean of {name} moved by {drift:.2g} ± {error:.1g} sd"
         if test == 1:
-            return (
-                f"the mean square of {name}, about its mean in units of its sd, changed by {change:.2g} ± {error:.1g}"
-            )
+            return f"the mean square of {name}, about its mean in units of its sd, changed by {drift:.2g} ± {error:.1g}"
         side = f"below the {TAIL:.0%}" if test == 2 else f"above the {1 - TAIL:.0%}"
-        return (
-            f"the share of {name} {side} quantile changed by {100 * change:.2g} ± {100 * error:.1g} percentage points"
-        )
+        return f"the share of {name} {side} quantile changed by {100 * drift:.2g} ± {100 * error:.1g} percentage points"
 
     __repr__ = describe
 
     def plot(self) -> Any:
-        """A Matplotlib figure: for each parameter, the median and central 90 % of the starts and of the ends.
+        """A Matplotlib figure: for each parameter, the median and central 90 % of the draws and of the ends.
 
         Raises
         ------
@@ -206,12 +200,33 @@ class Verdict:
         return plot_verdict(self)
 
 
-def columns(parameters: dict[str, np.ndarray]) -> np.ndarray:
-    """All scalar parameters side by side, float64 [draw, row]."""
-    return np.concatenate([draws.reshape(len(draws), -1).astype(np.float64) for draws in parameters.values()], axis=1)
+def columns(parameters: dict[str, np.ndarray], axes: int) -> np.ndarray:
+    """All scalar parameters side by side, float64 [..., row], behind so many leading axes."""
+    flat = [leaf.reshape(*leaf.shape[:axes], -1).astype(np.float64) for leaf in parameters.values()]
+    return np.concatenate(flat, axis=-1)
 
 
-def spread(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The unit of each column [row]: the standard deviation of the starts, or of the ends where all starts are one."""
-    scale = np.where(np.ptp(before, axis=0) > 0, before.std(axis=0, ddof=1), after.std(axis=0, ddof=1))
-    return np.where(scale > 0, scale, 1.0)
+def covariance_over(unit: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The covariance of starts and ends [start, row] over a unit [row]; 1 where nothing has moved."""
+    covariance = np.mean((before - before.mean(axis=0)) * (after - after.mean(axis=0)), axis=0)
+    return np.where(np.all(before == after, axis=0), 1.0, covariance / np.where(unit > 0, unit, 1.0))
+
+
+def drift_of(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far the mean at the ends is from that of the draws [row], and its standard error.
+
+    By how much the starts happen to be off all draws is told by these, and the ends are corrected for as much of it as
+    they remember: a regression estimate. Where they remember all, the mean of the paired differences is left.
+
+    Parameters
+    ----------
+    draws
+        A function of the draws [chain, draw, row].
+    before, after
+        The same of starts and ends [start, row].
+    """
+    kept = np.clip(covariance_over(np.var(before, axis=0), before, after), 0.0, 1.0)
+    rest = after - kept * before
+    drift = rest.mean(axis=0) - (1 - kept) * draws.mean(axis=(0, 1))
+    error = np.hypot(rest.std(axis=0, ddof=2) / np.sqrt(len(rest)), (1 - kept) * diagnostics.mcse_mean(draws))
+    return drift, error
