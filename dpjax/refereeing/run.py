@@ -5,6 +5,7 @@ p(θ, x | release) invariant. If q is the posterior, that is the law they begin 
 moves towards the posterior, and the more of it the more sweeps are made.
 """
 
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from dpjax.models.positions import check_parameters
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size, unit_tuning
 from dpjax.posterior import Posterior, merge, warn_of_nonfinite
 from dpjax.refereeing.settle import Settling, holding, impute_all, settle, start_at, sweep_all
+from dpjax.refereeing.unbiased import build_coupled, estimate
 from dpjax.refereeing.verdict import Verdict
 from dpjax.release import PrivateRelease
 from dpjax.sampling.run import adapt
@@ -48,6 +50,7 @@ def referee(
     num_draws: int | None = None,
     num_sweeps: int = 50,
     num_warmup: int | None = None,
+    unbiased: bool = False,
     imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
@@ -71,6 +74,9 @@ def referee(
     num_warmup
         Sweeps before them with the parameters held, which bring the records to their law; by default eight times as
         many as two sets of records at one draw take to forget their differences. See Notes.
+    unbiased
+        Whether coupled chains, which start at draws, are to give unbiased estimates of the exact means and mean
+        squares, too. They take longer, and there has to be a coupling for model and release; see `dpjax.coupling`.
     imputation, interweave, parameter_kernel
         The sweep; see `dpjax.sample`. By default the one that made the draws, or would. A wrong kernel does not see
         its own error: where the kernel itself is in doubt, pass another.
@@ -84,7 +90,8 @@ def referee(
     ------
     TypeError, ValueError
         If the posterior is no `Posterior`, has no parameters or too few effective draws, or its parameters are
-        impossible under the prior; if a count is unusable; or for some draw no records of positive density are found.
+        impossible under the prior; if a count is unusable; if for some draw no records of positive density are found;
+        or if chains that are to be coupled cannot be, or do not meet within 20,000 steps.
 
     Warns
     -----
@@ -104,6 +111,8 @@ def referee(
     check_count("num_sweeps", num_sweeps)
     if num_warmup is not None:
         check_count("num_warmup", num_warmup, "Pass a whole number; None to have it chosen.", least=0)
+    if not isinstance(unbiased, bool):
+        fail("unbiased", repr(unbiased), "True or False", "Pass True for estimates by coupled chains.", error=TypeError)
     check_fit(posterior.model, posterior.release)
     draws = check_draws(posterior)
     number = check_number(num_draws, draws)
@@ -112,10 +121,12 @@ def referee(
     model, release = latent_form(posterior.model, posterior.release, plan.imputation)
     starts = take_spaced(draws, number)
     check_possible(model, starts)
+    coupled = build_coupled(posterior, plan.imputation, starts) if unbiased else None
+    sweep_key, coupled_key = jax.random.split(key)
     with one_blas_thread():
-        verdict, num_nonfinite = run(key, model, release, plan, draws, starts, num_sweeps, num_warmup)
+        verdict, num_nonfinite = run(sweep_key, model, release, plan, draws, starts, num_sweeps, num_warmup)
     warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3)
-    return verdict
+    return verdict if coupled is None else replace(verdict, unbiased=estimate(coupled_key, coupled, verdict.draws))
 
 
 def check_draws(posterior: Posterior) -> Parameters:

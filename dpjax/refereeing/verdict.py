@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -23,6 +23,16 @@ TAIL = 0.1
 TESTS = ("mean", "spread", "lower", "upper")
 
 
+class Estimates(NamedTuple):
+    """How far unbiased estimates of the exact means and mean squares are from those of the draws, and errors [2, row].
+
+    The parameters are standardised by the mean and sd of the draws.
+    """
+
+    drift: np.ndarray
+    error: np.ndarray
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
     """Parameters of chains before and after sweeps of an exact kernel, and whether their law has changed.
@@ -39,6 +49,8 @@ class Verdict:
         Sweeps before them, with the parameters held, that brought the records to p(records | parameters, release).
     settled
         Whether those were enough. If not, a drift may come from the records.
+    unbiased
+        What coupled chains say of the exact means and mean squares; None if they were not asked for.
     """
 
     draws: dict[str, np.ndarray]
@@ -47,6 +59,7 @@ class Verdict:
     num_sweeps: int
     num_warmup: int
     settled: bool
+    unbiased: Estimates | None = None
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
@@ -92,8 +105,16 @@ class Verdict:
 
     @property
     def p_value(self) -> float:
-        """The smallest p-value times the number of tests (Bonferroni)."""
-        return float(min(1.0, np.min(self.p_values) * self.p_values.size))
+        """The smallest p-value times the number of tests (Bonferroni), those of unbiased estimates among them."""
+        smallest = np.min(self.p_values)
+        if self.unbiased is not None:
+            smallest = min(smallest, 2 * stats.norm.sf(np.max(np.abs(self.unbiased.drift / self.unbiased.error))))
+        return float(min(1.0, smallest * self.num_tests))
+
+    @property
+    def num_tests(self) -> int:
+        """How many tests there are."""
+        return self.scores.size + (0 if self.unbiased is None else self.unbiased.drift.size)
 
     @property
     def num_starts(self) -> int:
@@ -112,7 +133,7 @@ class Verdict:
 
         A shift fades as chains forget their starts, so that a share of 1 - correlation of it is seen as a drift.
         """
-        critical = stats.t.isf(SIGNIFICANT / (2 * self.scores.size), self.num_starts - 1) + stats.norm.ppf(POWER)
+        critical = stats.t.isf(SIGNIFICANT / (2 * self.num_tests), self.num_starts - 1) + stats.norm.ppf(POWER)
         left = 1 - np.maximum(self.correlation, 0.0)
         return critical * self.comparison[1][0] / np.where(left > 0, left, np.nan)
 
@@ -136,7 +157,8 @@ class Verdict:
 
         The drift of the mean, its standard error and the shift that would have been seen are in standard deviations of
         the draws. The scores are of the mean, the mean square, and the shares below and above the 10 % and 90 %
-        quantiles; the p-value is the smallest of the four, times the number of all tests.
+        quantiles; the p-value is the smallest of the four, times the number of all tests. Of unbiased estimates the
+        difference from the mean of the draws is given, too, in the same unit.
         """
         draws, after = columns(self.draws, 2), columns(self.after, 1)
         figures = {
@@ -147,10 +169,12 @@ class Verdict:
             "drift": self.comparison[0][0],
             "se_drift": self.comparison[1][0],
             **{f"z_{test}": score for test, score in zip(TESTS, self.scores, strict=True)},
-            "p_value": np.minimum(1.0, np.min(self.p_values, axis=0) * self.p_values.size),
+            "p_value": np.minimum(1.0, np.min(self.p_values, axis=0) * self.num_tests),
             "correlation": self.correlation,
             "detectable": self.detectable,
         }
+        if self.unbiased is not None:
+            figures |= {"unbiased": self.unbiased.drift[0], "se_unbiased": self.unbiased.error[0]}
         return Summary(self.rows, figures)
 
     def describe(self) -> str:
@@ -176,6 +200,13 @@ class Verdict:
 
     def say_drift(self) -> str:
         """The clearest of the changes in words."""
+        if self.unbiased is not None:
+            ratio = np.abs(self.unbiased.drift / self.unbiased.error)
+            test, row = np.unravel_index(np.argmax(ratio), ratio.shape)
+            if ratio[test, row] > np.max(np.abs(self.scores)):
+                what = ("mean", "mean square")[test]
+                drift, error = (each[test, row] for each in self.unbiased)
+                return f"an unbiased estimate of the {what} of {self.rows[row]} is off by {drift:.2g} ± {error:.1g} sd"
         test, row = np.unravel_index(np.argmax(np.abs(self.scores)), self.scores.shape)
         name, drift, error = self.rows[row], *(each[test, row] for each in self.comparison)
         if test == 0:

@@ -154,6 +154,8 @@ SLOW = np.cumsum(RNG.normal(size=(4, 200)), axis=1)
         ({"num_draws": 7_000}, ValueError, "num_draws: given 7000; expected at most"),
         ({"num_draws": 2.5}, TypeError, "num_draws: given 2.5"),
         ({"num_sweeps": 0}, ValueError, "num_sweeps: given 0"),
+        ({"unbiased": 1}, TypeError, "unbiased: given 1; expected True or False"),
+        ({"unbiased": True}, TypeError, "release: given a LocalRelease"),
         ({"num_warmup": -1}, ValueError, "num_warmup: given -1"),
         ({"imputation": dpjax.soma()}, TypeError, "imputation: given soma"),
         ({"interweave": "yes"}, TypeError, "interweave: given 'yes'"),

@@ -100,6 +100,18 @@ def test_records_that_do_not_settle_leave_it_open() -> None:
     assert "num_warmup" in repr(verdict)
 
 
+@pytest.mark.x64
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["a clamped sum", "a table", "the clamp is ignored"])
+def test_unbiased_estimates_agree_with_the_draws_where_these_are_right(case: str) -> None:
+    verdict = dpjax.referee(jax.random.key(7), (cases.RIGHT | cases.WRONG)[case](), num_draws=200, unbiased=True)
+    assert verdict.passed == (case in cases.RIGHT)
+    assert np.all(verdict.unbiased.error < 0.2)
+    off = np.max(np.abs(verdict.unbiased.drift / verdict.unbiased.error))
+    assert off < 5 if case in cases.RIGHT else off > 20
+    assert verdict.table.columns["unbiased"] == pytest.approx(verdict.unbiased.drift[0])
+
+
 @pytest.mark.slow
 @pytest.mark.keys
 def test_p_values_of_right_draws_are_uniform() -> None:
