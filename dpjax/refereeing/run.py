@@ -20,7 +20,8 @@ from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size, unit_tuning
-from dpjax.posterior import Posterior, merge, warn_of_nonfinite
+from dpjax.posterior import Posterior, warn_of_nonfinite
+from dpjax.refereeing.drifts import are_one, merged
 from dpjax.refereeing.settle import Settling, holding, impute_all, settle, start_at, sweep_all
 from dpjax.refereeing.unbiased import build_coupled, estimate
 from dpjax.refereeing.verdict import Verdict
@@ -103,8 +104,8 @@ def referee(
     If the records had not reached their law, the parameters would drift though the draws are right. Where sets of
     records do not forget their differences within 1,024 sweeps, the verdict is therefore inconclusive.
 
-    The tests are of each scalar parameter's mean, mean square and tails. A draw that agrees in all of them may be wrong
-    in others, and chains that never leave a mode do not find the next one.
+    The tests are of each scalar parameter's mean, mean square and tails. Draws that are right in all of these may be
+    wrong in others, and chains that never leave a mode do not find the next one.
     """
     check_key("key", key)
     check_instance("posterior", posterior, Posterior, "Pass what dpjax.sample returns, or draws in that form.")
@@ -140,15 +141,13 @@ def check_draws(posterior: Posterior) -> Parameters:
 
 def check_number(num_draws: int | None, draws: Parameters) -> int:
     """How many draws to start at, or an error if there are not so many that are nearly independent."""
-    sizes = {
-        row: size
-        for name, leaf in draws.items()
-        for row, size in zip(entry_names(name, {name: leaf[0, 0]}), np.ravel(diagnostics.ess_bulk(leaf)), strict=True)
-    }
-    worst = min(sizes, key=lambda row: sizes[row])
-    total = next(iter(draws.values())).shape[0] * next(iter(draws.values())).shape[1]
-    available = min(int(sizes[worst] / APART), total)
-    effective = f"{sizes[worst]:.0f} effective draws of {worst}"
+    host = {name: np.asarray(leaf) for name, leaf in draws.items()}
+    rows = [row for name, leaf in host.items() for row in entry_names(name, {name: leaf[0, 0]})]
+    sizes = np.concatenate([np.ravel(diagnostics.ess_bulk(leaf)) for leaf in host.values()])
+    total = len(next(iter(merged(host).values())))
+    sizes = np.where(are_one(host, merged(host)), total, sizes)
+    worst = int(np.argmin(sizes))
+    available, effective = int(min(sizes[worst] / APART, total)), f"{sizes[worst]:.0f} effective draws of {rows[worst]}"
     if available < MIN_DRAWS:
         fail("posterior", effective, f"at least {APART * MIN_DRAWS}", "Sample more.")
     if num_draws is None:
@@ -170,8 +169,7 @@ def choose_plan(posterior: Posterior, choices: dict[str, Any]) -> SweepPlan:
 
 def take_spaced(draws: Parameters, number: int) -> Parameters:
     """Draws [number, ...] evenly spaced among those of all chains, one after the other."""
-    merged = {name: merge(leaf) for name, leaf in draws.items()}
-    return {name: leaf[spaced(len(leaf), number)] for name, leaf in merged.items()}
+    return {name: leaf[spaced(len(leaf), number)] for name, leaf in merged(draws).items()}
 
 
 def spaced(available: int, wanted: int) -> np.ndarray:

@@ -15,7 +15,8 @@ from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.imputation.imwg import IMwG, imwg
 from dpjax.imputation.soma import SOMA
 from dpjax.posterior import Posterior
-from dpjax.refereeing.verdict import Estimates, columns
+from dpjax.refereeing.drifts import are_one, columns, merged
+from dpjax.refereeing.verdict import Estimates
 from dpjax.simulate import draw_position_at
 from dpjax.states import Position
 from dpjax.sweep import is_open
@@ -72,7 +73,7 @@ def estimate(key: Key, kernel: CoupledKernel, draws: dict[str, np.ndarray]) -> E
     """
     flat = columns(draws, 2)
     centre, scale = flat.mean(axis=(0, 1)), flat.std(axis=(0, 1))
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = np.where(are_one(draws, merged(draws)) | (scale == 0), np.inf, scale)
     function = Scores(tuple(draws), jnp.asarray(centre, float), jnp.asarray(scale, float)).of
     pilot_key, run_key = jax.random.split(key)
     options = {"num_pairs": NUM_PAIRS, "max_steps": MAX_STEPS}

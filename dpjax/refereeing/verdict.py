@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from dpjax import diagnostics
+from dpjax.refereeing.drifts import TAIL, are_one, columns, compare, covariance_over, ratio
 from dpjax.summary import Summary, entry_names
 
 SIGNIFICANT = 0.01
@@ -19,7 +19,6 @@ MAX_CORRELATION = 0.5
 POWER = 0.9
 """The probability with which a drift of the size reported would have been seen."""
 
-TAIL = 0.1
 TESTS = ("mean", "spread", "lower", "upper")
 
 
@@ -68,12 +67,23 @@ class Verdict:
 
     @cached_property
     def standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Draws [chain, draw, row], starts and ends [start, row], less the mean of the draws and over their sd."""
+        """Draws [chain, draw, row], starts and ends [start, row], less the mean of the draws and over their sd.
+
+        What is one number by its nature, such as the diagonal of a correlation matrix, is 0 throughout.
+        """
         draws, before, after = columns(self.draws, 2), columns(self.before, 1), columns(self.after, 1)
         centre, scale = np.mean(draws, axis=(0, 1)), np.std(draws, axis=(0, 1))
         # Draws that are all one have no unit of their own.
         scale = np.where(scale > 0, scale, np.where(np.ptp(after, axis=0) > 0, np.std(after, axis=0), 1.0))
-        return (draws - centre) / scale, (before - centre) / scale, (after - centre) / scale
+        draws, before, after = (
+            (each - centre) / np.where(self.fixed, np.inf, scale) for each in (draws, before, after)
+        )
+        return draws, before, after
+
+    @cached_property
+    def fixed(self) -> np.ndarray:
+        """Which scalar parameters are one number at all draws and ends, up to rounding [row]."""
+        return are_one(self.draws, self.after)
 
     @cached_property
     def comparison(self) -> tuple[np.ndarray, np.ndarray]:
@@ -82,21 +92,12 @@ class Verdict:
         The functions are the standardised parameter; its square; and whether it is below the 10 %, or above the 90 %,
         quantile of the draws.
         """
-        low, high = np.quantile(self.standardised[0], (TAIL, 1 - TAIL), axis=(0, 1))
-
-        def functions(scores: np.ndarray) -> tuple[np.ndarray, ...]:
-            return scores, scores**2, (scores < low).astype(float), (scores > high).astype(float)
-
-        each = zip(*map(functions, self.standardised), strict=True)
-        drifts, errors = zip(*(drift_of(*values) for values in each), strict=True)
-        return np.stack(drifts), np.stack(errors)
+        return compare(*self.standardised)
 
     @cached_property
     def scores(self) -> np.ndarray:
         """The drifts divided by their standard errors [test, row]; 0 where nothing has changed."""
-        drift, error = self.comparison
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(drift == 0, 0.0, drift / error)
+        return ratio(*self.comparison)
 
     @property
     def p_values(self) -> np.ndarray:
@@ -108,7 +109,7 @@ class Verdict:
         """The smallest p-value times the number of tests (Bonferroni), those of unbiased estimates among them."""
         smallest = np.min(self.p_values)
         if self.unbiased is not None:
-            smallest = min(smallest, 2 * stats.norm.sf(np.max(np.abs(self.unbiased.drift / self.unbiased.error))))
+            smallest = min(smallest, 2 * stats.norm.sf(np.max(np.abs(ratio(*self.unbiased)))))
         return float(min(1.0, smallest * self.num_tests))
 
     @property
@@ -123,9 +124,10 @@ class Verdict:
 
     @cached_property
     def correlation(self) -> np.ndarray:
-        """The correlation of ends with starts [row]: near 1 where chains have hardly moved."""
+        """The correlation of ends with starts [row]: near 1 where chains have hardly moved, NaN of what is fixed."""
         _, before, after = self.standardised
-        return covariance_over(before.std(axis=0) * after.std(axis=0), before, after)
+        correlation = covariance_over(before.std(axis=0) * after.std(axis=0), before, after)
+        return np.where(self.fixed, np.nan, correlation)
 
     @property
     def detectable(self) -> np.ndarray:
@@ -144,7 +146,8 @@ class Verdict:
             return "inconclusive"
         if self.p_value < SIGNIFICANT:
             return "wrong"
-        return "inconclusive" if np.max(self.correlation) > MAX_CORRELATION else "no drift"
+        still = np.all(self.fixed) or np.nanmax(self.correlation) > MAX_CORRELATION
+        return "inconclusive" if still else "no drift"
 
     @property
     def passed(self) -> bool:
@@ -187,23 +190,25 @@ class Verdict:
             )
         if self.outcome == "wrong":
             return f"The draws are wrong: {self.say_drift()} (p = {self.p_value:.1g}; {made})."
-        slowest = int(np.argmax(self.correlation))
+        if np.all(self.fixed):
+            return f"Inconclusive: neither draws nor ends differ from each other. ({made})"
+        slowest = int(np.nanargmax(self.correlation))
         if self.outcome == "inconclusive":
             return (
                 f"Inconclusive: chains have moved too little; the ends of {self.rows[slowest]} still correlate by "
                 f"{self.correlation[slowest]:.2f} with the starts. Pass a larger num_sweeps. ({made})"
             )
         return (
-            f"No drift was seen: any shift of a mean above {np.max(self.detectable):.2g} sd would have been, nine "
+            f"No drift was seen: any shift of a mean above {np.nanmax(self.detectable):.2g} sd would have been, nine "
             f"times in ten ({made}; p = {self.p_value:.2g})."
         )
 
     def say_drift(self) -> str:
         """The clearest of the changes in words."""
         if self.unbiased is not None:
-            ratio = np.abs(self.unbiased.drift / self.unbiased.error)
-            test, row = np.unravel_index(np.argmax(ratio), ratio.shape)
-            if ratio[test, row] > np.max(np.abs(self.scores)):
+            scores = np.abs(ratio(*self.unbiased))
+            test, row = np.unravel_index(np.argmax(scores), scores.shape)
+            if scores[test, row] > np.max(np.abs(self.scores)):
                 what = ("mean", "mean square")[test]
                 drift, error = (each[test, row] for each in self.unbiased)
                 return f"an unbiased estimate of the {what} of {self.rows[row]} is off by {drift:.2g} ± {error:.1g} sd"
@@ -229,35 +234,3 @@ class Verdict:
         from dpjax.adapters.verdicts import plot_verdict
 
         return plot_verdict(self)
-
-
-def columns(parameters: dict[str, np.ndarray], axes: int) -> np.ndarray:
-    """All scalar parameters side by side, float64 [..., row], behind so many leading axes."""
-    flat = [leaf.reshape(*leaf.shape[:axes], -1).astype(np.float64) for leaf in parameters.values()]
-    return np.concatenate(flat, axis=-1)
-
-
-def covariance_over(unit: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The covariance of starts and ends [start, row] over a unit [row]; 1 where nothing has moved."""
-    covariance = np.mean((before - before.mean(axis=0)) * (after - after.mean(axis=0)), axis=0)
-    return np.where(np.all(before == after, axis=0), 1.0, covariance / np.where(unit > 0, unit, 1.0))
-
-
-def drift_of(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far the mean at the ends is from that of the draws [row], and its standard error.
-
-    By how much the starts happen to be off all draws is told by these, and the ends are corrected for as much of it as
-    they remember: a regression estimate. Where they remember all, the mean of the paired differences is left.
-
-    Parameters
-    ----------
-    draws
-        A function of the draws [chain, draw, row].
-    before, after
-        The same of starts and ends [start, row].
-    """
-    kept = np.clip(covariance_over(np.var(before, axis=0), before, after), 0.0, 1.0)
-    rest = after - kept * before
-    drift = rest.mean(axis=0) - (1 - kept) * draws.mean(axis=(0, 1))
-    error = np.hypot(rest.std(axis=0, ddof=2) / np.sqrt(len(rest)), (1 - kept) * diagnostics.mcse_mean(draws))
-    return drift, error

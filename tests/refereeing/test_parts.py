@@ -87,6 +87,17 @@ def test_outcomes() -> None:
     assert make_verdict(np.ones((4, 100)), np.ones(400)).outcome == "inconclusive"
 
 
+def test_entries_that_are_one_number_by_their_nature_are_left_out() -> None:
+    """The diagonal of a correlation matrix, one entry of it with rounding errors."""
+    draws, after = RNG.normal(size=(4, 100, 3)), RNG.normal(size=(400, 3))
+    draws[..., :2] = after[:, :2] = 1.0
+    draws[0, :50, 1] = 1.0 - 1e-16
+    verdict = make_verdict(draws, after)
+    assert verdict.outcome == "no drift"
+    assert np.isnan(verdict.correlation).tolist() == [True, True, False]
+    np.testing.assert_array_equal(verdict.scores[0, :2], 0.0)
+
+
 @pytest.mark.parametrize(("share", "forgotten"), [(0.95, False), (0.6, False), (0.1, True), (0.0, True)])
 def test_forgetting(share: float, forgotten: bool) -> None:
     """Of two numbers watched, one keeps a share of its difference."""

@@ -36,6 +36,7 @@ def test_wrong_draws_do_not(case: str) -> None:
     assert "The draws are wrong" in repr(verdict)
 
 
+@pytest.mark.keys
 def test_the_ends_have_the_exact_law() -> None:
     """Chains come from a mean three standard deviations off."""
     verdict = dpjax.referee(jax.random.key(2), cases.summed(cases.MEAN + 3 * cases.SD, cases.SD)())
@@ -113,7 +114,6 @@ def test_unbiased_estimates_agree_with_the_draws_where_these_are_right(case: str
 
 
 @pytest.mark.slow
-@pytest.mark.keys
 def test_p_values_of_right_draws_are_uniform() -> None:
     p_values = []
     for number in range(150):
