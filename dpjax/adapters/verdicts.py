@@ -33,5 +33,5 @@ def plot_verdict(verdict: "Verdict") -> Any:
     axes.set(yticks=rows, yticklabels=[verdict.rows[row] for row in rows], ylim=(len(rows) - 0.5, -0.5))
     axes.set_xlabel("standard deviations of the draws from their mean")
     axes.set_title(f"{verdict.outcome}, after {verdict.num_sweeps} sweeps")
-    axes.legend(frameon=False)
+    figure.legend(frameon=False, loc="outside lower center", ncols=len(SIDES))
     return figure

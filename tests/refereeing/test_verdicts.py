@@ -17,8 +17,11 @@ from tests.refereeing import cases
 ACCEPT = 1e-3
 
 
+LONG = {"a table": [pytest.mark.slow]}
+
+
 @pytest.mark.x64
-@pytest.mark.parametrize("case", cases.RIGHT)
+@pytest.mark.parametrize("case", [pytest.param(case, marks=LONG.get(case, [])) for case in cases.RIGHT])
 def test_right_draws_pass(case: str) -> None:
     verdict = dpjax.referee(jax.random.key(1), cases.RIGHT[case]())
     assert verdict.passed, verdict
