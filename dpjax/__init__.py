@@ -43,6 +43,7 @@ from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_
 from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
+from dpjax.refereeing import referee
 from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
@@ -112,6 +113,7 @@ __all__ = [
     "prior_predict",
     "private",
     "private_target",
+    "referee",
     "releases",
     "sample",
     "smoothing_weight",
