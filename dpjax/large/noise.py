@@ -45,7 +45,7 @@ class NoiseLaw(NamedTuple):
         if not self.scaled.size:
             return self.variance
         factors = EXPONENTIAL_SCORES.noise(scores)
-        return self.variance.at[self.scaled].multiply(factors)
+        return self.variance * jnp.ones_like(self.variance).at[self.scaled].set(factors)
 
     @property
     def held_places(self) -> np.ndarray:

@@ -16,8 +16,8 @@ MOST_TENSOR = 3
 """Up to this many dimensions the points are a grid; beyond, a grid has too few on each side."""
 
 MOST_HERMITE = 32
-"""Gauss-Hermite up to this many nodes. From there on equally spaced ones are as exact where the integrand is smooth, and
-closer to each other: where a clamp bends it, the error falls with the square of the distance."""
+"""Gauss-Hermite up to this many nodes. From there on equally spaced ones are as exact where the integrand is smooth,
+and closer to each other: where a clamp bends it, the error falls with the square of the distance."""
 
 REACH = 10.0
 """Equally spaced nodes end here: beyond lies a probability of 1e-23."""
