@@ -1,10 +1,12 @@
 """The means of clamped statistics of Normal fields, and the law of their histogram, in closed form or next to it."""
 
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import ndtr
 
 from dpjax.base import Array, Statistic
-from dpjax.numerics.clamped import clamped_mean, clamped_product, clamped_square
+from dpjax.numerics.clamped import clamped_mean, clamped_moments
+from dpjax.numerics.linear_algebra import product
 from dpjax.statistics.combinators import Scaled, Stacked
 from dpjax.statistics.moments import Gram, Total
 from dpjax.statistics.tables import Histogram
@@ -64,20 +66,15 @@ def gram_mean(mean: Array, factor: Array, statistic: Gram) -> Array:
     lower, upper = jnp.asarray(bounds, mean.dtype).T
     middle, half = (lower + upper) / 2, (upper - lower) / 2
     mean, factor = (mean - middle) / half, factor / half[:, None]
-    scale, one = scales_of(factor), jnp.ones_like(mean)
-    pairs = [(j, k) for j in range(mean.size) for k in range(j)]
-    first, second = (jnp.asarray([pair[place] for pair in pairs]) for place in (0, 1))
-    correlation = jnp.sum(factor[first] * factor[second], axis=1) / (scale[first] * scale[second])
-    both = jnp.stack([second, first])  # the earlier column is the one that is integrated over
-    products = clamped_product(mean[both], scale[both], correlation, -one[both], one[both])
-    place = {pair: number for number, pair in enumerate(pairs)}
-    single, square = clamped_mean(mean, scale, -one, one), clamped_square(mean, scale, -one, one)
-    last = mean.size - 1
-    triangle = [[single[j], *(products[place[j, k]] for k in range(j)), square[j]] for j in range(last)]
-    entries = [entry for row in triangle for entry in row]
-    if statistic.response is None:
-        return jnp.stack(entries)
-    return jnp.stack([single[last], *(products[place[last, k]] for k in range(last)), square[last], *entries])
+    size, last = mean.size, mean.size - 1
+    first, second = np.tril_indices(size, -1)[::-1]  # the earlier column is the one that is integrated over
+    one = jnp.ones_like(mean)
+    moments = clamped_moments(mean, product(factor, factor.T), -one, one, (first, second))
+    places = {(j, k): 2 * size + number for number, (k, j) in enumerate(zip(first, second, strict=True))}
+    triangle = [[j, *(places[j, k] for k in range(j)), size + j] for j in range(last)]
+    response = [last, *(places[last, k] for k in range(last)), size + last] if statistic.response else []
+    chosen = np.array([*response, *(place for row in triangle for place in row)])
+    return jnp.concatenate(moments)[chosen]
 
 
 def histogram_moments(mean: Array, scale: Array, statistic: Histogram) -> tuple[Array, Array]:
