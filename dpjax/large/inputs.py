@@ -34,7 +34,8 @@ def check_large(
         With the argument, what was given, what was expected and the remedy.
     """
     check_run(key, *counts, 1, None, progress)
-    check_count("num_points", num_points, "Pass a whole number of at least 8.", least=8)
+    if num_points is not None:
+        check_count("num_points", num_points, "Pass a whole number of at least 8.", least=8)
     if is_release(release):
         as_sum(release, "One value for each record is no sum: use dpjax.sample.")
     check_fit(model, release)

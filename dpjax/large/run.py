@@ -52,6 +52,7 @@ class Run(NamedTuple):
     simulated: Array
     tuning: Tuning
     schedule: tuple[Segment, ...]
+    places: Place
     warmup_keys: Key
     chain_keys: Key
 
@@ -63,11 +64,11 @@ class Run(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How far a run has come: its segment, the draws made there, the chains, and the draws [chain, draw, ...]."""
+    """How far a run has come: its segment, the draws made there, the chains once warmed up, and [chain, draw, ...]."""
 
     segment: int
     filled: int
-    chains: Chains
+    chains: Chains | None
     draws: list[Draw]
 
 
@@ -150,17 +151,18 @@ def report(info: NUTSInfo) -> dict[str, Array]:
     }
 
 
-def begin(run: Run, places: Place) -> Status:
+def begin(run: Run) -> Status:
     """The status before the first step."""
-    return Status(0, 0, adapt(**run.parts, keys=run.warmup_keys, places=places, num_steps=0), [])
+    if run.schedule[0].adapt:
+        return Status(0, 0, None, [])
+    return Status(0, 0, adapt(**run.parts, keys=run.warmup_keys, places=run.places, num_steps=0), [])
 
 
 def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
     """The status after the warm-up, which is one piece, or after up to so many draws more; and how many were made."""
     segment = run.schedule[status.segment]
     if segment.adapt:
-        places = status.chains.state.position
-        chains = adapt(**run.parts, keys=run.warmup_keys, places=places, num_steps=segment.draws)
+        chains = adapt(**run.parts, keys=run.warmup_keys, places=run.places, num_steps=segment.draws)
         return Status(status.segment + 1, 0, jax.block_until_ready(chains), []), segment.draws
     length = min(length, MAX_CAPACITY, segment.draws - status.filled)
     start, steps = jnp.array(status.filled), jnp.array(length)

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax.base import Key, Model
 from dpjax.large.accuracy import check_errors, choose_draws, measure_errors
 from dpjax.large.inputs import check_large, find_source
-from dpjax.large.moments import make_points
+from dpjax.large.moments import Source, make_points
 from dpjax.large.noise import simulate_variance, smooth
 from dpjax.large.run import Run, Status, begin, make_chunk
 from dpjax.large.starts import check_starts, find_starts
@@ -20,6 +20,9 @@ from dpjax.running.loop import finish, is_interrupted
 from dpjax.running.schedule import Segment
 from dpjax.threads import one_blas_thread
 from dpjax.validation import name_of
+
+DEFAULT_POINTS, DEFAULT_OF_COVARIANCE = 1_024, 216
+"""Points of quadrature for all moments, and where the mean is known."""
 
 REFINEMENT = 2
 """How much finer the rule is that the quadrature is compared with."""
@@ -51,7 +54,7 @@ def large_sample(
     num_chains: int = 4,
     num_warmup: int = 500,
     num_samples: int = 1_000,
-    num_points: int = 1_024,
+    num_points: int | None = None,
     progress: bool = True,
 ) -> Posterior:
     """Draw from p(parameters | release) under the normal law of the sum: approximate, at a cost free of n.
@@ -81,7 +84,8 @@ def large_sample(
         Draws kept of each chain.
     num_points
         Of the quadrature: a grid of about so many points up to three dimensions of noise, scrambled Sobol points
-        beyond, fixed by the key. Its error at draws of the posterior is measured against a finer rule.
+        beyond, fixed by the key; by default 1,024, or 216 where the model knows the mean and only the covariance is
+        left. Its error at draws of the posterior is measured against a finer rule.
     progress
         Whether to show a bar; there is none where standard error is not a terminal.
 
@@ -109,6 +113,7 @@ def large_sample(
     """
     check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
     source = find_source(model, release)
+    num_points = choose_size(source, num_points)
     given, release = release, release.with_mechanism(smooth(release.mechanism))
     keys = split_key(key, num_chains)
     rules = [make_points(keys.rules, model, source, num_points, refinement) for refinement in (1, REFINEMENT)]
@@ -116,10 +121,15 @@ def large_sample(
     with one_blas_thread():
         starts = find_starts(keys.starts, model, release, source, rules[0], simulated, num_chains)
         check_starts(starts, release)
-        schedule = make_schedule(num_warmup, num_samples)
-        run = Run(model, release, source, rules[0], simulated, starts.tuning, schedule, keys.warmup, keys.chains)
-        status = finish(schedule, begin(run, starts.places), partial(make_chunk, run), None, progress)
+        settled = (model, release, source, rules[0], simulated, starts.tuning)
+        run = Run(*settled, make_schedule(num_warmup, num_samples), starts.places, keys.warmup, keys.chains)
+        status = finish(run.schedule, begin(run), partial(make_chunk, run), None, progress)
         return report(run, given, status, rules[1], num_points)
+
+
+def choose_size(source: Source, num_points: int | None) -> int:
+    """The number of points: the mean has to be known √n times better than the covariance."""
+    return num_points or (DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS)
 
 
 def make_schedule(num_warmup: int, num_samples: int) -> tuple[Segment, ...]:

@@ -5,6 +5,7 @@ Scoring steps are damped (Levenberg and Marquardt), each chain climbing by itsel
 prior: modes apart from each other are then found by different chains, and show as disagreement between these.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from dpjax.base import Array, Key, Model
 from dpjax.large.density import Place, Problem, build_problem, build_target, unravel_of
 from dpjax.large.moments import Source
 from dpjax.numbered import jit_model
+from dpjax.numerics import take_if
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
 from dpjax.parameters.coordinates import Tuning, constrain, fit_to_prior
 from dpjax.release import Release
@@ -55,12 +57,22 @@ class Starts(NamedTuple):
     precision: Array
 
 
-class Climb(NamedTuple):
-    """How far a chain has climbed: where it is [k], the log-density there [], and the damping []."""
+class Point(NamedTuple):
+    """What is known at whitened parameters [k].
+
+    log_density, slope
+        The log-density [] and its gradient [k].
+    information
+        That of value and prior about the parameters [k, k], where V is held.
+    covariance
+        V, that of the residual [d, d].
+    """
 
     whitened: Array
     log_density: Array
-    damping: Array
+    slope: Array
+    information: Array
+    covariance: Array
 
 
 @partial(jit_model, static_argnames=("source", "num_chains"))
@@ -78,80 +90,78 @@ def find_starts(
     problem = build_problem(model, release, source, rule, simulated)
     problem = problem._replace(noise=problem.noise._replace(scaled=np.arange(0), held=()))
     prior = fit_to_prior(prior_key, model)
-    log_density = build_target(model, problem, prior)
+    evaluate = build_evaluation(model, problem, prior)
+    target = build_target(model, problem, prior)
 
-    def density_at(whitened: Array) -> Array:
-        return log_density(problem.start(whitened))
+    def climb(key: Key) -> Point:
+        normals = jax.random.normal(key, (CANDIDATES, prior.location.size), prior.location.dtype)
+        densities = jax.vmap(lambda whitened: target(problem.start(whitened)))(normals)
+        best = normals[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
+        return climb_from(evaluate, best)
 
-    def begin(key: Key) -> Climb:
-        size = prior.location.size
-        normals = jax.random.normal(key, (CANDIDATES, size), prior.location.dtype)
-        densities = jax.vmap(density_at)(normals)
-        best = jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))
-        return Climb(normals[best], densities[best], jnp.ones((), densities.dtype))
-
-    def step(_: Array, climb: Climb) -> Climb:
-        return scoring_step(density_at, partial(information, model, problem, prior), climb)
-
-    def climb(key: Key) -> Climb:
-        return jax.lax.fori_loop(0, STEPS, step, begin(key))
-
-    climbs = jax.vmap(climb)(jax.random.split(candidate_key, num_chains))
-    best = jnp.argmax(climbs.log_density)
-    hopeless = climbs.log_density < climbs.log_density[best] - HOPELESS - 2 * prior.location.size
-    modes = jnp.where(hopeless[:, None], climbs.whitened[best][None], climbs.whitened)
-    root = factorize(information(model, problem, prior, climbs.whitened[best]))
-    tuning = whiten_about(prior, climbs.whitened[best], root)
-    normals = DISPERSION * jax.random.normal(spread_key, modes.shape, modes.dtype)
-    apart = jax.vmap(lambda mode: tuning.whiten(prior.colour(mode)))(modes)
+    modes = jax.vmap(climb)(jax.random.split(candidate_key, num_chains))
+    best = jax.tree.map(lambda leaf: leaf[jnp.argmax(modes.log_density)], modes)
+    hopeless = modes.log_density < best.log_density - HOPELESS - 2 * prior.location.size
+    whitened = jnp.where(hopeless[:, None], best.whitened[None], modes.whitened)
+    tuning = whiten_about(prior, best)
+    apart = jax.vmap(lambda mode: tuning.whiten(prior.colour(mode)))(whitened)
+    normals = DISPERSION * jax.random.normal(spread_key, apart.shape, apart.dtype)
     # The places are those of the whole problem, with its latent numbers.
     places = jax.vmap(build_problem(model, release, source, rule, simulated).start)(apart + normals)
-    precision = correlation_floor(model, problem, prior, climbs.whitened[best])
-    return Starts(places, tuning, climbs.log_density[best], precision)
+    return Starts(places, tuning, best.log_density, correlation_floor(best.covariance, release))
 
 
-def scoring_step(density_at: Any, information_at: Any, climb: Climb) -> Climb:
-    """One damped step, taken back where the density falls."""
-    slope = jax.grad(density_at)(climb.whitened)
-    curvature = information_at(climb.whitened)
-    damped = factorize(curvature + climb.damping * jnp.diag(jnp.diagonal(curvature)))
-    moved = climb.whitened + solve_upper(damped, solve_lower(damped, slope[:, None]))[:, 0]
-    density = density_at(moved)
-    better = density >= climb.log_density
-    damping = jnp.clip(jnp.where(better, climb.damping / 8, climb.damping * 4), 1e-9, 1e9)
-    return Climb(jnp.where(better, moved, climb.whitened), jnp.where(better, density, climb.log_density), damping)
+def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Point]:
+    """The function that evaluates a `Point` at whitened parameters [k]."""
+    target, unravel = build_target(model, problem, tuning), unravel_of(model)
+
+    def residual(whitened: Array) -> tuple[Array, Array]:
+        found, covariance = problem.residual(constrain(model, unravel(tuning.colour(whitened))))
+        return found, covariance + jnp.diag(problem.noise.variance / problem.release.n)
+
+    def evaluate(whitened: Array) -> Point:
+        density, slope = jax.value_and_grad(lambda whitened: target(problem.start(whitened)))(whitened)
+        slopes, covariance = jax.jacfwd(residual, has_aux=True)(whitened)
+        white = solve_lower(factorize(covariance), slopes)
+        information = product(white.T, white) + jnp.eye(whitened.size, dtype=whitened.dtype)
+        return Point(whitened, density, slope, information, covariance)
+
+    return evaluate
 
 
-def information(model: Model, problem: Problem, tuning: Tuning, whitened: Array) -> Array:
-    """The information [k, k] of value and prior about whitened parameters, where V is held."""
+def climb_from(evaluate: Callable[[Array], Point], whitened: Array) -> Point:
+    """The last point of a climb by scoring steps, damped the more where the density would have fallen."""
 
-    def mean(whitened: Array) -> Array:
-        return problem.residual(constrain(model, unravel_of(model)(tuning.colour(whitened))))[0]
+    def step(_: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
+        point, damping = carry
+        damped = factorize(point.information + damping * jnp.diag(jnp.diagonal(point.information)))
+        change = solve_upper(damped, solve_lower(damped, point.slope[:, None]))[:, 0]
+        moved = evaluate(point.whitened + change)
+        better = moved.log_density >= point.log_density
+        damping = jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-9, 1e9)
+        return take_if(better, moved, point), damping
 
-    slopes = jax.jacfwd(mean)(whitened)
-    white = solve_lower(factorize(spread(model, problem, tuning, whitened)), slopes)
-    return product(white.T, white) + jnp.eye(whitened.size, dtype=whitened.dtype)
+    shapes = jax.eval_shape(evaluate, whitened)
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    # The first step stays where it is, and evaluates it.
+    identity = jnp.eye(whitened.size, dtype=whitened.dtype)
+    first = nothing._replace(whitened=whitened, log_density=nothing.log_density - jnp.inf, information=identity)
+    return jax.lax.fori_loop(0, STEPS, step, (first, jnp.ones((), whitened.dtype)))[0]
 
 
-def spread(model: Model, problem: Problem, tuning: Tuning, whitened: Array) -> Array:
-    """The covariance V [d, d] of the residual."""
-    _, covariance = problem.residual(constrain(model, unravel_of(model)(tuning.colour(whitened))))
-    return covariance + jnp.diag(problem.noise.variance / problem.release.n)
-
-
-def correlation_floor(model: Model, problem: Problem, tuning: Tuning, whitened: Array) -> Array:
+def correlation_floor(covariance: Array, release: Release) -> Array:
     """The smallest eigenvalue [] of the correlations of the residual; 0 where one varies by rounding alone."""
-    covariance = spread(model, problem, tuning, whitened)
     variance = jnp.diagonal(covariance)
-    rounding = 64 * jnp.finfo(variance.dtype).eps * problem.release.value / problem.release.n
+    rounding = 64 * jnp.finfo(variance.dtype).eps * release.value / release.n
     scale = jnp.sqrt(jnp.where(variance > jnp.square(rounding), variance, jnp.inf))
     return jnp.linalg.eigvalsh(covariance / scale[:, None] / scale[None])[0]
 
 
-def whiten_about(tuning: Tuning, mode: Array, root: Array) -> Tuning:
-    """The whitening by a Normal law about a mode [k] in another's coordinates, whose precision has this factor."""
-    factor = product(tuning.factor, solve_upper(root, jnp.eye(mode.size, dtype=mode.dtype)))
-    return Tuning(tuning.colour(mode), factorize(product(factor, factor.T)), jnp.ones((), mode.dtype))
+def whiten_about(tuning: Tuning, mode: Point) -> Tuning:
+    """The whitening by the Normal law about a mode, which is in another whitening's coordinates."""
+    identity = jnp.eye(mode.whitened.size, dtype=mode.whitened.dtype)
+    factor = product(tuning.factor, solve_upper(factorize(mode.information), identity))
+    return Tuning(tuning.colour(mode.whitened), factorize(product(factor, factor.T)), jnp.ones_like(mode.log_density))
 
 
 def check_starts(starts: Starts, release: Release) -> None:
