@@ -98,7 +98,8 @@ def adapt(
         warmup = blackjax.window_adaptation(
             blackjax.nuts, target, is_mass_matrix_diagonal=False, adaptation_info_fn=silent
         )
-        (state, found), _ = warmup.run(key, place, num_steps)
+        with jax.numpy_dtype_promotion("standard"):  # as BlackJAX has it
+            (state, found), _ = warmup.run(key, place, num_steps)
         return Chains(state, found["step_size"], found["inverse_mass_matrix"])
 
     return jax.vmap(warm)(keys, places) if num_steps else jax.vmap(begin)(places)

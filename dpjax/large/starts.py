@@ -132,12 +132,12 @@ def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable
 def climb_from(evaluate: Callable[[Array], Point], whitened: Array) -> Point:
     """The last point of a climb by scoring steps, damped the more where the density would have fallen."""
 
-    def step(_: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
+    def step(number: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
         point, damping = carry
         damped = factorize(point.information + damping * jnp.diag(jnp.diagonal(point.information)))
         change = solve_upper(damped, solve_lower(damped, point.slope[:, None]))[:, 0]
         moved = evaluate(point.whitened + change)
-        better = moved.log_density >= point.log_density
+        better = (moved.log_density > point.log_density) | (number == 0)
         damping = jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-9, 1e9)
         return take_if(better, moved, point), damping
 
