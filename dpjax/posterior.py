@@ -12,7 +12,7 @@ from dpjax.base import Key, Model
 from dpjax.imputation.forms import latent_form
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
-from dpjax.release import PrivateRelease
+from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_values, parameter_shapes
 from dpjax.states import GibbsState
@@ -193,7 +193,7 @@ class Posterior:
         check_key("key", key)
         chosen = self.choose_draws(num_draws)
         parameters = {name: merge(self.draws[name])[chosen] for name in parameter_shapes(self.model)}
-        if self.approximate:
+        if self.approximate and isinstance(self.release, Release):
             from dpjax.large import predict_values
 
             return Prediction(predict_values(key, self.model, self.release, parameters), self.released)

@@ -30,8 +30,8 @@ SHARE = 0.9
 class Errors(NamedTuple):
     """The error of quadrature: of the mean, in standard deviations of the value, and of its variance, relative []."""
 
-    mean: float
-    variance: float
+    mean: Any
+    variance: Any
 
 
 def measure_errors(

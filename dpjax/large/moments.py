@@ -62,15 +62,19 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
     All sums are over contributions less value / n, near which their mean is wherever the posterior has mass: of the
     difference between value and mean, √n times smaller than their standard deviation, no digits are lost.
     """
-    centre = release.value / release.n
-    summed = build_sums(model, release, source, rule) if source.points is not None else None
+    summed = None if source.points is None else build_sums(model, release, source, rule)
+    declared = model.statistic_moments
+    if summed is not None and (declared is None or not source.declared[0]):
+        return summed
 
     def moments(parameters: Parameters) -> tuple[Array, Array]:
-        declared = model.statistic_moments(parameters, release.statistic) if any(source.declared) else None
-        if declared is None:
-            return summed(parameters)
-        mean, covariance = declared
-        return mean - centre, summed(parameters)[1] if covariance is None else covariance
+        found = None if declared is None else declared(parameters, release.statistic)
+        assert found is not None
+        mean, covariance = found
+        if covariance is None:
+            assert summed is not None
+            covariance = summed(parameters)[1]
+        return mean - release.value / release.n, covariance
 
     return moments
 
@@ -140,7 +144,10 @@ def build_averages(model: Model, release: Release, source: Source, rule: Any) ->
 
 def listed_records(model: Model, source: Source, rule: Any) -> Records:
     """The records that are summed over [q]: all that are possible, or the counts up to a bound."""
-    return model.support() if source.points == "support" else {model.count_field: rule}
+    if model.support is not None and source.points == "support":
+        return model.support()
+    assert model.count_field is not None
+    return {model.count_field: rule}
 
 
 def known_fields(model: Model, n: int) -> Records:

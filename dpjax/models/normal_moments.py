@@ -40,7 +40,8 @@ def statistic_mean(columns: dict[str, slice], mean: Array, factor: Array, statis
         return None if inner is None else inner * statistic.factor
     if isinstance(statistic, Stacked):
         parts = [statistic_mean(columns, mean, factor, part) for part in statistic.statistics]
-        return None if any(part is None for part in parts) else jnp.concatenate(parts)
+        known = [part for part in parts if part is not None]
+        return jnp.concatenate(known) if len(known) == len(parts) else None
     if isinstance(statistic, Total) and statistic.field in columns:
         return total_mean(mean[columns[statistic.field]], scales_of(factor)[columns[statistic.field]], statistic)
     if isinstance(statistic, Gram) and {"x", "y"} <= set(columns):
@@ -67,14 +68,17 @@ def gram_mean(mean: Array, factor: Array, statistic: Gram) -> Array:
     middle, half = (lower + upper) / 2, (upper - lower) / 2
     mean, factor = (mean - middle) / half, factor / half[:, None]
     size, last = mean.size, mean.size - 1
-    first, second = np.tril_indices(size, -1)[::-1]  # the earlier column is the one that is integrated over
+    second, first = np.tril_indices(size, -1)  # the earlier column is the one that is integrated over
     one = jnp.ones_like(mean)
     moments = clamped_moments(mean, product(factor, factor.T), -one, one, (first, second))
-    places = {(j, k): 2 * size + number for number, (k, j) in enumerate(zip(first, second, strict=True))}
-    triangle = [[j, *(places[j, k] for k in range(j)), size + j] for j in range(last)]
-    response = [last, *(places[last, k] for k in range(last)), size + last] if statistic.response else []
-    chosen = np.array([*response, *(place for row in triangle for place in row)])
-    return jnp.concatenate(moments)[chosen]
+
+    def row(j: int) -> list[int]:
+        """The places of column j's products with the columns before it, which follow all means and all squares."""
+        return [2 * size + j * (j - 1) // 2 + k for k in range(j)]
+
+    triangle = [place for j in range(last) for place in (j, *row(j), size + j)]
+    response = [last, *row(last), size + last] if statistic.response else []
+    return jnp.concatenate(moments)[np.array([*response, *triangle])]
 
 
 def histogram_moments(mean: Array, scale: Array, statistic: Histogram) -> tuple[Array, Array]:

@@ -6,15 +6,26 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.statistics import histogram, total
+from dpjax.statistics import cells, histogram, total
 
 MODEL = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 10.0), 4.0)
 RELEASE = dpjax.Release([130.0], dpjax.Gaussian(20.0), total("y"), 100)
 KEY = jax.random.key(1)
 
 
-class WholeNoise(dpjax.DiscreteLaplace):
-    """Whole noise that is not known by its type alone."""
+class WholeNoise:
+    """Whole noise of a user's own."""
+
+    integer_noise = True
+
+    def log_noise(self, noise):
+        return jnp.where(jnp.abs(noise) <= 1, -jnp.log(3.0), -jnp.inf)
+
+    def log_density(self, value, statistic):
+        return jnp.sum(self.log_noise(value - statistic))
+
+    def sample(self, key, statistic):
+        return statistic + jax.random.randint(key, statistic.shape, -1, 2).astype(statistic.dtype)
 
 
 def mixed(key, parameters, n):
@@ -34,8 +45,13 @@ REFUSED = {
     ),
     "draws given a histogram": (
         MODEL,
-        dpjax.Release([0.2, 0.4], dpjax.SmoothedHistogram(2, 0.5), histogram("y", [-1.0, 0.0, 1.0]), 100),
+        dpjax.Release([0.2, 0.4], dpjax.SmoothedHistogram(0.5, 2), histogram("y", [-1.0, 0.0, 1.0]), 100),
         r"release: given values drawn by SmoothedHistogram",
+    ),
+    "whole noise of another law": (
+        dpjax.models.categorical([1.0, 1.0]),
+        dpjax.Release([30.0, 70.0], WholeNoise(), cells("cell", 2), 100),
+        r"release: given a release by WholeNoise",
     ),
     "no law to sum over": (
         MODEL._replace(statistic_moments=None, noncentred=None),
@@ -119,6 +135,7 @@ def test_equal_keys_give_equal_draws(posterior):
     np.testing.assert_array_equal(again.draws["mean"], posterior.draws["mean"])
 
 
+@pytest.mark.filterwarnings("ignore:.*effective sample size")
 def test_divergences_are_reported(posterior):
     posterior.info["num_divergent"][0, :3] = 1
     with pytest.warns(UserWarning, match="3 of 800 trajectories diverged"):
