@@ -1,8 +1,9 @@
 """Where the chains begin: modes found from the prior by Fisher scoring, and places spread widely about them.
 
 At n = 10⁸ the posterior may be ten thousand times narrower than the prior, so no walk from the prior would find it.
-Scoring steps are damped (Levenberg and Marquardt), each chain climbing by itself from the best of a few draws of the
-prior: modes apart from each other are then found by different chains, and show as disagreement between these.
+Scoring steps are damped (Levenberg and Marquardt), each chain climbing by itself from the best of a few draws of a
+Normal law as wide as the prior: modes apart from each other are then found by different chains, and show as
+disagreement between these.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from dpjax.validation import fail
 __all__ = ["Starts", "check_starts", "find_starts"]
 
 CANDIDATES = 32
-"""Draws from the prior for each chain."""
+"""Draws for each chain, from a Normal law fitted to the prior."""
 
 STEPS = 100
 """Scoring steps of each chain."""
