@@ -16,6 +16,7 @@ from dpjax.base import (
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
+from dpjax.large import large_sample
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -105,6 +106,7 @@ __all__ = [
     "initial_tuning",
     "joint",
     "laplace_scale",
+    "large_sample",
     "mechanism_from",
     "mixture",
     "models",

@@ -165,6 +165,10 @@ class Model(NamedTuple):
     update_log_density
         ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
         `new`. With it coupled chains can meet in the parameters before they have met in every record.
+    statistic_moments
+        ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of what one record adds to a released sum; of
+        records that are not of one law, the averages of both. The covariance may be None, and is then found by
+        quadrature; so may the whole, for a statistic whose moments are not known. For `dpjax.large_sample`.
     conjugate
         ``() -> ConjugateCounts`` where the possible records are finitely many and the parameters can be integrated out.
     reported
@@ -193,6 +197,7 @@ class Model(NamedTuple):
     exchangeable: bool = True
     update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
     count_field: str | None = None
+    statistic_moments: Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None = None
     conjugate: Callable[[], ConjugateCounts] | None = None
     reported: Callable[[Records], Records] | None = None
     recipe: Any = None

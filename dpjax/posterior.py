@@ -12,9 +12,9 @@ from dpjax.base import Key, Model
 from dpjax.imputation.forms import latent_form
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
-from dpjax.release import PrivateRelease
+from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
-from dpjax.simulate import draw_values
+from dpjax.simulate import draw_values, parameter_shapes
 from dpjax.states import GibbsState
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
 from dpjax.sweep import SweepPlan
@@ -22,6 +22,7 @@ from dpjax.validation import check_count, check_key, fail
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400
+APPROXIMATE = "approximate: the normal law of the sum in place of imputed records"
 
 
 class Prediction(NamedTuple):
@@ -62,6 +63,9 @@ class Posterior:
         The adapted tuning, for `dpjax.gibbs`.
     plan
         The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
+    approximate
+        Whether the draws are from the posterior under the normal law of the sum, by `dpjax.large_sample`. No records
+        were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
     """
 
     draws: dict[str, np.ndarray]
@@ -70,15 +74,17 @@ class Posterior:
     interrupted: bool
     model: Model
     release: PrivateRelease
-    final_states: GibbsState
-    tuning: Tuning
-    plan: SweepPlan
+    final_states: GibbsState | None
+    tuning: Tuning | None
+    plan: SweepPlan | None
+    approximate: bool = False
 
     def describe(self) -> str:
         """How many draws there are, of what, and the sweep that they were made by."""
         num_chains, num_draws = self.info["acceptance_rate"].shape
         head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
-        return f"{head}{', interrupted' if self.interrupted else ''}\n{self.plan.describe()}"
+        how = APPROXIMATE if self.approximate or self.plan is None else self.plan.describe()
+        return f"{head}{', interrupted' if self.interrupted else ''}\n{how}"
 
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
@@ -96,8 +102,13 @@ class Posterior:
         -----
         Good values do not prove convergence: chains may all have missed the same region.
         """
-        table = tabulate({name: summarize(draws) for name, draws in self.draws.items()})
-        warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
+        table = tabulate(
+            {name: summarize(draws) for name, draws in self.draws.items()}, APPROXIMATE if self.approximate else ""
+        )
+        if "num_nonfinite" in self.info:
+            warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
+        if "num_divergent" in self.info:
+            warn_of_divergences(self.info["num_divergent"], stacklevel=3)
         if table.rows:
             warn_of_poor_mixing(table, self.remedy)
         return table
@@ -105,6 +116,8 @@ class Posterior:
     @property
     def remedy(self) -> str:
         """What may help where chains mix poorly, beyond what is already done."""
+        if self.plan is None:
+            return "Draw more (num_samples, num_warmup), or use dpjax.sample."
         off = self.model.noncentred is not None and not self.plan.interweave
         others = ["interweave=True"] * off + ["another imputation", "parameter_kernel"]
         return f"Draw more (num_samples, num_warmup), thin more, or try {' or '.join(others)}."
@@ -170,6 +183,8 @@ class Posterior:
 
         Where the released value is far out among the predicted ones, the model or the mechanism does not fit.
 
+        Of an approximate posterior no records are drawn either, but their sum from its normal law.
+
         Parameters
         ----------
         num_draws
@@ -177,12 +192,22 @@ class Posterior:
         """
         check_key("key", key)
         chosen = self.choose_draws(num_draws)
-        parameters = {name: merge(self.draws[name])[chosen] for name in self.final_states.parameters}
+        parameters = {name: merge(self.draws[name])[chosen] for name in parameter_shapes(self.model)}
+        if self.approximate and isinstance(self.release, Release):
+            from dpjax.large import predict_values
+
+            return Prediction(predict_values(key, self.model, self.release, parameters), self.released)
         if is_unknown(self.release):
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
-        model, release = latent_form(self.model, self.release, self.plan.imputation)
-        values = draw_values(key, model, release, parameters, len(chosen))
-        return Prediction(values, np.asarray(self.release.observed))
+        model, release = self.model, self.release
+        if self.plan is not None:
+            model, release = latent_form(model, release, self.plan.imputation)
+        return Prediction(draw_values(key, model, release, parameters, len(chosen)), self.released)
+
+    @property
+    def released(self) -> np.ndarray:
+        """The value of the release [d], or [n, ...]."""
+        return np.asarray(self.release.observed)
 
     def choose_draws(self, num_draws: int | None) -> np.ndarray:
         """The numbers [draw] of evenly spaced draws among those of all chains."""
@@ -242,6 +267,14 @@ def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "c
             "float64 may help: jax.config.update('jax_enable_x64', True).",
             stacklevel=stacklevel,
         )
+
+
+def warn_of_divergences(num_divergent: np.ndarray, stacklevel: int) -> None:
+    """Warn where trajectories [chain, draw] went astray."""
+    total = int(np.sum(num_divergent))
+    if total:
+        text = f"{total} of {num_divergent.size} trajectories diverged: the draws may miss part of the posterior. "
+        warnings.warn(f"{text}Warm up longer (num_warmup), or use dpjax.sample.", stacklevel=stacklevel)
 
 
 def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:

@@ -23,10 +23,13 @@ class Summary:
         The names of the scalar parameters, such as ``"coef[0]"``.
     columns
         An array [row] for each figure.
+    note
+        What is to be said of all figures, shown below them.
     """
 
     rows: tuple[str, ...]
     columns: dict[str, np.ndarray]
+    note: str = ""
 
     def __getitem__(self, row: str) -> dict[str, float]:
         index = self.rows.index(row)
@@ -49,7 +52,7 @@ class Summary:
         table = self.cells()
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table]
-        return "\n".join(lines + self.left_out())
+        return "\n".join(lines + self.remarks())
 
     __repr__ = __str__
 
@@ -58,21 +61,21 @@ class Summary:
         head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
         figures = [(escape(row[0]), "".join(f"<td>{cell}</td>" for cell in row[1:])) for row in body]
         rows = "".join(f"<tr><th>{row}</th>{cells}</tr>" for row, cells in figures)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{''.join(self.left_out())}"
+        remarks = "<br>".join(map(escape, self.remarks()))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{remarks}"
 
-    def left_out(self) -> list[str]:
-        """A last line for a table that is too long to show."""
+    def remarks(self) -> list[str]:
+        """Last lines: for a table that is too long to show, and the note."""
         missing = len(self.rows) - MAX_ROWS
-        return [f"... and {missing} more rows"] if missing > 0 else []
+        return [f"... and {missing} more rows"] * (missing > 0) + [self.note] * bool(self.note)
 
 
-def tabulate(figures: dict[str, dict[str, np.ndarray]]) -> Summary:
+def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "") -> Summary:
     """The table of ``{parameter: {figure: array [...]}}``: a row for each entry of each parameter."""
     rows = tuple(name for parameter, columns in figures.items() for name in entry_names(parameter, columns))
     names = next(iter(figures.values()), {})
-    return Summary(
-        rows, {name: np.concatenate([np.ravel(columns[name]) for columns in figures.values()]) for name in names}
-    )
+    columns = {name: np.concatenate([np.ravel(figure[name]) for figure in figures.values()]) for name in names}
+    return Summary(rows, columns, note)
 
 
 def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]:

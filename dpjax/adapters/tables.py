@@ -15,6 +15,7 @@ from dpjax.mechanisms.base import parts_of
 from dpjax.numerics.least_squares import least_squares
 from dpjax.release import Release
 from dpjax.release.unknown import is_unknown
+from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState
 from dpjax.tables.sums import contributions_of_cells
 from dpjax.validation import check_key, check_share, fail, name_of, read_numbers, summarize
@@ -170,7 +171,7 @@ def draws_of(
         return "posterior", np.reshape(counts, (-1, matrix.shape[1])) @ matrix.T
     if key is not None:
         return "posterior", sweep_on(posterior, key)
-    parameters = {name: posterior.draws[name] for name in posterior.final_states.parameters}
+    parameters = {name: posterior.draws[name] for name in parameter_shapes(posterior.model)}
     merged = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in parameters.items()}
     log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(merged)
     return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
@@ -178,6 +179,9 @@ def draws_of(
 
 def sweep_on(posterior: "Posterior", key: Key) -> np.ndarray:
     """The released sums [draw, d] of the latent data in further sweeps of all chains."""
+    if posterior.final_states is None or posterior.plan is None:
+        remedy = "Leave the key out: the figure then shows the sums that the parameters expect."
+        fail("key", "a key, for an approximate posterior without chains of records", "None", remedy)
     algorithm = gibbs(posterior.model, posterior.release, plan=posterior.plan, tuning=posterior.tuning)
     num_chains = len(posterior.info["acceptance_rate"])
 

@@ -11,6 +11,7 @@ from dpjax.models.bijections import scales
 from dpjax.models.coefficients import Coefficients, conjugate_coefficients, independent_coefficients
 from dpjax.models.covariates import Covariates, given_covariates, learned_covariates
 from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
+from dpjax.models.normal_moments import normal_moments
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
 from dpjax.numbered import numbered
@@ -138,6 +139,9 @@ def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
         summarize=summarize,
         log_likelihood=log_likelihood,
         update_log_density=update_log_density,
+        statistic_moments=lambda parameters, statistic: normal_moments(
+            {"x": slice(0, dim - 1), "y": slice(dim - 1, dim)}, *joint(parameters), statistic
+        ),
     )
 
 

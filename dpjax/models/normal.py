@@ -5,9 +5,10 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
-from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records, Statistic
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import scales
+from dpjax.models.normal_moments import normal_moments
 from dpjax.models.positive import positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior
 from dpjax.numbered import numbered
@@ -74,6 +75,10 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
         mean, scale = field(parameters)
         return (records["y"] - mean) / scale
 
+    def statistic_moments(parameters: Parameters, statistic: Statistic) -> tuple[Array, Array | None] | None:
+        mean, scale = field(parameters)
+        return normal_moments({"y": slice(0, 1)}, mean[None], scale[None, None], statistic)
+
     def log_likelihood(parameters: Parameters, summary: Records) -> Array:
         variance = spread.value(parameters)
         squares = summary["squares"] + summary["count"] * (summary["mean"] - parameters["mean"]) ** 2
@@ -91,6 +96,7 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
         log_likelihood=log_likelihood,
         normal_field=field,
         update_log_density=update_log_density,
+        statistic_moments=statistic_moments,
     )
 
 

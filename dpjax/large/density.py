@@ -1,0 +1,121 @@
+"""The density of a release under the normal law of the sum (Bernstein and Sheldon 2018, 2019).
+
+Given θ the sum S of n contributions of mean μ(θ) and covariance Σ(θ) is near N(n μ, n Σ). All is in units of √n: the
+residual y = √n (s / n − μ) is N(0, V) with V = Σ + D / n, for Normal noise of variances D. Nothing grows with n but the
+sharpness of the posterior.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from dpjax.base import Array, Model, Parameters
+from dpjax.large.moments import Moments, Source, build_moments
+from dpjax.large.noise import NoiseLaw, noise_law
+from dpjax.numerics.linear_algebra import factorize, product, solve_lower
+from dpjax.parameters.coordinates import Tuning, build_log_density
+from dpjax.release import Release
+from dpjax.release.densities import log_density_at
+from dpjax.simulate import parameter_shapes
+
+__all__ = ["Place", "Problem", "build_problem", "build_target"]
+
+
+class Place(NamedTuple):
+    """Where a chain is.
+
+    whitened
+        The parameters, unconstrained and whitened [k].
+    scales
+        Normal scores of the latent variances of Laplace noise.
+    sums
+        Latent noise, standardised by its law under Normal noise given the parameters.
+    """
+
+    whitened: Array
+    scales: Array
+    sums: Array
+
+
+class Problem(NamedTuple):
+    """What the density is made of.
+
+    release
+        What was released; of its mechanism all noise is real.
+    moments
+        Those of one record's contribution.
+    noise
+        The noise of the release.
+    """
+
+    release: Release
+    moments: Moments
+    noise: NoiseLaw
+
+    def residual(self, parameters: Parameters) -> tuple[Array, Array]:
+        """√n times the difference [d] between value / n and its mean, and the covariance [d, d] without noise."""
+        offset, covariance = self.moments(parameters)
+        return -jnp.sqrt(jnp.asarray(self.release.n, offset.dtype)) * offset, covariance
+
+    def log_likelihood(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
+        """The log-density [] of the value and the latent numbers given the parameters, up to a constant."""
+        residual, covariance = self.residual(parameters)
+        variance = self.noise.variance_at(scales) / self.release.n
+        factor = factorize(covariance + jnp.diag(variance))
+        white = solve_lower(factor, residual[:, None])[:, 0]
+        value = -jnp.sum(jnp.square(white)) / 2 - jnp.sum(jnp.log(jnp.diagonal(factor)))
+        value -= jnp.sum(jnp.square(scales)) / 2
+        return value + self.correction(factor, white, variance, sums) if self.noise.held else value
+
+    def correction(self, factor: Array, white: Array, variance: Array, sums: Array) -> Array:
+        """The log-density [] of latent noise over that of the Normal noise in its place.
+
+        Under Normal noise of variances D the noise e given the value is N(D V⁻¹ y, D − D V⁻¹ D), from whose standard
+        Normal numbers it is made. So all that is left of the density of s, of those numbers and of e is η(s | s − e)
+        over the Normal density of e.
+        """
+        places = self.noise.held_places
+        own = variance[places]
+        inverse = solve_lower(factor, jnp.eye(variance.size, dtype=variance.dtype)[:, places]) * own[None]
+        slack = jnp.sqrt(jnp.finfo(own.dtype).eps) / 16  # a sum that cannot vary leaves no noise open
+        given = jnp.diag(own * (1 + slack)) - product(inverse.T, inverse)
+        noise = product(inverse.T, white) + product(factorize(given), sums)
+        value, start = -jnp.sum(jnp.square(sums)) / 2, 0
+        for part, where in self.noise.held:
+            stop = start + where.stop - where.start
+            origin = self.release.value[where]
+            scale = jnp.sqrt(jnp.asarray(self.release.n, own.dtype))
+            value += log_density_at(part, origin, origin, scale * noise[start:stop])
+            start = stop
+        return value + jnp.sum(jnp.square(noise) / own) / 2
+
+    def start(self, whitened: Array) -> Place:
+        """The place of whitened parameters [k] with latent numbers in their middle."""
+        scales, sums = self.noise.scaled.size, self.noise.held_places.size
+        return Place(whitened, jnp.zeros(scales, whitened.dtype), jnp.zeros(sums, whitened.dtype))
+
+
+def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> Problem:
+    """The problem of a model and a release; see `build_moments` and `noise_law` for the rest."""
+    return Problem(release, build_moments(model, release, source, rule), noise_law(release, simulated))
+
+
+def build_target(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Place], Array]:
+    """The log-density [] of a chain's place, up to a constant."""
+
+    def log_density(place: Place) -> Array:
+        likelihood = partial(problem.log_likelihood, scales=place.scales, sums=place.sums)
+        return build_log_density(model, tuning, unravel_of(model), likelihood)(place.whitened)
+
+    return log_density
+
+
+def unravel_of(model: Model) -> Callable[[Array], Parameters]:
+    """The map from a vector [k] to unconstrained parameters."""
+    shapes = parameter_shapes(model)
+    free = shapes if model.unconstrain is None else jax.eval_shape(model.unconstrain, shapes)
+    return ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))[1]

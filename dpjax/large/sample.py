@@ -1,0 +1,162 @@
+"""From a model and a release of many records to draws from the posterior under the normal law of the sum."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Key, Model
+from dpjax.large.accuracy import check_errors, choose_draws, measure_errors
+from dpjax.large.inputs import check_large, find_source
+from dpjax.large.moments import Source, make_points
+from dpjax.large.noise import simulate_variance, smooth
+from dpjax.large.run import Run, Status, begin, make_chunk
+from dpjax.large.starts import check_starts, find_starts
+from dpjax.posterior import Posterior
+from dpjax.release import Release
+from dpjax.running.loop import finish, is_interrupted
+from dpjax.running.schedule import Segment
+from dpjax.threads import one_blas_thread
+from dpjax.validation import name_of
+
+DEFAULT_POINTS, DEFAULT_OF_COVARIANCE = 1_024, 216
+"""Points of quadrature for all moments, and where the mean is known."""
+
+REFINEMENT = 2
+"""How much finer the rule is that the quadrature is compared with."""
+
+
+class RunKeys(NamedTuple):
+    """The parts of the one key of a run; `warmup` and `chains` have one for each chain [chain]."""
+
+    rules: Key
+    noise: Key
+    starts: tuple[Key, Key, Key]
+    warmup: Key
+    chains: Key
+
+
+@partial(jax.jit, static_argnames="num_chains")
+def split_key(key: Key, num_chains: int) -> RunKeys:
+    """The keys of a run; chain i has ``fold_in(key, i)`` of two of them."""
+    rules, noise, prior, candidates, spread, warmup, chains = jax.random.split(key, 7)
+    by_chain = [jax.vmap(partial(jax.random.fold_in, one))(jnp.arange(num_chains)) for one in (warmup, chains)]
+    return RunKeys(rules, noise, (prior, candidates, spread), *by_chain)
+
+
+def large_sample(
+    key: Key,
+    model: Model,
+    release: Release,
+    *,
+    num_chains: int = 4,
+    num_warmup: int = 500,
+    num_samples: int = 1_000,
+    num_points: int | None = None,
+    progress: bool = True,
+) -> Posterior:
+    """Draw from p(parameters | release) under the normal law of the sum: approximate, at a cost free of n.
+
+    By the central limit theorem the sum of n contributions of mean μ(θ) and covariance Σ(θ) is near N(n μ, n Σ), so
+    p(s | θ) ≈ ∫ N(S; n μ, n Σ) η(s | S) dS (Bernstein and Sheldon 2018, 2019). It is closed for Gaussian noise; Laplace
+    noise is Normal noise with latent variances, and other noise is latent itself. The parameters and these are moved by
+    BlackJAX's NUTS with window adaptation, from modes that are climbed to from the prior.
+
+    Parameters
+    ----------
+    key
+        One typed key; equal keys give equal draws.
+    model
+        What is believed about the records. The moments of what a record adds to the sum come from
+        `Model.statistic_moments` where the model has it, from all possible records (`Model.support`), from the whole
+        numbers up to `num_points` of a count, or by quadrature over the Normal scores of the non-centred form. Records
+        that are not of one law, such as those with known covariates, add unequal moments: that costs a pass over them.
+    release
+        One noisy sum over a known number of records, such as `dpjax.joint` makes of several. Whole noise is taken for
+        real noise of the same variance, as is the sum.
+    num_chains
+        Chains, run side by side.
+    num_warmup
+        Steps of each chain that are thrown away, while step size and mass matrix are adapted.
+    num_samples
+        Draws kept of each chain.
+    num_points
+        Of the quadrature: a grid of about so many points up to three dimensions of noise, scrambled Sobol points
+        beyond, fixed by the key; by default 1,024, or 216 where the model knows the mean and only the covariance is
+        left. Its error at draws of the posterior is measured against a finer rule.
+    progress
+        Whether to show a bar; there is none where standard error is not a terminal.
+
+    Returns
+    -------
+    Posterior
+        With ``approximate=True``, and no `final_states`, `tuning` and `plan`. ``info`` has the trajectories'
+        ``"acceptance_rate"``, ``"num_divergent"`` and ``"num_integration_steps"``, each [chain, draw], and the errors
+        of the quadrature ``"quadrature_error"`` [2]: of the mean in standard deviations of the value, and of its
+        variance, relative.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable, or model or release have no such normal law (before compilation); if the value has a
+        part without noise that does not vary; if no start of positive density is found; or if the quadrature moves
+        the mean of the sum by more than a tenth of a standard deviation, or its variance by more than a tenth.
+    KeyboardInterrupt
+        If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+
+    Notes
+    -----
+    The law of the sum is off by what skewness there is, of order 1 / √n: about n = 10³ records are many where each is
+    clamped to a few standard deviations, and rare categories or long tails take more. `dpjax.sample` is exact.
+    """
+    check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
+    source = find_source(model, release)
+    num_points = choose_size(source, num_points)
+    given, release = release, release.with_mechanism(smooth(release.mechanism))
+    keys = split_key(key, num_chains)
+    rules = [make_points(keys.rules, model, source, num_points, refinement) for refinement in (1, REFINEMENT)]
+    simulated = simulate_variance(keys.noise, release)
+    with one_blas_thread():
+        starts = find_starts(keys.starts, model, release, source, rules[0], simulated, num_chains)
+        check_starts(starts, release)
+        settled = (model, release, source, rules[0], simulated, starts.tuning)
+        run = Run(*settled, make_schedule(num_warmup, num_samples), starts.places, keys.warmup, keys.chains)
+        status = finish(run.schedule, begin(run), partial(make_chunk, run), None, progress)
+        return report(run, given, status, rules[1], num_points)
+
+
+def choose_size(source: Source, num_points: int | None) -> int:
+    """The number of points: the mean has to be known √n times better than the covariance."""
+    return num_points or (DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS)
+
+
+def make_schedule(num_warmup: int, num_samples: int) -> tuple[Segment, ...]:
+    """The warm-up, where there is one, and the draws."""
+    draws = Segment("sampling", num_warmup, num_samples, 1)
+    return (Segment("warm-up", 0, num_warmup, 1, adapt=True), draws) if num_warmup else (draws,)
+
+
+def report(run: Run, release: Release, status: Status, finer: Any, num_points: int) -> Posterior:
+    """The posterior of the draws made, unless there are none or the quadrature was too coarse for them."""
+    interrupted = is_interrupted("large_sample", run.schedule, status, None, stacklevel=3)
+    draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *status.draws)
+    info = dict(draws.info)
+    if not run.source.is_exact:
+        some = choose_draws(draws.parameters)
+        errors = measure_errors(run.model, run.release, run.source, run.rule, finer, run.simulated, some)
+        check_errors(errors, num_points, name_of(release.statistic))
+        info["quadrature_error"] = np.asarray(errors)
+    return Posterior(
+        draws={**draws.parameters, **draws.derived},
+        info=info,
+        collected=None,
+        interrupted=interrupted,
+        model=run.model,
+        release=release,
+        final_states=None,
+        tuning=None,
+        plan=None,
+        approximate=True,
+    )
