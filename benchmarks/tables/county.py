@@ -46,7 +46,7 @@ def read_convergence(draws: np.ndarray) -> dict[str, float]:
     """The worst R-hat and effective sample size of the counts [chain, draw, cell] that vary."""
     moving = draws[..., np.ptp(draws, axis=(0, 1)) > 0]
     return {
-        "largest R-hat": round_off(float(np.max(split_r_hat(moving)))),
+        "largest R-hat": round(float(np.max(split_r_hat(moving))), 4),
         "smallest effective size": round_off(float(np.min(ess_bulk(moving)))),
     }
 
