@@ -75,10 +75,13 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
     def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
         row_key, update_key = jax.random.split(key)
         rows = complete(row_key, parameters, records)
+        # The key reuse checker would take branches under vmap, of which one is chosen, for several uses of a key.
+        update_data, kind = jax.random.key_data(update_key), jax.random.key_impl(update_key)
 
         def of_first(size: int) -> Parameters:
             assert model.update is not None
-            return model.update(update_key, parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
+            own_key = jax.random.wrap_key_data(update_data, impl=kind)
+            return model.update(own_key, parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
 
         fitting = jnp.sum(jnp.asarray(sizes) >= jnp.max(records[NUMBER]))
         return jax.lax.switch(fitting - 1, [lambda size=size: of_first(size) for size in sizes])
