@@ -32,7 +32,7 @@ EXPERIMENTS = {
     ),
     "county": Experiment(
         "county",
-        {"tracts": 50, **COUNTY, "totals": ["known", "noisy"], "num_warmup": 500, "num_samples": 1_000, "thin": 5},
+        {"tracts": 50, **COUNTY, "totals": ["known", "noisy"], "num_warmup": 500, "num_samples": 1_000, "thin": 6},
         {"tracts": 10, **COUNTY, "totals": ["known"], "num_warmup": 300, "num_samples": 500, "thin": 2},
         panels=(1, 2),
     ),

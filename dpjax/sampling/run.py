@@ -131,7 +131,7 @@ def store(draws: Draw, buffers: Draw, filled: int, length: int) -> None:
 def close_segment(run: Run, status: Status) -> Status:
     """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
     tuning, plan, state = status.tuning, status.plan, status.chains.state
-    if run.schedule[status.segment].adapt:
+    if run.schedule[status.segment].adapt and run.plan.uses_tuning:
         tuning = adapt(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_size(run, status.segment + 1, tuning, state)
     if status.segment == 0:
