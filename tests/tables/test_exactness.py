@@ -59,7 +59,7 @@ def test_a_million_records_meet_the_convolution() -> None:
     mean = np.array([law @ counts for counts, law in laws])
     sd = np.array([np.sqrt(law @ (counts - at) ** 2) for (counts, law), at in zip(laws, mean, strict=True)])
     posterior = dpjax.sample(
-        jax.random.key(3),
+        jax.random.key(4),
         models.categorical(LARGE_ALPHA),
         cases.table_release(LARGE_VALUE, LARGE_N, LARGE_NOISE),
         imputation=dpjax.counts(),
