@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-float32 test-keys test-slow lint format types docs benchmarks lock clean
 
@@ -24,7 +24,7 @@ test-float32: $(VENV)/installed
 	DPJAX_TEST_FLOAT32=1 $(PYTEST)
 
 test-keys: $(VENV)/installed
-	XLA_FLAGS= JAX_DEBUG_KEY_REUSE=1 $(PYTEST) -m "keys and not slow"
+	JAX_DEBUG_KEY_REUSE=1 $(PYTEST) -m "keys and not slow"
 
 test-slow: $(VENV)/installed
 	XLA_FLAGS= $(PYTEST) -m slow

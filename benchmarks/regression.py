@@ -59,9 +59,14 @@ def published_release(epsilon: int) -> dpjax.Release:
 
 def simulated_release(model: dpjax.Model, n: int) -> dpjax.Release:
     """A release of n records at ε = 1, drawn at the true coefficients."""
+    return simulate(model, n, 1)[1]
+
+
+def simulate(model: dpjax.Model, n: int, epsilon: float) -> tuple[dict[str, jax.Array], dpjax.Release]:
+    """Records [n] drawn at the true coefficients, and a release of them."""
     record_key, noise_key = jax.random.split(jax.random.key(n))
     records = jax.jit(model.sample_records, static_argnums=2)(record_key, parameters(), n)
-    return privatize(noise_key, make_mechanism(1), STATISTIC, records, n)
+    return records, privatize(noise_key, make_mechanism(epsilon), STATISTIC, records, n)
 
 
 def privatize(key: jax.Array, mechanism: dpjax.Mechanism, statistic, records, n: int) -> dpjax.Release:

@@ -41,6 +41,7 @@ from dpjax.mechanisms import (
     zcdp_scale,
 )
 from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_kernel
+from dpjax.plan import SweepPlan
 from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
@@ -49,7 +50,7 @@ from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount,
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
-from dpjax.sweep import GibbsInfo, SweepPlan
+from dpjax.sweep import GibbsInfo
 from dpjax.tables import counts
 from dpjax.tempering import tempered
 

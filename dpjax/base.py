@@ -246,11 +246,14 @@ class ImputationInfo(NamedTuple):
         How many offers each record accepted [n].
     num_nonfinite
         How many offers were rejected because their density was not a number [].
+    num_rounds
+        How many rounds of decisions a sweep in windows took []; None where offers are decided on in turn.
     """
 
     acceptance_rate: Array
     accepted: Array
     num_nonfinite: Array
+    num_rounds: Array | None = None
 
 
 ImputationKernel = Callable[[Key, Latent, Parameters], tuple[Latent, ImputationInfo]]

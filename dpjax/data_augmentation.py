@@ -1,6 +1,5 @@
 """Data augmentation as BlackJAX algorithms: of parameters and records, and of the records alone."""
 
-from dataclasses import fields
 from typing import Any
 
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
@@ -8,9 +7,10 @@ from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.models.positions import check_parameters, check_position, check_start
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
+from dpjax.plan import SweepPlan, check_closed, choose_imputation, make_plan, with_noise
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState, Position, init_latent, init_state
-from dpjax.sweep import GibbsInfo, SweepPlan, build_kernel, check_closed, choose_imputation, make_plan, prior_tuning
+from dpjax.sweep import GibbsInfo, build_kernel, prior_tuning
 from dpjax.validation import check_instance, fail
 
 
@@ -61,6 +61,7 @@ def gibbs(
     chosen = make_plan(model, release, **(choices if plan is None else choices_of(plan, choices)))
     check_closed(chosen.imputation, imputation)
     model, release = latent_form(model, release, chosen.imputation)
+    chosen = chosen if plan is None else with_noise(model, release, chosen, plan.noise)
     kernel = build_kernel(model, release, chosen)
     fixed = prior_tuning(model, release.n, chosen) if tuning is None else check_tuning(model, tuning)
 
@@ -80,7 +81,7 @@ def choices_of(plan: Any, beside: dict[str, Any]) -> dict[str, Any]:
         if choice is not None:
             remedy = f"Leave one of them out, or pass dataclasses.replace(plan, {name}=...)."
             fail(name, f"{choice!r} beside a plan", f"None, as the plan has {getattr(plan, name)!r}", remedy)
-    return {field.name: getattr(plan, field.name) for field in fields(plan)}
+    return {name: getattr(plan, name) for name in beside}
 
 
 def impute(

@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.fit import check_fit
 from dpjax.numbered import jit_model
+from dpjax.plan import draw_number
 from dpjax.release import PrivateRelease
 from dpjax.simulate import batch_size, draw_state
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
-from dpjax.sweep import draw_number
 from dpjax.validation import check_count, check_key, fail
 
 MAX_KHAT = 0.7

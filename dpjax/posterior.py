@@ -12,12 +12,12 @@ from dpjax.base import Key, Model
 from dpjax.imputation.forms import latent_form
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
+from dpjax.plan import SweepPlan, is_collapsed
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_values, parameter_shapes
 from dpjax.states import GibbsState
 from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
-from dpjax.sweep import SweepPlan
 from dpjax.validation import check_count, check_key, fail
 
 MAX_R_HAT = 1.01
@@ -60,7 +60,7 @@ class Posterior:
     final_states
         The states of the chains after the last draw, leaves [chain, ...].
     tuning
-        The adapted tuning, for `dpjax.gibbs`.
+        The adapted tuning, for `dpjax.gibbs`; None where no step of the sweep uses one.
     plan
         The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
     approximate
@@ -83,7 +83,10 @@ class Posterior:
         """How many draws there are, of what, and the sweep that they were made by."""
         num_chains, num_draws = self.info["acceptance_rate"].shape
         head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
-        how = APPROXIMATE if self.approximate or self.plan is None else self.plan.describe()
+        if self.approximate or self.plan is None:
+            how = APPROXIMATE
+        else:
+            how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
         return f"{head}{', interrupted' if self.interrupted else ''}\n{how}"
 
     def __repr__(self) -> str:

@@ -5,10 +5,10 @@ import numpy as np
 
 from dpjax.base import Key, Model
 from dpjax.models.fit import check_fit
+from dpjax.plan import draw_number
 from dpjax.posterior import Prediction
 from dpjax.release import PrivateRelease
 from dpjax.simulate import draw_parameters, draw_values
-from dpjax.sweep import draw_number
 from dpjax.validation import check_count, check_key
 
 

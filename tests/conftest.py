@@ -2,13 +2,14 @@
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
 
 # Compilation takes most of the suite's time: optimising little and the older code generator save half of it.
-# `make test-slow` and `make test-keys` set other flags, XLA's own, under which users run.
+# `make test-slow` sets other flags, XLA's own, under which users run.
 FLAGS = ["--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false"]
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
@@ -41,7 +42,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that need float64 in the float32 run."""
+    """Skip tests that need float64 in the float32 run, and begin with files of few tests.
+
+    These are the long ones: a process that takes one last would keep the others waiting.
+    """
+    sizes = Counter(item.path for item in items)
+    items.sort(key=lambda item: sizes[item.path])
     for item in items:
         if FLOAT32 and item.get_closest_marker("x64"):
             item.add_marker(pytest.mark.skip(reason="needs float64"))

@@ -14,9 +14,10 @@ from scipy import stats
 
 from dpjax.base import Imputation, Model
 from dpjax.parameters import choose_kernel, initial_tuning
+from dpjax.plan import Noise, SweepPlan
 from dpjax.release import LocalRelease, PrivateRelease
 from dpjax.states import Position, init_state
-from dpjax.sweep import SweepPlan, build_kernel
+from dpjax.sweep import build_kernel
 
 REJECT = 1e-4
 """A correct kernel fails at this level once in 10,000 keys; the keys are fixed."""
@@ -39,13 +40,14 @@ def run(
     *,
     interweave: bool = False,
     parameter_kernel: Callable | str | None = None,
+    noise: Noise = "held",
     num_chains: int = 4_000,
     num_sweeps: int = 4,
 ) -> Replicates:
     """The state of perfectly started chains after some sweeps; of the template's value only the shape matters."""
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
-    plan = SweepPlan(imputation, interweave, choose_kernel(model, parameter_kernel))
+    plan = SweepPlan(imputation, interweave, choose_kernel(model, parameter_kernel), noise)
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, records_key, noise_key, run_key = jax.random.split(chain_key, 4)

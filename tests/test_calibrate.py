@@ -8,10 +8,10 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
+from dpjax.plan import make_plan
 from dpjax.simulation_based_calibration import Calibration
 from dpjax.simulation_based_calibration.replicate import Design, Replicate, autocorrelation, rank
 from dpjax.simulation_based_calibration.run import run_batches
-from dpjax.sweep import make_plan
 
 N = 10
 ACCEPT = 1e-3

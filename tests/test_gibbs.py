@@ -12,7 +12,7 @@ import pytest
 import dpjax
 from dpjax import models, statistics
 from dpjax.imputation.attempts import candidate_sizes, choose_attempts, expected_acceptance
-from dpjax.sweep import make_plan
+from dpjax.plan import make_plan
 
 N = 6
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
@@ -36,6 +36,12 @@ def test_a_position_keeps_its_records() -> None:
     state, info = jax.jit(algorithm.step)(jax.random.key(1), state)
     assert 0.0 <= float(info.imputation.acceptance_rate) <= 1.0
     assert int(info.interweaving.num_shrink) >= 2
+
+
+def test_known_parameters_are_checked_under_jit() -> None:
+    algorithm = dpjax.gibbs(MODEL, RELEASE, interweave=False)
+    states = jax.jit(lambda key: algorithm.init({"mean": jnp.array(0.3)}, key))(jax.random.key(1))
+    assert states.parameters["mean"] == pytest.approx(0.3)
 
 
 def test_records_need_a_key() -> None:

@@ -126,6 +126,17 @@ def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
 
 
 @pytest.mark.slow
+@pytest.mark.x64
+def test_what_to_choose_runs():
+    pytest.importorskip("matplotlib")
+    names = run("choosing.md")
+    assert names["incomes"].approximate
+    assert abs(np.mean(names["incomes"].draws["mean"]) - 3.1) < 0.1
+    assert np.max(names["incomes"].info["quadrature_error"]) < 0.1
+    assert names["verdict"].passed  # the sum of Normal records is Normal
+
+
+@pytest.mark.slow
 def test_mixtures_are_sampled_from():
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         names = run("mixtures.md")

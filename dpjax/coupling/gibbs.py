@@ -17,11 +17,11 @@ from dpjax.coupling.tables import coupled_counts
 from dpjax.exchangeable.placement import make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from dpjax.models.fit import check_fit
+from dpjax.plan import check_closed, choose_imputation
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.simulate import draw_position
 from dpjax.states import Position
-from dpjax.sweep import check_closed, choose_imputation
 from dpjax.tables import Counts, count_form
 from dpjax.validation import check_function, fail
 

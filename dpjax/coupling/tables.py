@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, Key, Model
 from dpjax.coupling.kernel import CoupledKernel
 from dpjax.numerics import take_if
-from dpjax.parameters import unit_tuning
+from dpjax.plan import SweepPlan
 from dpjax.release.summed import Release
 from dpjax.states import GibbsState, Position, init_state
-from dpjax.sweep import SweepPlan, build_kernel
+from dpjax.sweep import build_kernel
 from dpjax.tables import Counts
 from dpjax.tables.form import table_of
 from dpjax.tables.starts import propose
@@ -51,12 +51,11 @@ def coupled_counts(
         remedy = "Pass key -> Position, for instance moves of some table with these totals by dpjax.gibbs."
         fail("sample_start", None, "a start that has the known totals", remedy)
     kernel = build_kernel(model, release, SweepPlan(imputation, False, None))
-    tuning = unit_tuning(model)
 
     def step(rng_key: Key, pair: CountPair) -> tuple[CountPair, ImputationInfo]:
-        first, info = kernel(rng_key, pair.first, tuning)
+        first, info = kernel(rng_key, pair.first, None)
         # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
-        second, _ = kernel(jax.random.clone(rng_key), pair.second, tuning)
+        second, _ = kernel(jax.random.clone(rng_key), pair.second, None)
         same = jax.tree.reduce(jnp.logical_and, jax.tree.map(is_same, first.latent.records, second.latent.records))
         return CountPair(first, take_if(same, first, second), same), info.imputation
 

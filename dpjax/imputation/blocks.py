@@ -12,7 +12,8 @@ import numpy as np
 from dpjax.base import Array, Key, Latent, Model, Parameters
 from dpjax.imputation.attempts import candidate_sizes
 from dpjax.imputation.imwg import sum_blocks
-from dpjax.imputation.noise_offers import build_offer, has_scores
+from dpjax.imputation.noise_offers import build_offer
+from dpjax.models.noise_columns import has_scores
 from dpjax.numbered import jit_model
 from dpjax.numerics import proper_density
 from dpjax.release import Release

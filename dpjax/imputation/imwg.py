@@ -15,11 +15,12 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.imputation import local
 from dpjax.imputation.births import build_births_kernel
 from dpjax.imputation.data_sets import DataSetSum, data_set_form
-from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, metropolis, take_sources
+from dpjax.imputation.offers import Decisions, check_exchangeable, check_noisy, finish, metropolis, take_sources
+from dpjax.imputation.rounds import decide_in_rounds, default_window
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
-from dpjax.validation import fail
+from dpjax.validation import check_count, fail
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class IMwG:
     """The choice of IMwG; call it with a model and a release for the kernel."""
 
     scan: Literal["systematic", "random"]
+    window: int | None = None
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
@@ -37,7 +39,7 @@ class IMwG:
         if isinstance(release.statistic, DataSetSum):
             return build_births_kernel(model, release)
         if self.scan == "systematic":
-            return build_systematic_kernel(model, release)
+            return build_systematic_kernel(model, release, default_window() if self.window is None else self.window)
         check_exchangeable(model, 'imwg(scan="random")')
         return build_random_kernel(model, release)
 
@@ -46,7 +48,7 @@ class IMwG:
         return data_set_form(model, release) if isinstance(release, Release) else (model, release)
 
 
-def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:
+def imwg(scan: Literal["systematic", "random"] = "systematic", window: int | None = None) -> IMwG:
     """Impute the records by independent Metropolis within Gibbs.
 
     Parameters
@@ -56,25 +58,34 @@ def imwg(scan: Literal["systematic", "random"] = "systematic") -> IMwG:
         uniformly with replacement. A local release needs neither: given θ its records are independent, and
         all are updated at once, by exact draws where the channel and the model allow. Nor does an unknown number of
         records: each sweep then adds, deletes and exchanges records in an order of its own.
+    window
+        How many offers of a systematic scan are decided on side by side, in rounds that give the scan in turn (see
+        `dpjax.imputation.rounds`): for accelerators, whose time goes by the number of steps. 1 decides in turn; None
+        does so on a CPU, and takes windows of 256 elsewhere. Coupled chains and records of an unknown number go in turn
+        whatever it is.
 
     Raises
     ------
-    ValueError
-        If the scan has another name.
+    ValueError, TypeError
+        If the scan has another name, or the window is not a positive whole number, or one of a random scan.
     """
     if scan not in ("systematic", "random"):
         fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their offers.")
-    return IMwG(scan)
+    if window is not None:
+        window = check_count("window", window, "Pass a positive whole number, or None.")
+        if scan == "random":
+            fail("window", window, "None with scan='random'", "Offers to one place wait for each other: leave it out.")
+    return IMwG(scan, window)
 
 
-def build_systematic_kernel(model: Model, release: Release) -> ImputationKernel:
+def build_systematic_kernel(model: Model, release: Release, window: int) -> ImputationKernel:
     """The systematic-scan kernel: it leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         offer_key, accept_key = jax.random.split(rng_key)
         offers = model.sample_records(offer_key, parameters, release.n)
         uniforms = decision_uniforms(accept_key, (release.n,))
-        return systematic_sweep(release, latent.records, offers, uniforms)
+        return systematic_sweep(release, latent.records, offers, uniforms, window=window)
 
     return step
 
@@ -93,11 +104,11 @@ def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
 
 
 def systematic_sweep(
-    release: Release, records: Records, offers: Records, uniforms: Array, block: int = 1
+    release: Release, records: Records, offers: Records, uniforms: Array, block: int = 1, window: int = 1
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: offer i is made to record i, for i = 0, ..., n - 1.
 
-    Only the residual [d] and the log-density [] travel through the scan; the accepted offers are moved into the
+    Only the residual [d] and the log-density [] travel through the sweep; the accepted offers are moved into the
     records afterwards, at once.
 
     Parameters
@@ -108,21 +119,34 @@ def systematic_sweep(
         The offers to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
     block
         How many neighbouring records are accepted or rejected together; the last block may be shorter.
+    window
+        How many blocks are decided on side by side; 1 for one after the other.
     """
     current = release.contributions(records)
     changes = sum_blocks(release.contributions(offers) - current, block)
     # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
     residual = release.origin - jnp.sum(current, axis=1)
+    log_uniforms = jnp.log(uniforms)
+    if window == 1:
+        decisions = decide_in_turn(release, residual, changes, log_uniforms)
+    else:
+        decisions = decide_in_rounds(release, residual, changes, log_uniforms, window)
+    accepted = decisions.accepted if block == 1 else jnp.repeat(decisions.accepted, block)[: release.n]
+    moved = take_if(accepted, offers, records)
+    where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
+    return finish(release, moved, *where, accepted.astype(int), num_broken, decisions.num_rounds)
+
+
+def decide_in_turn(release: Release, residual: Array, changes: Array, log_uniforms: Array) -> Decisions:
+    """The decisions on offers that change the sum by the columns of changes [d, offers], one after the other."""
 
     def attempt(carry: Any, offer: Any) -> Any:
         (residual, log_density), (change, log_uniform) = carry, offer
         return metropolis(release, residual, log_density, residual - change, log_uniform)
 
     start = (residual, release.log_density_at(residual))
-    (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, jnp.log(uniforms)))
-    accepted = accepted if block == 1 else jnp.repeat(accepted, block)[: release.n]
-    moved = take_if(accepted, offers, records)
-    return finish(release, moved, residual, log_density, accepted.astype(int), jnp.sum(broken))
+    (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, log_uniforms))
+    return Decisions(residual, log_density, accepted, broken)
 
 
 def sum_blocks(columns: Array, block: int) -> Array:

@@ -7,15 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.models.noise_columns import scores_of
 from dpjax.numerics import take_if
 
 Offer = Callable[[Key, Parameters, Records, Array | float], Records]
-
-
-def has_scores(model: Model) -> bool:
-    """Whether the records are a function of standard Normal noise that is free of the parameters."""
-    form = model.noncentred
-    return form is not None and form.scores is not None and form.log_density is None
 
 
 def build_offer(model: Model, n: int, correlated: bool) -> Offer:
@@ -31,13 +26,6 @@ def build_offer(model: Model, n: int, correlated: bool) -> Offer:
         return take_if(have_noise(scores), offers, records)
 
     return offer
-
-
-def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) -> Any:
-    """The standard Normal noise [..., n] of the records: a draw given them where several numbers give them."""
-    assert model.noncentred is not None
-    assert model.noncentred.scores is not None
-    return model.noncentred.scores.scores(model.noncentred.noise(key, parameters, records))
 
 
 def have_noise(scores: Any) -> Array:

@@ -1,5 +1,7 @@
 """What imputation sweeps share: the decision on an offer, and the move of accepted ones into the records."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
@@ -8,6 +10,24 @@ from dpjax.mechanisms.base import is_exact, parts_of
 from dpjax.numerics import take_if
 from dpjax.release import Release
 from dpjax.validation import fail
+
+
+class Decisions(NamedTuple):
+    """What became of a sweep's offers.
+
+    residual, log_density
+        Where they lead: the residual [d] and the log-density [] at it.
+    accepted, broken
+        Which of them were accepted [offers], and which had a density that is not a number [offers].
+    num_rounds
+        How many rounds of decisions were made []; None where each offer was decided on in turn.
+    """
+
+    residual: Array
+    log_density: Array
+    accepted: Array
+    broken: Array
+    num_rounds: Array | None = None
 
 
 def check_exchangeable(model: Model, imputation: str) -> None:
@@ -37,10 +57,15 @@ def metropolis(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Accept the proposed residual [d] with probability min(1, η′/η); a density that is none is a rejection."""
     proposed_log_density = release.log_density_at(proposed)
-    log_ratio = proposed_log_density - log_density
-    accepted = (log_uniform < log_ratio) & (proposed_log_density < jnp.inf)
+    accepted, broken = accept(proposed_log_density, log_density, log_uniform)
     kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
-    return kept, (accepted, ~(log_ratio < jnp.inf))
+    return kept, (accepted, broken)
+
+
+def accept(proposed: Array, log_density: Array, log_uniform: Array) -> tuple[Array, Array]:
+    """Whether the offer of a log-density [...] is accepted after the present one, and whether their ratio is none."""
+    log_ratio = proposed - log_density
+    return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)
 
 
 def take_sources(source: Array, offers: Records, records: Records) -> Records:
@@ -50,7 +75,13 @@ def take_sources(source: Array, offers: Records, records: Records) -> Records:
 
 
 def finish(
-    release: Release, records: Records, residual: Array, log_density: Array, accepted: Array, num_nonfinite: Array
+    release: Release,
+    records: Records,
+    residual: Array,
+    log_density: Array,
+    accepted: Array,
+    num_nonfinite: Array,
+    num_rounds: Array | None = None,
 ) -> tuple[Latent, ImputationInfo]:
     """The latent state and the report after a sweep of n offers.
 
@@ -61,5 +92,5 @@ def finish(
     accepted : [n]
         How many offers each record took.
     """
-    info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite)
+    info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite, num_rounds)
     return Latent(records, release.origin - residual, log_density), info

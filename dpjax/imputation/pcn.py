@@ -18,8 +18,10 @@ import jax
 from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.imputation.blocks import candidate_blocks, candidate_correlations, choose_block
 from dpjax.imputation.imwg import systematic_sweep
-from dpjax.imputation.noise_offers import build_offer, has_scores
+from dpjax.imputation.noise_offers import build_offer
 from dpjax.imputation.offers import check_noisy
+from dpjax.imputation.rounds import default_window
+from dpjax.models.noise_columns import has_scores
 from dpjax.numerics import decision_uniforms
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -32,6 +34,7 @@ class PCN:
 
     block: int | Literal["auto"]
     correlation: float | Literal["auto"]
+    window: int | None = None
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
@@ -50,7 +53,8 @@ class PCN:
                 "0, because the model does not write its records through standard Normal noise",
                 "Give model.noncentred its `scores`, or use dpjax.pcn(correlation=0) or dpjax.imwg().",
             )
-        return build_kernel(model, release, self.block, self.correlation)
+        window = default_window() if self.window is None else self.window
+        return build_kernel(model, release, self.block, self.correlation, window)
 
     @property
     def is_open(self) -> bool:
@@ -60,7 +64,7 @@ class PCN:
     def closed(self) -> "PCN":
         """With independent offers to single records wherever the choice is open."""
         block = 1 if self.block == "auto" else self.block
-        return PCN(block, 0.0 if self.correlation == "auto" else self.correlation)
+        return replace(self, block=block, correlation=0.0 if self.correlation == "auto" else self.correlation)
 
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "PCN":
         """With the block and correlation that move the statistic most for their cost where the chains are."""
@@ -70,7 +74,9 @@ class PCN:
         return replace(self, block=block, correlation=correlation)
 
 
-def pcn(block: int | Literal["auto"] = "auto", correlation: float | Literal["auto"] = "auto") -> PCN:
+def pcn(
+    block: int | Literal["auto"] = "auto", correlation: float | Literal["auto"] = "auto", window: int | None = None
+) -> PCN:
     """Impute the records by pCN moves over blocks of their noise.
 
     Parameters
@@ -81,12 +87,15 @@ def pcn(block: int | Literal["auto"] = "auto", correlation: float | Literal["aut
     correlation
         That of old and offered noise, in [0, 1): 0 offers independent draws from the model, near 1 small steps.
         ``"auto"`` to let ``dpjax.sample`` choose. Above 0 the model must have `NonCentred.scores`.
+    window
+        How many blocks are decided on side by side, as of `imwg`.
 
     Raises
     ------
     ValueError, TypeError
-        If block is not a positive whole number or correlation is not in [0, 1); at the build, if the block exceeds n,
-        the model lacks scores that are needed, or the release is local (`dpjax.imwg` is exact or vectorised there).
+        If block or window is not a positive whole number or correlation is not in [0, 1); at the build, if the block
+        exceeds n, the model lacks scores that are needed, or the release is local (`dpjax.imwg` is exact or vectorised
+        there).
     """
     if not (isinstance(block, str) and block == "auto"):
         block = check_count("block", block, "Pass a whole number in 1..n or 'auto'.")
@@ -94,10 +103,12 @@ def pcn(block: int | Literal["auto"] = "auto", correlation: float | Literal["aut
         if isinstance(correlation, bool) or not isinstance(correlation, Real) or not 0 <= correlation < 1:
             fail("correlation", repr(correlation), "a number in [0, 1) or 'auto'", "Pass 0 for independent offers.")
         correlation = float(correlation)
-    return PCN(block, correlation)
+    if window is not None:
+        window = check_count("window", window, "Pass a positive whole number, or None.")
+    return PCN(block, correlation, window)
 
 
-def build_kernel(model: Model, release: Release, block: int, correlation: float) -> ImputationKernel:
+def build_kernel(model: Model, release: Release, block: int, correlation: float, window: int) -> ImputationKernel:
     """A sweep over all blocks; it leaves p(records | parameters, release) invariant."""
     offer = build_offer(model, release.n, correlated=correlation > 0)
 
@@ -105,6 +116,6 @@ def build_kernel(model: Model, release: Release, block: int, correlation: float)
         offer_key, accept_key = jax.random.split(rng_key)
         offers = offer(offer_key, parameters, latent.records, correlation)
         uniforms = decision_uniforms(accept_key, (-(-release.n // block),))
-        return systematic_sweep(release, latent.records, offers, uniforms, block)
+        return systematic_sweep(release, latent.records, offers, uniforms, block, window)
 
     return step

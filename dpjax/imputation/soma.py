@@ -139,13 +139,15 @@ def sweep(
     """One sweep as a function of its innovations: offer k is tried at the records of window k, k = 0, ..., n - 1.
 
     Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n], and
-    which offer ended up at which place is told from the places taken.
+    which offer ended up at which place is told from the places taken. A step begins by writing the column of the one
+    before: as all reads come after the write, XLA makes it in place, and a step costs O(d attempts) and not O(d n).
     """
     current = release.contributions(records)
     residual = release.origin - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, offer: Any) -> Any:
-        residual, log_density, current = carry
+        residual, log_density, current, written, column = carry
+        current = jax.lax.dynamic_update_slice_in_dim(current, column[:, None], written, axis=1)
         start, contribution, select_uniform, accept_uniform = offer
         tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)
         without_offer = residual - contribution
@@ -153,17 +155,16 @@ def sweep(
         log_weights = proper_density(raw_weights)
         chosen, accepted, _ = choose(log_weights, log_density, select_uniform, accept_uniform)
         place, replaced = start + chosen, tried[:, chosen]
-        column = jnp.where(accepted, contribution, replaced)[:, None]
-        current = jax.lax.dynamic_update_slice_in_dim(current, column, place, axis=1)
+        column = jnp.where(accepted, contribution, replaced)
         residual = jnp.where(accepted, without_offer + replaced, residual)
         log_density = jnp.where(accepted, log_weights[chosen], log_density)
         broken = ~jnp.all(raw_weights < jnp.inf)
-        return (residual, log_density, current), (jnp.where(accepted, place, release.n), broken)
+        return (residual, log_density, current, place, column), (jnp.where(accepted, place, release.n), broken)
 
     starts = jnp.asarray(window_starts(release.n, attempts))
     steps = (starts, release.contributions(offers).T, select_uniforms, accept_uniforms)
-    start = (residual, release.log_density_at(residual), current)
-    (residual, log_density, _), (taken, broken) = jax.lax.scan(attempt, start, steps, unroll=4)
+    start = (residual, release.log_density_at(residual), current, starts[0], current[:, starts[0]])
+    (residual, log_density, *_), (taken, broken) = jax.lax.scan(attempt, start, steps)
     # A rejected offer counts at the spare last place.
     counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]
     source = jnp.full(release.n + 1, -1).at[taken].max(jnp.arange(release.n))[:-1]

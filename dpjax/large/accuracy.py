@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Model, Parameters
-from dpjax.large.density import build_problem
-from dpjax.large.moments import Source
+from dpjax.large.moments import Source, build_moments
+from dpjax.large.noise import noise_law
 from dpjax.numbered import jit_model
 from dpjax.numerics.linear_algebra import factorize, solve_lower
+from dpjax.numerics.quadrature import Rule, pad
 from dpjax.release import Release
 from dpjax.validation import fail
 
@@ -38,27 +39,32 @@ def measure_errors(
     model: Model, release: Release, source: Source, rule: Any, finer: Any, simulated: Array, parameters: Parameters
 ) -> Errors:
     """The errors against a finer rule at draws [draw, ...] of the posterior; infinite where they are not numbers."""
-    errors = errors_at(model, release, source, rule, finer, simulated, parameters)
+    same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program
+    coarse, fine = (moments_at(model, release, source, nodes, parameters) for nodes in (same, finer))
+    errors = compare(release, noise_law(release, simulated).variance, coarse, fine)
     finite = [np.nan_to_num(np.asarray(error, float), nan=np.inf, posinf=np.inf) for error in errors]
     return Errors(*(float(np.quantile(error, SHARE, method="higher")) for error in finite))
 
 
 @partial(jit_model, static_argnames=("source",))
-def errors_at(
-    model: Model, release: Release, source: Source, rule: Any, finer: Any, simulated: Array, parameters: Parameters
-) -> Errors:
-    """The errors [draw] at each draw."""
-    coarse, fine = (build_problem(model, release, source, nodes, simulated) for nodes in (rule, finer))
+def moments_at(
+    model: Model, release: Release, source: Source, rule: Any, parameters: Parameters
+) -> tuple[Array, Array]:
+    """The moments [draw, d] and [draw, d, d] at each draw."""
+    return jax.lax.map(build_moments(model, release, source, rule), parameters)
 
-    def compare(draw: Parameters) -> Errors:
-        residual, covariance = fine.residual(draw)
-        other_residual, other_covariance = coarse.residual(draw)
-        factor = factorize(covariance + jnp.diag(fine.noise.variance / release.n))
-        shift = solve_lower(factor, (other_residual - residual)[:, None])
-        change = solve_lower(factor, solve_lower(factor, other_covariance - covariance).T)
+
+@jax.jit
+def compare(release: Release, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
+    """The errors [draw] of coarse moments, for noise of this variance [d]."""
+
+    def one(coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
+        factor = factorize(fine[1] + jnp.diag(variance / release.n))
+        shift = jnp.sqrt(jnp.asarray(release.n, variance.dtype)) * solve_lower(factor, (coarse[0] - fine[0])[:, None])
+        change = solve_lower(factor, solve_lower(factor, coarse[1] - fine[1]).T)
         return Errors(jnp.sqrt(jnp.sum(jnp.square(shift))), jnp.max(jnp.abs(jnp.linalg.eigvalsh(change))))
 
-    return jax.lax.map(compare, parameters)
+    return jax.vmap(one)(coarse, fine)
 
 
 def choose_draws(draws: Parameters) -> Parameters:

@@ -26,7 +26,7 @@ __all__ = ["Place", "Problem", "build_problem", "build_target"]
 
 
 class Place(NamedTuple):
-    """Where a chain is.
+    """Where a chain is; chains move in one vector of all these numbers, side by side, see `Problem.place`.
 
     whitened
         The parameters, unconstrained and whitened [k].
@@ -93,10 +93,15 @@ class Problem(NamedTuple):
             start = stop
         return value + jnp.sum(jnp.square(noise) / own) / 2
 
-    def start(self, whitened: Array) -> Place:
-        """The place of whitened parameters [k] with latent numbers in their middle."""
-        scales, sums = self.noise.scaled.size, self.noise.held_places.size
-        return Place(whitened, jnp.zeros(scales, whitened.dtype), jnp.zeros(sums, whitened.dtype))
+    def start(self, whitened: Array) -> Array:
+        """The vector of whitened parameters [k] with latent numbers in their middle, 0."""
+        return jnp.pad(whitened, (0, self.noise.scaled.size + self.noise.held_places.size))
+
+    def place(self, vector: Array) -> Place:
+        """The parts of a vector."""
+        stop = vector.size - self.noise.held_places.size
+        start = stop - self.noise.scaled.size
+        return Place(vector[:start], vector[start:stop], vector[stop:])
 
 
 def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> Problem:
@@ -104,10 +109,11 @@ def build_problem(model: Model, release: Release, source: Source, rule: Any, sim
     return Problem(release, build_moments(model, release, source, rule), noise_law(release, simulated))
 
 
-def build_target(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Place], Array]:
-    """The log-density [] of a chain's place, up to a constant."""
+def build_target(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Array]:
+    """The log-density [] of a chain's vector, up to a constant."""
 
-    def log_density(place: Place) -> Array:
+    def log_density(vector: Array) -> Array:
+        place = problem.place(vector)
         likelihood = partial(problem.log_likelihood, scales=place.scales, sums=place.sums)
         return build_log_density(model, tuning, unravel_of(model), likelihood)(place.whitened)
 

@@ -9,19 +9,20 @@ from dpjax.base import Model
 from dpjax.large.moments import Source
 from dpjax.large.noise import check_noise
 from dpjax.models.fit import check_fit
+from dpjax.models.positions import check_derived
 from dpjax.release.base import is_release
 from dpjax.release.summed import as_sum
-from dpjax.sampling.inputs import check_names, check_run
+from dpjax.running.inputs import check_run
 from dpjax.simulate import parameter_shapes, position_shapes
 from dpjax.validation import check_count, fail, name_of
 
-__all__ = ["check_large", "find_source"]
+__all__ = ["check_large", "check_problem", "find_source"]
 
 
 def check_large(
     key: Any, model: Any, release: Any, counts: tuple[Any, Any, Any], num_points: Any, progress: Any
-) -> None:
-    """Raise unless the arguments fit each other, and the value is a sum over a known number plus real noise.
+) -> Source:
+    """Where the moments come from, if the arguments fit each other.
 
     Parameters
     ----------
@@ -36,16 +37,28 @@ def check_large(
     check_run(key, *counts, 1, None, progress)
     if num_points is not None:
         check_count("num_points", num_points, "Pass a whole number of at least 8.", least=8)
+    return check_problem(model, release)
+
+
+def check_problem(model: Any, release: Any) -> Source:
+    """Where the moments come from, if the value is a sum over a known number of records plus real noise.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not, or model and release do not fit each other, or there are no moments.
+    """
     if is_release(release):
         as_sum(release, "One value for each record is no sum: use dpjax.sample.")
     check_fit(model, release)
-    check_names(model)
+    check_derived(model)
     if not release.is_noisy_sum:
         given = f"values drawn by {name_of(release.mechanism)}"
         fail("release", given, "the sum of a statistic plus noise", "Use dpjax.sample.", error=TypeError)
     check_noise(release.mechanism, release.value.size)
     if not parameter_shapes(model):
         fail("model", "a model without parameters", "parameters to draw", "Give one of its numbers a prior.")
+    return find_source(model, release)
 
 
 def find_source(model: Model, release: Any) -> Source:

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.large.quadrature import Rule, make_rule
+from dpjax.models.noise_columns import num_rows, records_at
 from dpjax.numerics.linear_algebra import product
+from dpjax.numerics.quadrature import Rule, make_rule
 from dpjax.release import Release
-from dpjax.simulate import parameter_shapes, position_shapes
+from dpjax.simulate import parameter_shapes
 
 __all__ = ["Moments", "Source", "build_moments", "make_points"]
 
@@ -44,8 +45,7 @@ class Source(NamedTuple):
 def make_points(key: Key, model: Model, source: Source, num_points: int, refinement: int = 1) -> Any:
     """What the moments are summed over, apart from what the model lists: see `build_moments` and `make_rule`."""
     if source.points == "scores":
-        dim = sum(leaf.size for leaf in jax.tree.leaves(noise_shapes(model)))
-        return make_rule(jax.random.fold_in(key, refinement), dim, num_points, refinement)
+        return make_rule(jax.random.fold_in(key, refinement), num_rows(model), num_points, refinement)
     return jnp.arange(refinement**2 * num_points) if source.points == "counts" else None
 
 
@@ -100,7 +100,7 @@ def build_points(model: Model, release: Release, source: Source, rule: Any) -> W
     if source.points == "scores":
 
         def at_scores(parameters: Parameters) -> tuple[Array, Array]:
-            records = records_at_scores(model, parameters, rule.points)
+            records = records_at(model, parameters, rule.points)
             return release.contributions(records), rule.weights
 
         return at_scores
@@ -119,7 +119,7 @@ def build_averages(model: Model, release: Release, source: Source, rule: Any) ->
     def weigh(parameters: Parameters, point: Any) -> tuple[Array, Array]:
         if source.points == "scores":
             nodes = jnp.broadcast_to(point.points[:, None], (point.points.shape[0], n))
-            records = records_at_scores(model, parameters, nodes)
+            records = records_at(model, parameters, nodes)
             return release.contributions(records), jnp.broadcast_to(point.weights, (n,))
         records = known_fields(model, n) | jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), point)
         return release.contributions(records), jnp.exp(model.log_density(parameters, records))
@@ -157,26 +157,3 @@ def known_fields(model: Model, n: int) -> Records:
     drawn = {model.count_field} if model.support is None else set(model.support())
     records = model.sample_records(jax.random.key(0), parameters, n)
     return {name: field for name, field in records.items() if name not in drawn}
-
-
-def noise_shapes(model: Model) -> Any:
-    """The shapes [..., 1] of the noise of one record in the non-centred form."""
-    assert model.noncentred is not None
-    n = 1 if model.exchangeable else model.num_records
-    position = position_shapes(model, n or 1)
-    key = jax.eval_shape(jax.random.key, 0)
-    shapes = jax.eval_shape(model.noncentred.noise, key, position.parameters, position.records)
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((*leaf.shape[:-1], 1), leaf.dtype), shapes)
-
-
-def records_at_scores(model: Model, parameters: Parameters, points: Array) -> Records:
-    """The records [q] whose noise has these Normal scores [k, q]."""
-    assert model.noncentred is not None
-    assert model.noncentred.scores is not None
-    leaves, structure = jax.tree.flatten(noise_shapes(model))
-    normals, start = [], 0
-    for leaf in leaves:
-        normals.append(points[start : start + leaf.size].reshape(*leaf.shape[:-1], points.shape[1]))
-        start += leaf.size
-    noise = model.noncentred.scores.noise(jax.tree.unflatten(structure, normals))
-    return model.noncentred.records(parameters, noise)

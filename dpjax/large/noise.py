@@ -14,15 +14,12 @@ import numpy as np
 from dpjax.base import Array, Key
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
 from dpjax.mechanisms.base import Mechanism, Parts, Wrapper, adds_noise, has_integer_noise, innermost, parts_of
+from dpjax.mechanisms.spread import simulated_variance
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 from dpjax.release import Release
 from dpjax.validation import fail, name_of
 
 __all__ = ["NoiseLaw", "check_noise", "noise_law", "simulate_variance", "smooth"]
-
-NOISE_DRAWS = 1_024
-INTERQUARTILE_RANGE = 1.3489795
-"""Of a standard Normal number."""
 
 
 class NoiseLaw(NamedTuple):
@@ -110,14 +107,12 @@ def places_of(slices: list[slice]) -> np.ndarray:
 
 
 def simulate_variance(key: Key, release: Release) -> Array:
-    """The variance [d] of Normal noise as wide as the mechanism's, by quartiles of simulated noise; 0 where known."""
+    """The variance [d] of Normal noise as wide as the mechanism's, 0 where it is known."""
     variance = jnp.zeros_like(release.value)
     for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
         inner = innermost(part)
         if part is inner and isinstance(part, (Gaussian, Laplace, Exact)):
             continue
-        keys = jax.random.split(jax.random.fold_in(key, place), NOISE_DRAWS)
-        draws = jax.vmap(inner.sample, in_axes=(0, None))(keys, jnp.zeros_like(release.value[where]))
-        low, high = jnp.quantile(draws, jnp.asarray([0.25, 0.75], draws.dtype), axis=0)
-        variance = variance.at[where].set(jnp.square((high - low) / INTERQUARTILE_RANGE))
+        own = simulated_variance(jax.random.fold_in(key, place), part, release.value[where])
+        variance = variance.at[where].set(own)
     return variance

@@ -1,4 +1,4 @@
-"""The chains: NUTS on whitened parameters and latent noise, adapted by BlackJAX's windows."""
+"""The chains: NUTS on whitened parameters and latent noise, adapted in windows, all steps by one compiled program."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.base import get_filter_adapt_info_fn
+from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
 from blackjax.mcmc.hmc import HMCState
 from blackjax.mcmc.nuts import NUTSInfo
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.large.density import Place, build_problem, build_target, unravel_of
+from dpjax.large.density import build_problem, build_target, unravel_of
 from dpjax.large.moments import Source
 from dpjax.numbered import jit_model
 from dpjax.parameters.coordinates import Tuning, constrain
@@ -23,20 +23,35 @@ from dpjax.running.schedule import Segment
 __all__ = ["Draw", "Run", "Status", "begin", "make_chunk"]
 
 FIRST_STEP_SIZE = 0.5
-"""Where there is no warm-up: of a density that is whitened at its mode."""
+"""Of a density that is whitened at its mode."""
+
+ACCEPTANCE = 0.8
+"""The acceptance rate that the step size is adapted to."""
+
+begin_search, continue_search, _ = dual_averaging_adaptation(ACCEPTANCE)
 
 
 class Chains(NamedTuple):
-    """What the chains carry, each [chain, ...]: their states, step sizes, and inverse mass matrices."""
+    """What the chains carry, each [chain, ...].
+
+    state
+        Where they are.
+    step_size, inverse_mass_matrix
+        Their kernels.
+    search
+        The search for a step size by dual averaging, of which nothing is used once the warm-up is over.
+    """
 
     state: HMCState
     step_size: Array
     inverse_mass_matrix: Array
+    search: DualAveragingAdaptationState
 
 
 class Draw(NamedTuple):
-    """What is kept of a step: parameters, what the model derives from them, and reports."""
+    """What is kept of a step: the chain's vector, parameters, what the model derives from them, and reports."""
 
+    vector: Array
     parameters: Parameters
     derived: Parameters
     info: dict[str, Array]
@@ -52,8 +67,7 @@ class Run(NamedTuple):
     simulated: Array
     tuning: Tuning
     schedule: tuple[Segment, ...]
-    places: Place
-    warmup_keys: Key
+    places: Array
     chain_keys: Key
 
     @property
@@ -64,45 +78,21 @@ class Run(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How far a run has come: its segment, the draws made there, the chains once warmed up, and [chain, draw, ...]."""
+    """How far a run has come: its segment, the draws made there, the chains, and these draws [chain, draw, ...]."""
 
     segment: int
     filled: int
-    chains: Chains | None
+    chains: Chains
     draws: list[Draw]
 
 
-@partial(jit_model, static_argnames=("source", "num_steps"))
-def adapt(
-    model: Model,
-    release: Release,
-    source: Source,
-    rule: Any,
-    simulated: Array,
-    tuning: Tuning,
-    keys: Key,
-    places: Place,
-    num_steps: int,
-) -> Chains:
-    """The chains after a warm-up, each with a step size and a dense mass matrix of its own."""
+@partial(jit_model, static_argnames=("source",))
+def first_states(
+    model: Model, release: Release, source: Source, rule: Any, simulated: Array, tuning: Tuning, places: Array
+) -> HMCState:
+    """The states [chain, ...] at vectors [chain, size]."""
     target = build_target(model, build_problem(model, release, source, rule, simulated), tuning)
-
-    def begin(place: Place) -> Chains:
-        size = sum(leaf.size for leaf in place)
-        state = blackjax.nuts.init(place, target)
-        step_size = jnp.asarray(FIRST_STEP_SIZE, place.whitened.dtype)
-        return Chains(state, step_size, jnp.eye(size, dtype=place.whitened.dtype))
-
-    def warm(key: Key, place: Place) -> Chains:
-        silent = get_filter_adapt_info_fn()
-        warmup = blackjax.window_adaptation(
-            blackjax.nuts, target, is_mass_matrix_diagonal=False, adaptation_info_fn=silent
-        )
-        with jax.numpy_dtype_promotion("standard"):  # as BlackJAX has it
-            (state, found), _ = warmup.run(key, place, num_steps)
-        return Chains(state, found["step_size"], found["inverse_mass_matrix"])
-
-    return jax.vmap(warm)(keys, places) if num_steps else jax.vmap(begin)(places)
+    return jax.vmap(lambda place: blackjax.nuts.init(place, target))(places)
 
 
 @partial(jit_model, static_argnames=("source",))
@@ -117,19 +107,23 @@ def run_chunk(
     chains: Chains,
     start: Array,
     length: Array,
+    adapt: Array,
 ) -> Chunk:
-    """Advance all chains by `length` steps, whose draws are kept."""
-    target = build_target(model, build_problem(model, release, source, rule, simulated), tuning)
-    kernel = blackjax.nuts.build_kernel()
+    """Advance all chains by `length` steps, whose draws are kept; their step sizes change if `adapt` is true."""
+    problem = build_problem(model, release, source, rule, simulated)
+    target, kernel = build_target(model, problem, tuning), blackjax.nuts.build_kernel()
 
     def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
         state, info = kernel(key, chain.state, target, chain.step_size, chain.inverse_mass_matrix)
-        return chain._replace(state=state), report(info)
+        with jax.numpy_dtype_promotion("standard"):  # as BlackJAX has it
+            search = continue_search(chain.search, info.acceptance_rate)
+        step_size = jnp.where(adapt, jnp.exp(search.log_step_size), chain.step_size)
+        return Chains(state, step_size, chain.inverse_mass_matrix, search), report(info)
 
     def keep(chain: Chains, info: dict[str, Array]) -> Draw:
-        whitened = chain.state.position.whitened
-        parameters = constrain(model, unravel_of(model)(tuning.colour(whitened)))
-        return Draw(parameters, {} if model.derived is None else model.derived(parameters), info)
+        vector = chain.state.position
+        parameters = constrain(model, unravel_of(model)(tuning.colour(problem.place(vector).whitened)))
+        return Draw(vector, parameters, {} if model.derived is None else model.derived(parameters), info)
 
     return make_draws(
         step,
@@ -153,20 +147,51 @@ def report(info: NUTSInfo) -> dict[str, Array]:
 
 
 def begin(run: Run) -> Status:
-    """The status before the first step."""
-    if run.schedule[0].adapt:
-        return Status(0, 0, None, [])
-    return Status(0, 0, adapt(**run.parts, keys=run.warmup_keys, places=run.places, num_steps=0), [])
+    """The status before the first step, with whitened coordinates as they are."""
+    num_chains, size = run.places.shape
+    step_size = jnp.full(num_chains, FIRST_STEP_SIZE, run.places.dtype)
+    matrix = jnp.broadcast_to(jnp.eye(size, dtype=run.places.dtype), (num_chains, size, size))
+    chains = Chains(first_states(**run.parts, places=run.places), step_size, matrix, search_from(step_size))
+    return Status(0, 0, chains, [])
+
+
+@jax.jit
+def search_from(step_size: Array) -> DualAveragingAdaptationState:
+    """The search for better step sizes than these [chain], in the types that it goes on with."""
+    return jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), jax.vmap(begin_search)(step_size))
 
 
 def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
-    """The status after the warm-up, which is one piece, or after up to so many draws more; and how many were made."""
+    """The status after up to so many draws more of the segment, at whose end chains are adapted; and their number."""
     segment = run.schedule[status.segment]
-    if segment.adapt:
-        chains = adapt(**run.parts, keys=run.warmup_keys, places=run.places, num_steps=segment.draws)
-        return Status(status.segment + 1, 0, jax.block_until_ready(chains), []), segment.draws
     length = min(length, MAX_CAPACITY, segment.draws - status.filled)
-    start, steps = jnp.array(status.filled), jnp.array(length)
-    chunk = run_chunk(**run.parts, chain_keys=run.chain_keys, chains=status.chains, start=start, length=steps)
+    chunk = run_chunk(
+        **run.parts,
+        chain_keys=run.chain_keys,
+        chains=status.chains,
+        start=jnp.array(segment.start + status.filled),
+        length=jnp.array(length),
+        adapt=jnp.array(segment.phase == "warm-up"),
+    )
     draws = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf)[:length], 0, 1), chunk.draws)
-    return Status(status.segment, status.filled + length, chunk.states, [*status.draws, draws]), length
+    status = Status(status.segment, status.filled + length, chunk.states, [*status.draws, draws])
+    ended = status.filled == segment.draws and segment.phase == "warm-up"
+    return (close_window(segment, status) if ended else status), length
+
+
+def close_window(segment: Segment, status: Status) -> Status:
+    """The status after a window of the warm-up: the average step size found, and its draws' covariance if asked for."""
+    step_size = jnp.exp(status.chains.search.log_step_size_avg)
+    chains = status.chains._replace(step_size=step_size, search=search_from(step_size))
+    if segment.adapt:
+        vectors = np.concatenate([draw.vector for draw in status.draws], axis=1)
+        matrices = np.stack([shrunk_covariance(chain) for chain in vectors])
+        chains = chains._replace(inverse_mass_matrix=jnp.asarray(matrices, step_size.dtype))
+    return Status(status.segment + 1, 0, chains, [])
+
+
+def shrunk_covariance(vectors: np.ndarray) -> np.ndarray:
+    """The covariance of vectors [draw, size], shrunk towards a thousandth of the identity as Stan does it."""
+    weight = len(vectors) / (len(vectors) + 5.0)
+    covariance = np.atleast_2d(np.cov(vectors, rowvar=False))
+    return weight * covariance + (1 - weight) * 1e-3 * np.eye(vectors.shape[1])

@@ -9,15 +9,15 @@ import numpy as np
 
 from dpjax.base import Key, Model
 from dpjax.large.accuracy import check_errors, choose_draws, measure_errors
-from dpjax.large.inputs import check_large, find_source
+from dpjax.large.inputs import check_large
 from dpjax.large.moments import Source, make_points
 from dpjax.large.noise import simulate_variance, smooth
 from dpjax.large.run import Run, Status, begin, make_chunk
+from dpjax.large.schedule import make_schedule
 from dpjax.large.starts import check_starts, find_starts
 from dpjax.posterior import Posterior
 from dpjax.release import Release
 from dpjax.running.loop import finish, is_interrupted
-from dpjax.running.schedule import Segment
 from dpjax.threads import one_blas_thread
 from dpjax.validation import name_of
 
@@ -29,21 +29,20 @@ REFINEMENT = 2
 
 
 class RunKeys(NamedTuple):
-    """The parts of the one key of a run; `warmup` and `chains` have one for each chain [chain]."""
+    """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
 
     rules: Key
     noise: Key
     starts: tuple[Key, Key, Key]
-    warmup: Key
     chains: Key
 
 
 @partial(jax.jit, static_argnames="num_chains")
 def split_key(key: Key, num_chains: int) -> RunKeys:
-    """The keys of a run; chain i has ``fold_in(key, i)`` of two of them."""
-    rules, noise, prior, candidates, spread, warmup, chains = jax.random.split(key, 7)
-    by_chain = [jax.vmap(partial(jax.random.fold_in, one))(jnp.arange(num_chains)) for one in (warmup, chains)]
-    return RunKeys(rules, noise, (prior, candidates, spread), *by_chain)
+    """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
+    rules, noise, prior, candidates, spread, chains = jax.random.split(key, 6)
+    by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
+    return RunKeys(rules, noise, (prior, candidates, spread), by_chain)
 
 
 def large_sample(
@@ -111,8 +110,7 @@ def large_sample(
     The law of the sum is off by what skewness there is, of order 1 / √n: about n = 10³ records are many where each is
     clamped to a few standard deviations, and rare categories or long tails take more. `dpjax.sample` is exact.
     """
-    check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
-    source = find_source(model, release)
+    source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
     num_points = choose_size(source, num_points)
     given, release = release, release.with_mechanism(smooth(release.mechanism))
     keys = split_key(key, num_chains)
@@ -122,7 +120,7 @@ def large_sample(
         starts = find_starts(keys.starts, model, release, source, rules[0], simulated, num_chains)
         check_starts(starts, release)
         settled = (model, release, source, rules[0], simulated, starts.tuning)
-        run = Run(*settled, make_schedule(num_warmup, num_samples), starts.places, keys.warmup, keys.chains)
+        run = Run(*settled, make_schedule(num_warmup, num_samples), starts.places, keys.chains)
         status = finish(run.schedule, begin(run), partial(make_chunk, run), None, progress)
         return report(run, given, status, rules[1], num_points)
 
@@ -130,12 +128,6 @@ def large_sample(
 def choose_size(source: Source, num_points: int | None) -> int:
     """The number of points: the mean has to be known √n times better than the covariance."""
     return num_points or (DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS)
-
-
-def make_schedule(num_warmup: int, num_samples: int) -> tuple[Segment, ...]:
-    """The warm-up, where there is one, and the draws."""
-    draws = Segment("sampling", num_warmup, num_samples, 1)
-    return (Segment("warm-up", 0, num_warmup, 1, adapt=True), draws) if num_warmup else (draws,)
 
 
 def report(run: Run, release: Release, status: Status, finer: Any, num_points: int) -> Posterior:

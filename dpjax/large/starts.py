@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model
-from dpjax.large.density import Place, Problem, build_problem, build_target, unravel_of
+from dpjax.large.density import Problem, build_problem, build_target, unravel_of
 from dpjax.large.moments import Source
 from dpjax.numbered import jit_model
 from dpjax.numerics import take_if
@@ -30,7 +30,7 @@ CANDIDATES = 32
 """Draws for each chain, from a Normal law fitted to the prior."""
 
 STEPS = 100
-"""Scoring steps of each chain."""
+"""Scoring steps of each chain, after the candidates."""
 
 HOPELESS = 30.0
 """A mode whose log-density is by more than this and two for each parameter below the best one is left for the best."""
@@ -43,7 +43,7 @@ class Starts(NamedTuple):
     """Where chains begin.
 
     places
-        [chain, ...].
+        Vectors of all that a chain moves [chain, size].
     tuning
         The whitening by the Normal law at the best mode.
     log_density
@@ -52,7 +52,7 @@ class Starts(NamedTuple):
         The smallest eigenvalue [] of the correlations of the value there.
     """
 
-    places: Place
+    places: Array
     tuning: Tuning
     log_density: Array
     precision: Array
@@ -92,13 +92,9 @@ def find_starts(
     problem = problem._replace(noise=problem.noise._replace(scaled=np.arange(0), held=()))
     prior = fit_to_prior(prior_key, model)
     evaluate = build_evaluation(model, problem, prior)
-    target = build_target(model, problem, prior)
 
     def climb(key: Key) -> Point:
-        normals = jax.random.normal(key, (CANDIDATES, prior.location.size), prior.location.dtype)
-        densities = jax.vmap(lambda whitened: target(problem.start(whitened)))(normals)
-        best = normals[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
-        return climb_from(evaluate, best)
+        return climb_from(evaluate, jax.random.normal(key, (CANDIDATES, prior.location.size), prior.location.dtype))
 
     modes = jax.vmap(climb)(jax.random.split(candidate_key, num_chains))
     best = jax.tree.map(lambda leaf: leaf[jnp.argmax(modes.log_density)], modes)
@@ -113,16 +109,16 @@ def find_starts(
 
 
 def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Point]:
-    """The function that evaluates a `Point` at whitened parameters [k]."""
+    """The function that evaluates a `Point` at whitened parameters [k], by one forward derivative."""
     target, unravel = build_target(model, problem, tuning), unravel_of(model)
 
-    def residual(whitened: Array) -> tuple[Array, Array]:
-        found, covariance = problem.residual(constrain(model, unravel(tuning.colour(whitened))))
-        return found, covariance + jnp.diag(problem.noise.variance / problem.release.n)
+    def values(whitened: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        residual, covariance = problem.residual(constrain(model, unravel(tuning.colour(whitened))))
+        density = target(problem.start(whitened))
+        return (density, residual), (density, covariance + jnp.diag(problem.noise.variance / problem.release.n))
 
     def evaluate(whitened: Array) -> Point:
-        density, slope = jax.value_and_grad(lambda whitened: target(problem.start(whitened)))(whitened)
-        slopes, covariance = jax.jacfwd(residual, has_aux=True)(whitened)
+        (slope, slopes), (density, covariance) = jax.jacfwd(values, has_aux=True)(whitened)
         white = solve_lower(factorize(covariance), slopes)
         information = product(white.T, white) + jnp.eye(whitened.size, dtype=whitened.dtype)
         return Point(whitened, density, slope, information, covariance)
@@ -130,24 +126,26 @@ def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable
     return evaluate
 
 
-def climb_from(evaluate: Callable[[Array], Point], whitened: Array) -> Point:
-    """The last point of a climb by scoring steps, damped the more where the density would have fallen."""
+def climb_from(evaluate: Callable[[Array], Point], candidates: Array) -> Point:
+    """The last point of a climb from the best candidate [candidate, k] by scoring steps, damped where they fall.
+
+    Candidates and steps are evaluated in one loop, as the evaluation is long to compile.
+    """
 
     def step(number: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
         point, damping = carry
         damped = factorize(point.information + damping * jnp.diag(jnp.diagonal(point.information)))
         change = solve_upper(damped, solve_lower(damped, point.slope[:, None]))[:, 0]
-        moved = evaluate(point.whitened + change)
+        climbing = number >= CANDIDATES
+        moved = evaluate(jnp.where(climbing, point.whitened + change, candidates[jnp.minimum(number, CANDIDATES - 1)]))
         better = (moved.log_density > point.log_density) | (number == 0)
-        damping = jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-9, 1e9)
-        return take_if(better, moved, point), damping
+        changed = jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-9, 1e9)
+        return take_if(better, moved, point), jnp.where(climbing, changed, damping)
 
-    shapes = jax.eval_shape(evaluate, whitened)
+    shapes = jax.eval_shape(evaluate, candidates[0])
     nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    # The first step stays where it is, and evaluates it.
-    identity = jnp.eye(whitened.size, dtype=whitened.dtype)
-    first = nothing._replace(whitened=whitened, log_density=nothing.log_density - jnp.inf, information=identity)
-    return jax.lax.fori_loop(0, STEPS, step, (first, jnp.ones((), whitened.dtype)))[0]
+    first = nothing._replace(information=jnp.eye(candidates.shape[1], dtype=candidates.dtype))
+    return jax.lax.fori_loop(0, CANDIDATES + STEPS, step, (first, jnp.ones((), candidates.dtype)))[0]
 
 
 def correlation_floor(covariance: Array, release: Release) -> Array:

@@ -22,8 +22,8 @@ from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup
 from dpjax.models import GammaPrior
 from dpjax.running.checkpoint import check_path
+from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish
-from dpjax.sampling.inputs import check_run
 from dpjax.threads import one_blas_thread
 
 __all__ = ["sample"]

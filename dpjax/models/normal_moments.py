@@ -70,7 +70,7 @@ def gram_mean(mean: Array, factor: Array, statistic: Gram) -> Array:
     size, last = mean.size, mean.size - 1
     second, first = np.tril_indices(size, -1)  # the earlier column is the one that is integrated over
     one = jnp.ones_like(mean)
-    moments = clamped_moments(mean, product(factor, factor.T), -one, one, (first, second))
+    moments = clamped_moments(mean, factor, -one, one, (first, second))
 
     def row(j: int) -> list[int]:
         """The places of column j's products with the columns before it, which follow all means and all squares."""
@@ -78,7 +78,8 @@ def gram_mean(mean: Array, factor: Array, statistic: Gram) -> Array:
 
     triangle = [place for j in range(last) for place in (j, *row(j), size + j)]
     response = [last, *row(last), size + last] if statistic.response else []
-    return jnp.concatenate(moments)[np.array([*response, *triangle])]
+    order = np.eye(size * (size + 3) // 2)[[*response, *triangle]]
+    return product(jnp.asarray(order, mean.dtype), jnp.concatenate(moments))
 
 
 def histogram_moments(mean: Array, scale: Array, statistic: Histogram) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from dpjax.simulate import draw_position_at, parameter_shapes, position_shapes
 from dpjax.states import Position
 from dpjax.validation import SHOWN, check_array, check_key, fail, is_traced
 
-__all__ = ["check_parameters", "check_position", "check_prior", "check_start"]
+__all__ = ["check_derived", "check_parameters", "check_position", "check_prior", "check_start"]
 
 
 def check_parameters(argument: str, model: Model, parameters: Any, leading: tuple[int, ...] = ()) -> Parameters:
@@ -34,8 +34,9 @@ def check_prior(argument: str, model: Model, parameters: Parameters, leading: tu
     """Raise unless the prior has positive density at parameters [*leading, ...] wherever they are known."""
     if is_traced(parameters):
         return
-    chains = parameters if leading else jax.tree.map(lambda leaf: leaf[None], parameters)
-    impossible = np.flatnonzero(~np.isfinite(jax.vmap(model.log_prior)(chains))).tolist()
+    with jax.ensure_compile_time_eval():  # known parameters are checked under jit, too
+        chains = parameters if leading else jax.tree.map(lambda leaf: leaf[None], parameters)
+        impossible = np.flatnonzero(~np.isfinite(jax.vmap(model.log_prior)(chains))).tolist()
     if impossible:
         given = "parameters of zero prior density" + (f" in chains {impossible}" if leading else "")
         fail(argument, given, "positive prior density", "Start within the support of the prior.")
@@ -54,8 +55,9 @@ def check_start(argument: str, model: Model, n: int, parameters: Parameters, rec
     check_names(argument, records, expected, remedy)
     fitting = {name: cast_tree(f"{argument}[{name!r}]", records[name], leaf, remedy) for name, leaf in expected.items()}
     if not is_traced(parameters, fitting):
-        one = jax.tree.map(lambda leaf: leaf[None], (parameters, fitting))
-        impossible = np.flatnonzero(~np.isfinite(jax.vmap(model.log_density)(*one)[0]))
+        with jax.ensure_compile_time_eval():
+            one = jax.tree.map(lambda leaf: leaf[None], (parameters, fitting))
+            impossible = np.flatnonzero(~np.isfinite(jax.vmap(model.log_density)(*one)[0]))
         if impossible.size:
             given = f"records of zero density at places {impossible[:SHOWN].tolist()}"
             fail(argument, given, "records that the model can give", "Start within the support of the model.")
@@ -100,3 +102,13 @@ def cast(argument: str, value: Any, expected: jax.ShapeDtypeStruct, remedy: str)
     if np.shape(value) != expected.shape:
         fail(argument, f"shape {list(np.shape(value))}", f"shape {list(expected.shape)}", remedy)
     return jnp.asarray(value).astype(expected.dtype)
+
+
+def check_derived(model: Model) -> None:
+    """Raise if a derived quantity has the name of a parameter."""
+    if model.derived is None:
+        return
+    parameters = parameter_shapes(model)
+    both = sorted(set(parameters) & set(jax.eval_shape(model.derived, parameters)))
+    if both:
+        fail("model.derived", f"names {both}, which are parameters", "names of their own", "Rename them.")

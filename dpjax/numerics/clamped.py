@@ -2,18 +2,19 @@
 
 With u = m + s z and bounds at z = α and β, the clamped number is u + s ((α - z)₊ - (z - β)₊): all is written as the
 moment of u and a correction by what lies beyond the bounds, so that nothing is lost where little does. Distribution
-functions are evaluated once for all columns, as each evaluation is long to compile.
+functions are evaluated once for all columns, as each evaluation is long to compile, and columns are picked by products
+with matrices of zeros and ones, whose derivatives are products again.
 """
 
-from math import sqrt
+from math import pi, sqrt
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.stats import norm
 
 from dpjax.base import Array
+from dpjax.numerics.linear_algebra import product
 
 __all__ = ["ClampedMoments", "clamped_mean", "clamped_moments"]
 
@@ -40,7 +41,7 @@ def clamped_mean(mean: Array, scale: Array, lower: Array, upper: Array) -> Array
 
 
 def clamped_moments(
-    mean: Array, covariance: Array, lower: Array, upper: Array, pairs: tuple[np.ndarray, np.ndarray]
+    mean: Array, factor: Array, lower: Array, upper: Array, pairs: tuple[np.ndarray, np.ndarray]
 ) -> ClampedMoments:
     """The moments of jointly Normal columns, each clamped to its interval.
 
@@ -50,36 +51,62 @@ def clamped_moments(
     Parameters
     ----------
     mean, lower, upper : [k]
-    covariance : [k, k]
+    factor : [k, k]
+        Of the covariance, ``factor @ factor.T``.
     pairs
         The first and second columns [m] of each pair; of the first the correction is integrated over.
     """
-    scale = jnp.sqrt(jnp.diagonal(covariance))
+    scale = jnp.sqrt(jnp.sum(jnp.square(factor), axis=1))
     bounds = jnp.stack(distances(mean, scale, lower, upper))
     correction, probability = excess(bounds)
-    clamped = mean + scale * (correction[0] - correction[1])
+    shift = scale * (correction[0] - correction[1])
+    clamped, free = mean + shift, 1 - jnp.sum(probability, axis=0)
     squares = (1 - jnp.square(bounds)) * probability - bounds * (correction - bounds * probability)
-    square = mean**2 + scale**2 * (1 - jnp.sum(squares, axis=0)) + 2 * mean * scale * (correction[0] - correction[1])
-    first, second = pairs
-    free = 1 - jnp.sum(probability, axis=0)
-    shared = covariance[first, second]
-    whole = mean[first] * clamped[second] + shared * free[second]
-    slope = shared / scale[first]
-    left = jnp.sqrt(scale[second] ** 2 - slope**2)
-    given = (mean[second], slope, left, lower[second], upper[second])
-    return ClampedMoments(clamped, square, whole + scale[first] * product_beyond(bounds[:, first], *given))
+    square = mean**2 + scale**2 * (1 - jnp.sum(squares, axis=0)) + 2 * mean * shift
+    table = jnp.concatenate([jnp.stack([mean, scale, *bounds, clamped, free, lower, upper]), factor.T])
+    one, other = (product(table, jnp.asarray(np.eye(mean.size)[:, columns], mean.dtype)) for columns in pairs)
+    shared = jnp.sum(one[8:] * other[8:], axis=0)
+    slope = shared / one[1]
+    left = jnp.sqrt(jnp.square(other[1]) - jnp.square(slope))
+    beyond = product_beyond(one[2:4], other[0], slope, left, other[6], other[7])
+    return ClampedMoments(clamped, square, one[0] * other[4] + shared * other[5] + one[1] * beyond)
 
 
+@jax.custom_jvp
 def product_beyond(bounds: Array, mean: Array, slope: Array, left: Array, lower: Array, upper: Array) -> Array:
     """E ((α - z)₊ - (z - β)₊) clip(v) for v ~ N(mean + slope z, left²) [m], at bounds α and -β [2, m]."""
+    return with_slopes(bounds, mean, slope, left, lower, upper)[0]
+
+
+@product_beyond.defjvp
+def product_beyond_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    """The integral and its derivative by integrals at the same nodes: far fewer programs than those of each step."""
+    value, (by_bound, *slopes) = with_slopes(*primals)
+    changes = [slope * tangent for slope, tangent in zip(slopes, tangents[1:], strict=True)]
+    return value, sum(changes, start=jnp.sum(by_bound * tangents[0], axis=0))
+
+
+def with_slopes(
+    bounds: Array, mean: Array, slope: Array, left: Array, lower: Array, upper: Array
+) -> tuple[Array, tuple[Array, ...]]:
+    """`product_beyond` [m], and its partial derivatives by each argument, [2, m] and five times [m].
+
+    Of E clip(v) these are P(v within) by the mean, the difference of the densities at the bounds by the standard
+    deviation, and P(v beyond) by a bound.
+    """
     nodes, weights = (jnp.asarray(part, mean.dtype)[:, None, None] for part in (NODES, WEIGHTS))
     half = jnp.clip(bounds + FAR, 0.0, 2 * FAR)[None] / 2
     score = (nodes + 1) * half - FAR  # z below, and -z above
-    side = jnp.asarray([1.0, -1.0], mean.dtype)[:, None]
-    centre = mean[None, None] + (side * slope[None])[None] * score
-    scale, low, high = (jnp.broadcast_to(part, centre.shape) for part in (left, lower, upper))
-    values = weights * half * jnp.maximum(bounds[None] - score, 0.0) * norm.pdf(score)
-    return jnp.sum(values * side[None] * clamped_mean(centre, scale, low, high), axis=(0, 1))
+    side = jnp.asarray([1.0, -1.0], mean.dtype)[None, :, None]
+    weight = side * weights * half * density(score)
+    centre = mean[None, None] + side * slope[None, None] * score
+    reach = jnp.stack(distances(centre, *(part[None, None] for part in (left, lower, upper))))
+    correction, probability = excess(reach)
+    clamped = centre + left[None, None] * (correction[0] - correction[1])
+    within, ends = 1 - probability[0] - probability[1], density(reach)
+    values = jnp.stack([clamped, within, side * score * within, ends[0] - ends[1], probability[0], probability[1]])
+    sums = jnp.sum((weight * jnp.maximum(bounds[None] - score, 0.0))[None] * values, axis=(1, 2))
+    return sums[0], (jnp.sum(weight * clamped, axis=0), *sums[1:])
 
 
 def distances(mean: Array, scale: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -87,7 +114,20 @@ def distances(mean: Array, scale: Array, lower: Array, upper: Array) -> tuple[Ar
     return jnp.clip((lower - mean) / scale, -FAR, None), jnp.clip((mean - upper) / scale, -FAR, None)
 
 
+@jax.custom_jvp
 def excess(bound: Array) -> tuple[Array, Array]:
     """E (bound - z)₊ and P(z ≤ bound) for z standard Normal."""
     probability = jax.lax.erfc(-bound * sqrt(0.5)) / 2
-    return bound * probability + norm.pdf(bound), probability
+    return bound * probability + density(bound), probability
+
+
+@excess.defjvp
+def excess_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The derivative of the first is the second, and that of the second the density."""
+    values = excess(*primals)
+    return values, (values[1] * tangents[0], density(primals[0]) * tangents[0])
+
+
+def density(score: Array) -> Array:
+    """The standard Normal density."""
+    return jnp.exp(-jnp.square(score) / 2) / sqrt(2 * pi)

@@ -14,7 +14,7 @@ from dpjax.parameters.kernels import ParameterKernel
 
 def build_centred_step(
     model: Model, kernel: ParameterKernel | None
-) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Any, Array]]:
+) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, Any, Array]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, info, num_nonfinite)``.
 
     It leaves p(parameters | records) invariant. Parameters stay as they were where the new ones are not finite, which
@@ -23,11 +23,13 @@ def build_centred_step(
     Parameters
     ----------
     kernel
-        None takes the model's own update; see `choose_kernel`.
+        None takes the model's own update, which needs no tuning; see `choose_kernel`.
     """
     move = build_update(model) if kernel is None else build_move(model, kernel)
 
-    def step(rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning) -> tuple[Parameters, Any, Array]:
+    def step(
+        rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning | None
+    ) -> tuple[Parameters, Any, Array]:
         moved, info, possible = move(rng_key, parameters, records, tuning)
         finite = all_finite(moved)
         return take_if(finite, moved, parameters), info, (~(finite & possible)).astype(int)
@@ -35,7 +37,7 @@ def build_centred_step(
     return step
 
 
-def build_update(model: Model) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, None, Array]]:
+def build_update(model: Model) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, None, Array]]:
     """The model's own update, as a move."""
     assert model.update is not None
     update = model.update
@@ -44,10 +46,13 @@ def build_update(model: Model) -> Callable[[Key, Parameters, Records, Tuning], t
 
 def build_move(
     model: Model, kernel: ParameterKernel
-) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Any, Array]]:
+) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, Any, Array]]:
     """The move by a kernel, which says too whether the density was finite where it began []."""
 
-    def move(rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning) -> tuple[Parameters, Any, Array]:
+    def move(
+        rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning | None
+    ) -> tuple[Parameters, Any, Array]:
+        assert tuning is not None, "kernels move in whitened coordinates"
         vector, unravel = to_vector(model, parameters)
         log_density = build_log_density(model, tuning, unravel, build_log_likelihood(model, records))
         algorithm, start = kernel.build(log_density, vector.size, tuning.step_size), tuning.whiten(vector)

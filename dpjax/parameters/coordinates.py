@@ -99,14 +99,6 @@ def build_log_density(
     return log_density
 
 
-def unit_tuning(model: Model) -> Tuning:
-    """The tuning that changes no scale, for plans that use none."""
-    shapes = jax.eval_shape(partial(fit_to_prior, model=model), jax.eval_shape(jax.random.key, 0))
-    size, dtype = shapes.location.size, shapes.location.dtype
-    unit = Tuning(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.ones((), dtype))
-    return unit if standardised(model) is None else unit._replace(noncentred=unit)
-
-
 def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
     """The whitening fitted to draws from the prior; the step size is 1.
 
@@ -128,7 +120,8 @@ def fit_to_prior(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
 
 def check_tuning(model: Model, tuning: Any) -> Tuning:
     """The tuning, or an error unless it has the size of the model's parameters."""
-    expected = jax.tree.map(np.shape, unit_tuning(model))
+    shapes = jax.eval_shape(partial(fit_to_prior, model=model), jax.eval_shape(jax.random.key, 0))
+    expected = jax.tree.map(np.shape, shapes)
     if not isinstance(tuning, Tuning) or jax.tree.map(np.shape, tuning) != expected:
         given = f"shapes {jax.tree.map(np.shape, tuning)}" if isinstance(tuning, Tuning) else type(tuning).__name__
         remedy = "Pass the tuning of a run of this model, or leave it out."

@@ -86,16 +86,16 @@ def is_possible(model: Model, parameters: Parameters, records: Records) -> Array
 
 
 def elliptical_moves(
-    key: Key, log_density: Callable[[Array], Array], position: Array
+    key: Key, log_density: Callable[[Array], Array], position: Array, num_moves: int = NUM_MOVES
 ) -> tuple[SliceState, SliceState, SliceInfo]:
-    """The states before and after `NUM_MOVES` elliptical moves of a whitened vector [k], and reports [move]."""
+    """The states before and after elliptical moves of a whitened vector [k], and reports [move]."""
     algorithm = elliptical_slice(log_density)
     start = algorithm.init(position)
 
     def move(state: SliceState, index: Array) -> tuple[SliceState, SliceInfo]:
         return algorithm.step(jax.random.fold_in(key, index), state)
 
-    state, info = jax.lax.scan(move, start, jnp.arange(NUM_MOVES))
+    state, info = jax.lax.scan(move, start, jnp.arange(num_moves))
     return start, state, info
 
 

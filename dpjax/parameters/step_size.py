@@ -19,14 +19,19 @@ NUM_STEPS = 100
 
 
 def fit_step_size(
-    key: Key, model: Model, kernel: ParameterKernel | None, tuning: Tuning, parameters: Parameters, records: Records
-) -> Tuning:
+    key: Key,
+    model: Model,
+    kernel: ParameterKernel | None,
+    tuning: Tuning | None,
+    parameters: Parameters,
+    records: Records,
+) -> Tuning | None:
     """The tuning with the step size at which chains at given parameters and records [chain, ...] meet the target rate.
 
     The chains move under p(parameters | records) with the records held; what is averaged is the rate of all chains
-    together, since they share the step size. Kernels without a step size leave the tuning as it is.
+    together, since they share the step size. Kernels without a step size leave the tuning, if there is one, as it is.
     """
-    if not isinstance(kernel, SteppedKernel):
+    if tuning is None or not isinstance(kernel, SteppedKernel):
         return tuning
     return average_steps(key, model, replace(kernel, num_steps=1), tuning, parameters, records)
 

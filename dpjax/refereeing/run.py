@@ -19,18 +19,19 @@ from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.models.positions import check_parameters
-from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size, unit_tuning
+from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size
+from dpjax.plan import SweepPlan, adapt_plan, make_plan
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.refereeing.drifts import are_one, merged
-from dpjax.refereeing.settle import Settling, holding, impute_all, settle, start_at, sweep_all
-from dpjax.refereeing.unbiased import build_coupled, estimate
+from dpjax.refereeing.settle import Settling, settle, start_at, sweep_all
+from dpjax.refereeing.unbiased import coupled_pairs, estimate
 from dpjax.refereeing.verdict import Verdict
 from dpjax.release import PrivateRelease
+from dpjax.sampling.held import holding, impute_all
 from dpjax.sampling.run import adapt
 from dpjax.simulate import batch_size, parameter_shapes
 from dpjax.states import GibbsState
 from dpjax.summary import entry_names
-from dpjax.sweep import SweepPlan, adapt_plan, make_plan
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_instance, check_key, fail
 
@@ -122,7 +123,8 @@ def referee(
     model, release = latent_form(posterior.model, posterior.release, plan.imputation)
     starts = take_spaced(draws, number)
     check_possible(model, starts)
-    coupled = build_coupled(posterior, plan.imputation, starts) if unbiased else None
+    host = {name: np.asarray(leaf) for name, leaf in draws.items()}
+    coupled = coupled_pairs(posterior, plan.imputation, starts, host) if unbiased else None
     sweep_key, coupled_key = jax.random.split(key)
     with one_blas_thread():
         verdict, num_nonfinite = run(sweep_key, model, release, plan, draws, starts, num_sweeps, num_warmup)
@@ -213,7 +215,7 @@ def run(
     if num_warmup is None:
         settling, pairs = settle(settle_key, model, release, holding(plan.imputation), pairs)
     held, plan = holding(plan.imputation), adapt_plan(model, release, plan, pairs, plan_key)
-    tuning = adapt(model, draws) if plan.uses_tuning else unit_tuning(model)
+    tuning = adapt(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
     advance = partial(run_batch, model, release, held, plan, tuning, settling.num_sweeps, num_sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance)
@@ -246,7 +248,7 @@ def run_batch(
     release: PrivateRelease,
     held: Imputation,
     plan: SweepPlan,
-    tuning: Tuning,
+    tuning: Tuning | None,
     num_warmup: int,
     num_sweeps: int,
     key: Key,

@@ -15,14 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters
+from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.imputation.forms import OwnLatentData
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
+from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
+from dpjax.sampling.held import impute_all
 from dpjax.sampling.starts import find_starts
 from dpjax.states import GibbsState
-from dpjax.sweep import SweepPlan, build_kernel, is_open
+from dpjax.sweep import build_kernel
 
 FORGOTTEN = 0.3
 """Sets of records have forgotten their difference where its correlation with a former one is not clearly above this."""
@@ -54,12 +56,6 @@ def start_at(key: Key, model: Model, release: PrivateRelease, plan: SweepPlan, p
     find = plan.imputation.find_starts if isinstance(plan.imputation, OwnLatentData) else find_starts
     num_chains = len(jax.tree.leaves(parameters)[0])
     return find((search_key, climb_key), model, release, num_chains, parameters)
-
-
-def holding(imputation: Imputation) -> Imputation:
-    """The imputation by which records move while the parameters are held, with every open option closed."""
-    closed = imputation.closed() if is_open(imputation) else imputation
-    return closed.given_parameters() if isinstance(closed, OwnLatentData) else closed
 
 
 def settle(
@@ -121,25 +117,15 @@ def measure(model: Model, states: GibbsState) -> Array:
     return jax.vmap(one)(states)
 
 
-@partial(jit_model, static_argnames=("imputation",))
-def impute_all(
-    model: Model, imputation: Imputation, key: Key, release: PrivateRelease, states: GibbsState, length: Array
-) -> GibbsState:
-    """The states [chain, ...] after `length` [] sweeps of the imputation, with the parameters held."""
-    impute = imputation(model, release)
-
-    def chain(key: Key, state: GibbsState) -> GibbsState:
-        def sweep(number: Array, latent: Latent) -> Latent:
-            return impute(jax.random.fold_in(key, number), latent, state.parameters)[0]
-
-        return GibbsState(state.parameters, jax.lax.fori_loop(0, length, sweep, state.latent))
-
-    return jax.vmap(chain)(jax.random.split(key, states.latent.log_density.shape[0]), states)
-
-
 @partial(jit_model, static_argnames=("plan",))
 def sweep_all(
-    model: Model, plan: SweepPlan, key: Key, release: PrivateRelease, tuning: Tuning, states: GibbsState, length: Array
+    model: Model,
+    plan: SweepPlan,
+    key: Key,
+    release: PrivateRelease,
+    tuning: Tuning | None,
+    states: GibbsState,
+    length: Array,
 ) -> tuple[Parameters, Array]:
     """The parameters [chain, ...] after `length` [] exact sweeps, and how many offers and moves were undone [chain]."""
     kernel = build_kernel(model, release, plan)

@@ -1,7 +1,9 @@
 """Unbiased estimates of posterior means by coupled chains that start at draws, beside the means of the draws."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +16,12 @@ from dpjax.coupling.kernel import CoupledKernel
 from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.imputation.imwg import IMwG, imwg
 from dpjax.imputation.soma import SOMA
+from dpjax.plan import is_open
 from dpjax.posterior import Posterior
 from dpjax.refereeing.drifts import are_one, columns, merged
 from dpjax.refereeing.verdict import Estimates
 from dpjax.simulate import draw_position_at
 from dpjax.states import Position
-from dpjax.sweep import is_open
 
 NUM_PAIRS = 200
 """Each averages over ten times as many steps as nearly all pairs need to meet."""
@@ -41,8 +43,21 @@ class Scores(NamedTuple):
         return jnp.stack([scores, scores**2])
 
 
-def build_coupled(posterior: Posterior, imputation: Imputation, starts: Parameters) -> CoupledKernel:
-    """Pairs of chains that start at some of these parameters [start, ...], with records from the model.
+class Pairs(NamedTuple):
+    """Pairs of chains and the function that is averaged, for which programs are compiled."""
+
+    kernel: CoupledKernel
+    function: Callable[[Position], Array]
+
+
+BUILT: WeakKeyDictionary[Posterior, dict[Any, Pairs]] = WeakKeyDictionary()
+"""The pairs of each posterior that is still in use, by imputation and number of starts: programs compile once."""
+
+
+def coupled_pairs(
+    posterior: Posterior, imputation: Imputation, starts: Parameters, draws: dict[str, np.ndarray]
+) -> Pairs:
+    """Pairs of chains that start at parameters [start, ...] spaced among all draws [chain, draw, ...].
 
     Raises
     ------
@@ -51,9 +66,31 @@ def build_coupled(posterior: Posterior, imputation: Imputation, starts: Paramete
     """
     closed = imputation.closed() if is_open(imputation) else imputation
     chosen = closed if isinstance(closed, (IMwG, SOMA, OwnLatentData)) else imwg()
-    model, release = latent_form(posterior.model, posterior.release, chosen)
+    built = BUILT.setdefault(posterior, {})
+    which = (chosen, len(next(iter(starts.values()))))
+    if which not in built:
+        built[which] = Pairs(build_coupled(posterior, chosen, starts), scores_of(draws))
+    return built[which]
+
+
+def build_coupled(posterior: Posterior, imputation: Imputation, starts: Parameters) -> CoupledKernel:
+    """The kernel of the pairs, with records from the model."""
+    model, release = latent_form(posterior.model, posterior.release, imputation)
     start = partial(draw_start, model=model, n=release.n, starts=starts)
-    return coupled_gibbs(posterior.model, posterior.release, chosen, sample_start=start)
+    return coupled_gibbs(posterior.model, posterior.release, imputation, sample_start=start)
+
+
+def scores_of(draws: dict[str, np.ndarray]) -> Callable[[Position], Array]:
+    """The function of positions that is averaged, by the draws [chain, draw, ...]."""
+    centre, scale = centre_and_scale(draws)
+    return Scores(tuple(draws), jnp.asarray(centre, float), jnp.asarray(scale, float)).of
+
+
+def centre_and_scale(draws: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations [row] of draws; infinite ones of numbers that do not vary."""
+    flat = columns(draws, 2)
+    scale = flat.std(axis=(0, 1))
+    return flat.mean(axis=(0, 1)), np.where(are_one(draws, merged(draws)) | (scale == 0), np.inf, scale)
 
 
 def draw_start(key: Key, model: Model, n: int, starts: Parameters) -> Position:
@@ -63,7 +100,7 @@ def draw_start(key: Key, model: Model, n: int, starts: Parameters) -> Position:
     return draw_position_at(record_key, model, {name: leaf[number] for name, leaf in starts.items()}, n)
 
 
-def estimate(key: Key, kernel: CoupledKernel, draws: dict[str, np.ndarray]) -> Estimates:
+def estimate(key: Key, pairs: Pairs, draws: dict[str, np.ndarray]) -> Estimates:
     """How far the means and mean squares of the chains' law are from those of the draws [chain, draw, ...].
 
     Raises
@@ -71,18 +108,20 @@ def estimate(key: Key, kernel: CoupledKernel, draws: dict[str, np.ndarray]) -> E
     ValueError
         If some pair of chains does not meet within 20,000 steps.
     """
-    flat = columns(draws, 2)
-    centre, scale = flat.mean(axis=(0, 1)), flat.std(axis=(0, 1))
-    scale = np.where(are_one(draws, merged(draws)) | (scale == 0), np.inf, scale)
-    function = Scores(tuple(draws), jnp.asarray(centre, float), jnp.asarray(scale, float)).of
     pilot_key, run_key = jax.random.split(key)
     options = {"num_pairs": NUM_PAIRS, "max_steps": MAX_STEPS}
-    meetings = meeting_times(pilot_key, kernel, **options)
+    meetings = meeting_times(pilot_key, pairs.kernel, **options)
     meetings.require_all("unbiased estimates")
-    k, m = suggest_k_m(meetings)
+    k, m = map(round_up, suggest_k_m(meetings))
     options["max_steps"] = max(MAX_STEPS, 2 * m)
-    exact = unbiased_estimates(run_key, kernel, function, k=k, m=m, **options).estimate()
-    scores = (flat - centre) / scale
+    exact = unbiased_estimates(run_key, pairs.kernel, pairs.function, k=k, m=m, **options).estimate()
+    centre, scale = centre_and_scale(draws)
+    scores = (columns(draws, 2) - centre) / scale
     here = np.stack([scores.mean(axis=(0, 1)), (scores**2).mean(axis=(0, 1))])
     error = np.stack([diagnostics.mcse_mean(scores), diagnostics.mcse_mean(scores**2)])
     return Estimates(exact.mean - here, np.hypot(exact.standard_error, error))
+
+
+def round_up(steps: int) -> int:
+    """The next power of two: windows that differ by chance have one program."""
+    return 1 << max(0, steps - 1).bit_length()

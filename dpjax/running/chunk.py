@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 
-__all__ = ["MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws"]
+__all__ = ["MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws", "num_bytes"]
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
@@ -18,6 +18,9 @@ MAX_CAPACITY = 1024
 
 Step = Callable[[Key, Any], tuple[Any, Any]]
 """``(key, state) -> (state, report)`` of one chain."""
+
+Complete = Callable[[Key, Any, Any], tuple[Any, Any]]
+"""``(key, state, report) -> (state, report)`` of one chain: what is left to do where a draw is made."""
 
 Keep = Callable[[Any, Any], Any]
 """``(state, report) -> draw`` of one chain: what is kept of it where a draw is made."""
@@ -58,6 +61,7 @@ def make_draws(
     length: Array,
     thin: Array,
     capacity: int,
+    complete: Complete | None = None,
     in_turn: bool = False,
     combine: Callable[[Array, Array], Array] = jnp.add,
     fails: Callable[[Any], Array] | None = None,
@@ -77,6 +81,9 @@ def make_draws(
         How many draws to make, and how many steps apart.
     capacity
         The largest length.
+    complete
+        What is done to the state of a draw before it is kept, and need not be done to those between draws. It has the
+        key of the draw's last step, of which it is to use what the step does not.
     in_turn
         Whether a step is made by one chain after another rather than by all side by side.
     combine
@@ -91,6 +98,13 @@ def make_draws(
         return for_chains(in_turn, lambda key, state: step(jax.random.fold_in(key, number), state))(chain_keys, states)
 
     @jax.jit
+    def finish(number: Array, states: Any, report: Any) -> tuple[Any, Any]:
+        if complete is None:
+            return states, report
+        last = for_chains(in_turn, lambda key, *chain: complete(jax.random.fold_in(key, number), *chain))
+        return last(chain_keys, states, report)
+
+    @jax.jit
     def make_draw(number: Array, states: Any) -> tuple[Stretch, Any]:
         shapes = jax.eval_shape(advance, number, states)[1]
         nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
@@ -102,7 +116,8 @@ def make_draws(
 
         first = Stretch(jnp.zeros_like(thin), states, nothing, jnp.array(False))
         stretch = jax.lax.while_loop(lambda stretch: (stretch.steps < thin) & ~stretch.failed, body, first)
-        return stretch, jax.vmap(keep)(stretch.states, stretch.report)
+        states, report = finish(number + thin - 1, stretch.states, stretch.report)
+        return stretch._replace(states=states), jax.vmap(keep)(states, report)
 
     def body(carry: tuple[Chunk, Array]) -> tuple[Chunk, Array]:
         chunk, _ = carry
@@ -129,5 +144,9 @@ def for_chains(in_turn: bool, function: Callable[..., Any]) -> Callable[..., Any
 
 def most_draws(draw: Any) -> int:
     """How many draws, each of the arrays or shapes of all chains, fit the memory for one chunk, in 1..MAX_CAPACITY."""
-    size = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(draw))
-    return max(1, min(MAX_CAPACITY, BUFFER_BYTES // max(size, 1)))
+    return max(1, min(MAX_CAPACITY, BUFFER_BYTES // max(num_bytes(draw), 1)))
+
+
+def num_bytes(tree: Any) -> int:
+    """The memory that arrays, or those of such shapes, take."""
+    return sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

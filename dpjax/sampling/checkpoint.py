@@ -21,7 +21,7 @@ class Checkpoint(PeriodicCheckpoint):
         return {"plan": plain_values(status.plan)}, trees
 
 
-def restore_status(run: Run, tuning: Tuning, progress: dict[str, Any], arrays: Arrays) -> Status:
+def restore_status(run: Run, tuning: Tuning | None, progress: dict[str, Any], arrays: Arrays) -> Status:
     """The status in a file; whatever does not fit the run is an error. Of the tuning only the shapes are used."""
     segment, filled = read_place(run.schedule, progress)
     status = open_segment(run, segment, restore(run.plan, progress["plan"]), tuning, run.state_shapes)

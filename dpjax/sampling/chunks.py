@@ -11,12 +11,17 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
+from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
-from dpjax.running.chunk import Chunk, make_draws, most_draws
+from dpjax.running.chunk import Chunk, make_draws, most_draws, num_bytes
 from dpjax.states import GibbsState
-from dpjax.sweep import GibbsInfo, SweepPlan, build_kernel
+from dpjax.sweep import GibbsInfo, build_sweep
 
 Collect = Callable[[GibbsState], Any]
+
+MANY_BYTES = 2**22
+"""Chains whose latent records take more are advanced one after another: a sweep makes arrays some times as large, and
+side by side those of all chains would be held at once."""
 
 
 class Chains(NamedTuple):
@@ -58,7 +63,7 @@ def run_chunk(
     capacity: int,
     *,
     release: PrivateRelease,
-    tuning: Tuning,
+    tuning: Tuning | None,
     chain_keys: Key,
     chains: Chains,
     start: Array,
@@ -69,12 +74,16 @@ def run_chunk(
 
     See `make_draws`, whose states are here `Chains` and whose draws are `Draw`.
     """
-    kernel = build_kernel(model, release, plan)
+    sweep = build_sweep(model, release, plan)
 
     def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
-        state, info = kernel(key, chain.state, tuning)
+        state, info = sweep.move(key, chain.state, tuning)
         accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
         return Chains(state, accepted), report(info)
+
+    def complete(key: Key, chain: Chains, total: dict[str, Array]) -> tuple[Chains, dict[str, Array]]:
+        state, num_nonfinite = sweep.complete(key, chain.state)
+        return chain._replace(state=state), total | {"num_nonfinite": total["num_nonfinite"] + num_nonfinite}
 
     def keep(chain: Chains, total: dict[str, Array]) -> Draw:
         info = {name: leaf / thin.astype(leaf.dtype) if is_rate(leaf) else leaf for name, leaf in total.items()}
@@ -92,6 +101,8 @@ def run_chunk(
         length=length,
         thin=thin,
         capacity=capacity,
+        complete=complete,
+        in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
     )
 
 

@@ -1,6 +1,6 @@
 """A run, step by step: what is fixed, what moves, and one chunk of work."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -10,12 +10,18 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
+from dpjax.plan import SweepPlan, adapt_plan
 from dpjax.release import PrivateRelease
 from dpjax.running.schedule import Segment, is_done
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.simulate import draw_state
 from dpjax.states import GibbsState
-from dpjax.sweep import SweepPlan, adapt_plan
+
+CHECKED = 3
+"""The segment of the warm-up after which a surrogate that is too often wrong is given up."""
+
+ENOUGH_ACCEPTED = 0.5
+"""An exact move costs about as much as ten by surrogate, of which fewer than half then bring less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +59,7 @@ class Status(NamedTuple):
     segment, filled
         The number of the current segment, and how many draws it has made.
     plan, tuning
-        The kernel, as adapted so far.
+        The kernel, as adapted so far; the tuning is None where no step of it uses one.
     chains
         What the chains carry.
     draws
@@ -63,19 +69,19 @@ class Status(NamedTuple):
     segment: int
     filled: int
     plan: SweepPlan
-    tuning: Tuning
+    tuning: Tuning | None
     chains: Chains
     draws: Draw
 
 
-def open_run(run: Run, state: GibbsState, tuning: Tuning) -> Status:
+def open_run(run: Run, state: GibbsState, tuning: Tuning | None) -> Status:
     """The status before the first step, with chains at the given starts, to which the step size is fitted."""
     tuning = adapt_step_size(run, 0, tuning, state)
     plan = adapt_plan(run.model, run.release, run.plan, state, run.plan_key)
     return open_segment(run, 0, plan, tuning, state)
 
 
-def open_segment(run: Run, segment: int, plan: SweepPlan, tuning: Tuning, state: GibbsState) -> Status:
+def open_segment(run: Run, segment: int, plan: SweepPlan, tuning: Tuning | None, state: GibbsState) -> Status:
     """The status at the start of a segment, with empty arrays for its draws; tuning and state may be shapes."""
     num_chains = run.chain_keys.shape[0]
     accepted = np.zeros((num_chains, run.release.n), np.int32)
@@ -131,13 +137,27 @@ def store(draws: Draw, buffers: Draw, filled: int, length: int) -> None:
 def close_segment(run: Run, status: Status) -> Status:
     """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
     tuning, plan, state = status.tuning, status.plan, status.chains.state
-    if run.schedule[status.segment].adapt and run.plan.uses_tuning:
+    if run.schedule[status.segment].adapt and tuning is not None:
         tuning = adapt(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_size(run, status.segment + 1, tuning, state)
     if status.segment == 0:
         # At the starts the plan was a guess; now the chains have come some way.
         plan = adapt_plan(run.model, run.release, run.plan, state, run.plan_key)
+    elif status.segment == CHECKED:
+        plan = check_surrogate(plan, status.draws.info)
     return open_segment(run, status.segment + 1, plan, tuning, state)
+
+
+def has_check(schedule: tuple[Segment, ...]) -> bool:
+    """Whether the warm-up is long enough to look at how good a surrogate is."""
+    return len(schedule) > CHECKED + 1
+
+
+def check_surrogate(plan: SweepPlan, info: dict[str, Array]) -> SweepPlan:
+    """The plan without the surrogate if moves by it were mostly refused; info is [chain, draw]."""
+    if plan.noise != "moved by surrogate" or np.mean(info["interweaving_is_accepted"]) >= ENOUGH_ACCEPTED:
+        return plan
+    return replace(plan, noise="moved")
 
 
 @jit_model
@@ -150,7 +170,7 @@ def adapt(model: Model, parameters: Parameters) -> Tuning:
     return fit_tuning(model, jax.tree.map(merge, parameters))
 
 
-def adapt_step_size(run: Run, segment: int, tuning: Tuning, state: GibbsState) -> Tuning:
+def adapt_step_size(run: Run, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
     """The tuning of a segment, with the step size fitted to where the chains are, state [chain, ...]."""
     key = jax.random.fold_in(run.step_size_key, segment)
     return fit_step_size(key, run.model, run.plan.parameter_kernel, tuning, state.parameters, state.latent.records)

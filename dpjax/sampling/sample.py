@@ -10,20 +10,23 @@ import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.imputation.forms import OwnLatentData, latent_form
+from dpjax.models.positions import check_derived
 from dpjax.numbered import jit_model
-from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior, unit_tuning
+from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
+from dpjax.plan import make_plan, move_noise
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.checkpoint import check_path
+from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish, is_interrupted
 from dpjax.sampling.checkpoint import Checkpoint, restore_status
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
-from dpjax.sampling.inputs import check_initial, check_names, check_run
-from dpjax.sampling.run import Run, Status, make_chunk, open_run
+from dpjax.sampling.inputs import check_initial
+from dpjax.sampling.large_starts import draw_large, put_in_place, whiten_by
+from dpjax.sampling.run import Run, Status, has_check, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
-from dpjax.sweep import make_plan
 from dpjax.threads import one_blas_thread
 
 
@@ -58,7 +61,7 @@ def sample(
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     collect: Collect | None = None,
-    initial: Parameters | None = None,
+    initial: Parameters | Literal["large-sample"] | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Posterior:
@@ -88,7 +91,10 @@ def sample(
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
     initial
-        Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior.
+        Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior. With
+        ``"large-sample"`` chains start at draws of `dpjax.large_sample`, and the coordinates of the kernel are whitened
+        by these and stay so: where a sweep is dear, a warm-up of some hundred steps then does. Starts are no wider than
+        the posterior, so that R-hat does not see modes that they miss.
     progress
         Whether to show a bar; there is none where standard error is not a terminal.
     checkpoint
@@ -123,37 +129,54 @@ def sample(
     """
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=collect is None)
-    check_names(model)
-    initial = check_initial(model, initial, num_chains)
+    check_derived(model)
+    initial = check_initial(model, release, initial, num_chains)
     given = (model, release)
     model, release = latent_form(model, release, plan.imputation)
     path = None if checkpoint is None else check_path(checkpoint)
     keys = split_key(key, num_chains)
-    schedule = make_schedule(num_warmup, num_samples, thin)
+    schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
+    plan = move_noise(model, release, plan) if has_check(schedule) else plan
     run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
-        advance = partial(make_chunk, run)
-        return report(run, given, finish(run.schedule, begin(run, keys, initial, file), advance, file, progress), file)
+        first, advance = partial(begin, run, given, keys, initial, file), partial(make_chunk, run)
+        return report(run, given, finish(run.schedule, first(), advance, file, progress), file)
 
 
-def begin(run: Run, keys: RunKeys, initial: Parameters | None, file: Checkpoint | None) -> Status:
+def begin(
+    run: Run,
+    given: tuple[Model, PrivateRelease],
+    keys: RunKeys,
+    initial: Parameters | Literal["large-sample"] | None,
+    file: Checkpoint | None,
+) -> Status:
     """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
-    shapes = jax.eval_shape(partial(fit_to_prior, model=run.model), keys.tuning)
+    shapes = jax.eval_shape(partial(first_tuning, run), keys.tuning)
     saved = None if file is None else file.load(partial(restore_status, run, shapes))
     if saved is not None:
         return saved
-    tuning = first_tuning(run.model, keys.tuning) if run.plan.uses_tuning else unit_tuning(run.model)
-    imputation = run.plan.imputation
+    imputation, num_chains = run.plan.imputation, len(keys.chains)
     find = imputation.find_starts if isinstance(imputation, OwnLatentData) else find_starts
-    return open_run(run, find(keys.starts, run.model, run.release, len(keys.chains), initial), tuning)
+    start = partial(find, keys.starts, run.model, run.release, num_chains)
+    if not isinstance(initial, str):
+        return open_run(run, start(initial), first_tuning(run, keys.tuning))
+    draw_key, record_key = jax.random.split(keys.tuning)
+    draws = draw_large(draw_key, *given, num_chains)
+    states = start({name: leaf[:, -1] for name, leaf in draws.items()})
+    return open_run(run, put_in_place(record_key, run, states), whiten_by(run, draws))
+
+
+def first_tuning(run: Run, key: Key) -> Tuning | None:
+    """The tuning fitted to the prior; None where no step of the sweep uses one."""
+    return tune_to_prior(run.model, key) if run.plan.uses_tuning else None
 
 
 @jit_model
-def first_tuning(model: Model, key: Key) -> Tuning:
-    """The tuning fitted to the prior."""
+def tune_to_prior(model: Model, key: Key) -> Tuning:
+    """The tuning fitted to draws from the prior."""
     return fit_to_prior(key, model)
 
 

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
+from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
 from dpjax.sampling.starts import climb, search
 from dpjax.simulate import draw_position_at
 from dpjax.states import GibbsState, Position, init_state
-from dpjax.sweep import SweepPlan, build_kernel
+from dpjax.sweep import build_sweep
 
 LOG_DENSITY = "log_density"
 """The name of the log-density of the release given the records, which is always ranked."""
@@ -46,7 +47,7 @@ class Design(NamedTuple):
     num_draws: int
 
 
-def run_replicate(design: Design, template: PrivateRelease, tuning: Tuning, thins: Array, key: Key) -> Replicate:
+def run_replicate(design: Design, template: PrivateRelease, tuning: Tuning | None, thins: Array, key: Key) -> Replicate:
     """Draw a truth from `design.model` and rank it among draws from the posterior of `design.fit`.
 
     Parameters
@@ -54,7 +55,7 @@ def run_replicate(design: Design, template: PrivateRelease, tuning: Tuning, thin
     template
         The release whose mechanism, statistic and n are used.
     tuning
-        The whitening of the first window, which knows the prior only.
+        The whitening of the first window, which knows the prior only; None where no step uses one.
     thins
         Steps between draws in each window [window]; the last is that of the draws kept.
     """
@@ -78,30 +79,33 @@ def evaluate(quantities: Quantities | None, release: PrivateRelease, position: P
 
 
 def run_chain(
-    design: Design, release: PrivateRelease, tuning: Tuning, thins: Array, key: Key, state: GibbsState
+    design: Design, release: PrivateRelease, tuning: Tuning | None, thins: Array, key: Key, state: GibbsState
 ) -> dict[str, Array]:
     """Draws [draw, ...] of the last window; after each window the kernel is fitted to its draws, as in warm-up."""
-    kernel = build_kernel(design.fit, release, design.plan)
+    kernel = build_sweep(design.fit, release, design.plan)
     sweep_key, fit_key = jax.random.split(key)
     names = tuple(state.parameters)
 
-    def sweep(carry: tuple[GibbsState, Array], tuning: Tuning) -> tuple[GibbsState, Array]:
+    def sweep(carry: tuple[GibbsState, Array], tuning: Tuning | None) -> tuple[GibbsState, Array]:
         state, number = carry
-        return kernel(jax.random.fold_in(sweep_key, number), state, tuning)[0], number + 1
+        return kernel.move(jax.random.fold_in(sweep_key, number), state, tuning)[0], number + 1
 
     def window(carry: Any, thin: Array) -> Any:
         moving, tuning = carry
 
         def draw(moving: Any, _: None) -> Any:
-            moving = jax.lax.fori_loop(0, thin, lambda _, moving: sweep(moving, tuning), moving)
-            state = moving[0]
-            return moving, evaluate(design.quantities, release, Position(state.parameters, state.latent.records))
+            state, number = jax.lax.fori_loop(0, thin, lambda _, moving: sweep(moving, tuning), moving)
+            state = kernel.complete(jax.random.fold_in(sweep_key, number - 1), state)[0]
+            position = Position(state.parameters, state.latent.records)
+            return (state, number), evaluate(design.quantities, release, position)
 
         moving, draws = jax.lax.scan(draw, moving, length=design.num_draws)
-        whitening = fit_tuning(design.fit, {name: draws[name] for name in names})
-        return (moving, fit_step(whitening._replace(step_size=tuning.step_size), *moving)), draws
+        if tuning is not None:
+            whitening = fit_tuning(design.fit, {name: draws[name] for name in names})
+            tuning = whitening._replace(step_size=tuning.step_size)
+        return (moving, fit_step(tuning, *moving)), draws
 
-    def fit_step(tuning: Tuning, state: GibbsState, number: Array) -> Tuning:
+    def fit_step(tuning: Tuning | None, state: GibbsState, number: Array) -> Tuning | None:
         here = jax.tree.map(lambda leaf: leaf[None], (state.parameters, state.latent.records))
         return fit_step_size(
             jax.random.fold_in(fit_key, number), design.fit, design.plan.parameter_kernel, tuning, *here

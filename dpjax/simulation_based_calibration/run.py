@@ -21,6 +21,7 @@ from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.parameters import fit_to_prior
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
+from dpjax.plan import check_closed, make_plan
 from dpjax.release import PrivateRelease
 from dpjax.simulate import batch_size, draw_position, parameter_shapes, position_shapes
 from dpjax.simulation_based_calibration.replicate import (
@@ -32,7 +33,6 @@ from dpjax.simulation_based_calibration.replicate import (
     run_replicate,
 )
 from dpjax.simulation_based_calibration.result import Calibration
-from dpjax.sweep import check_closed, make_plan
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 
@@ -192,7 +192,7 @@ def run_batch(
     numbers: Array,
 ) -> Replicate:
     """The reports of the replicates of these numbers [replicate, ...]."""
-    tuning = fit_to_prior(tuning_key, design.fit)
+    tuning = fit_to_prior(tuning_key, design.fit) if design.plan.uses_tuning else None
 
     def one(number: Array) -> Replicate:
         return run_replicate(design, release_design, tuning, thins, jax.random.fold_in(replicate_key, number))

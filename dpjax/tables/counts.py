@@ -22,7 +22,9 @@ from dpjax.release.summed import as_sum
 from dpjax.release.unknown import CountPrior, UnknownCount
 from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState, init_latent
+from dpjax.tables.drawn_swaps import ROUNDS, Corners, find_corners, swap_drawn
 from dpjax.tables.form import COUNTS, Table, count_form, table_of
+from dpjax.tables.gaps import check_gaps
 from dpjax.tables.joint_moves import build_joint_step
 from dpjax.tables.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
 from dpjax.tables.occupied import Groups, find_groups, meet_all
@@ -112,7 +114,7 @@ class Counts:
         self, keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
     ) -> GibbsState:
         """States [chain, ...] near the released sums, over-dispersed by their noise."""
-        return find_starts(keys, model, release, num_chains, initial)
+        return find_starts(keys, model, release, num_chains, initial, self.is_collapsed(model, release))
 
 
 def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) -> Counts:
@@ -137,7 +139,8 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
     TypeError, ValueError
         If the width is no whole number of at least 1. When a kernel is built: if the records are continuous, take too
         many values or have laws of their own, the release is no sum with noise on each coordinate, or known totals
-        (`dpjax.Exact`) are contradictory or of a kind that the moves are not known to connect.
+        (`dpjax.Exact`) are contradictory or of a kind that the moves are not known to connect, as may be tables with
+        cells that the model makes impossible.
     """
     if width != "auto":
         check_count("width", width, "Pass a whole number such as 16, or 'auto'.")
@@ -158,18 +161,24 @@ def is_noisy(table: Table, release: Release) -> bool:
 def build_kernel(table: Table, release: Release, collapsed: bool, width: int) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it does not look at those it is given."""
     moves = make_moves(table, collapsed, width)
+    if not collapsed:
+        check_gaps(table, moves)
+    corners = make_corners(table)
     groups = make_groups(table, collapsed) if is_noisy(table, release) else None
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         law = make_law(table, release, collapsed, parameters)
         state = start(law, latent.records[COUNTS][0])
         changed, tried = jnp.zeros((), int), jnp.zeros((), int)
-        meeting_key, *keys = jax.random.split(rng_key, len(moves) + 1)
-        for move, key in zip(moves, keys, strict=True):
+        meeting_key, *keys = jax.random.split(rng_key, 1 + len(moves) + len(corners))
+        for move, key in zip(moves, keys[: len(moves)], strict=True):
             offers = draw_offers(key, move)
             state, more = move_all(law, move, state, offers)
             changed += more
             tried += jnp.asarray(move.directions.num_moves, int)[offers.order]
+        for places, key in zip(corners, keys[len(moves) :], strict=True):
+            state, more = swap_drawn(law, places, width, state, key)
+            changed, tried = changed + more, tried + ROUNDS
         if groups is not None:
             state, more, met = meet_all(law, groups, width, state, meeting_key)
             changed, tried = changed + more, tried + met
@@ -232,6 +241,13 @@ def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
     gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
     noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
     return make_schedule(table, gammas, noisy, width)
+
+
+@lru_cache(maxsize=64)
+def make_corners(table: Table) -> tuple[Corners, ...]:
+    """Where the rows and columns of each kind of swap meet."""
+    found = (find_corners(swap) for swap in table.fibre.swaps)
+    return tuple(corners for corners in found if corners is not None)
 
 
 @lru_cache(maxsize=64)

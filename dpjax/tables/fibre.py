@@ -7,7 +7,8 @@ Tables with given totals form a *fibre*. Three arguments show that moves connect
   number of records in each group, and exchanges within groups reach every table.
 * Two known margins: partitions U and V of the cells. Where every class of U meets every class of V, within each part
   that the two do not cut apart, the margins leave two-way tables with fixed row and column totals, which swaps
-  (u, v) + (u′, v′) − (u, v′) − (u′, v) connect (Diaconis and Sturmfels 1998, section 3).
+  (u, v) + (u′, v′) − (u, v′) − (u′, v) connect (Diaconis and Sturmfels 1998, section 3). All of them may be needed:
+  see `dpjax.tables.drawn_swaps`.
 * Decomposable sets of margins: if the margins are the cliques of a junction tree, the swaps of all its edges connect
   the fibre (Dobra 2003, theorem 4.2), where an edge cuts the margins into two sides, U and V are the common refinements
   of either side, and classes meet as above.
@@ -24,7 +25,10 @@ from scipy.sparse.csgraph import connected_components
 from dpjax.tables.sums import CellSums
 from dpjax.validation import fail
 
-__all__ = ["Fibre", "Swap", "find_fibre", "swap_cells"]
+__all__ = ["SIGNS", "Fibre", "Swap", "find_fibre", "swap_cells"]
+
+SIGNS = (1, -1, -1, 1)
+"""Which of the cells (u, v), (u, v′), (u′, v), (u′, v′) of a swap gain and which lose."""
 
 MAX_MARGINS = 4
 """Up to so many known margins that are not independent, junction trees are searched for."""

@@ -21,14 +21,18 @@ from scipy.sparse import csr_array, csr_matrix, vstack
 from scipy.sparse.csgraph import connected_components
 
 from dpjax.base import Array, Key
-from dpjax.tables.directions import Directions, Touched, spread_out
-from dpjax.tables.moves import Law, Move, Plan, State, draw_place, log_weights, running_sums, window_start
+from dpjax.tables.directions import spread_out
+from dpjax.tables.drawn import plan_at, template
+from dpjax.tables.moves import Law, Move, State, draw_place, log_weights, running_sums, window_start
 from dpjax.tables.sums import CellSums
 
 __all__ = ["Groups", "find_groups", "meet_all"]
 
 ROUNDS = 16
 """How many pairs of each group a sweep moves."""
+
+SIGNS = (1, -1)
+"""The first cell of a pair gains what the second loses."""
 
 BLOCK = 16
 """Occupied cells are counted in blocks of so many cells, so that one is found without running sums over all."""
@@ -133,7 +137,7 @@ def places_of(sums: CellSums, labels: np.ndarray) -> csr_array:
 
 def meet_all(law: Law, groups: Groups, width: int, state: State, key: Key) -> tuple[State, Array, Array]:
     """The state after all rounds of a sweep, how many moves changed it [] and how many there were []."""
-    move = template(law, groups, width)
+    move = template(law, SIGNS, groups.batches.shape[1], width)
 
     def step(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], tuple[Array, Array]]:
         draws = draw_round(jax.random.fold_in(key, index), groups, width)
@@ -174,7 +178,7 @@ def meet(
     rows, size = occupied[label], jnp.asarray(groups.size)[label]
     place = choose_places(rows, size, draws)
     cells = jnp.asarray(groups.cells.reshape(len(groups.size), -1))[label[:, None], place]
-    plan = plan_at(law, cells, (place[:, 0] != place[:, 1]) & (label >= 0))
+    plan = plan_at(law, SIGNS, cells, (place[:, 0] != place[:, 1]) & (label >= 0))
     below = window_start(move, plan, state, draws.offset)
     there = (counts_there(move, state.counts[cells], below) > 0).astype(rows.dtype)
     now = jnp.take_along_axis(there, below[:, None, None], axis=2)
@@ -224,38 +228,3 @@ def log_chance(is_occupied: Array, number: Array, size: Array) -> Array:
     """log q(k | c) of cells that are occupied or not, 1 or 0, in groups of `size` cells, `number` of them occupied."""
     share = 1 / size.astype(float)
     return jnp.where(is_occupied > 0, jnp.log1p(share), jnp.log(share)) - jnp.log1p(number.astype(float))
-
-
-def template(law: Law, groups: Groups, width: int) -> Move:
-    """A move of pairs that may touch any sum of their cells."""
-    shape = (1, 1, groups.batches.shape[1])
-    cells = np.zeros((*shape, 2), np.int32)
-
-    def touched(sums: CellSums) -> Touched:
-        slots = (*shape, 2 * sums.index.shape[1])
-        reach = 2 * np.max(np.abs(sums.weight)) if not sums.is_tally else 1
-        return Touched(np.zeros(slots, np.int32), np.full(slots, reach))
-
-    gammas, noisy = (tuple(touched(factor.sums) for factor in factors) for factors in (law.gammas, law.noisy))
-    return Move(Directions(cells, (1, -1), np.ones(shape, bool)), gammas, noisy, width)
-
-
-def plan_at(law: Law, cells: Array, real: Array) -> Plan:
-    """The plan of moves that let the first of two cells [g, 2] gain what the second loses."""
-    return Plan(
-        cells,
-        real,
-        tuple((index, weight.astype(int)) for index, weight in (net_change(each.sums, cells) for each in law.gammas)),
-        tuple(net_change(each.sums, cells) for each in law.noisy),
-    )
-
-
-def net_change(sums: CellSums, cells: Array) -> tuple[Array, Array]:
-    """Places and weights [g, 2k] of what pairs [g, 2] of cells change; a sum of both has one weight that is not 0."""
-    index, weight = jnp.asarray(sums.index)[cells], jnp.asarray(sums.weight, float)[cells]
-    weight = jnp.where(index < 0, 0.0, weight)
-    shared = (index[:, 0, :, None] == index[:, 1, None, :]) & (index[:, 0, :, None] >= 0)
-    gained = weight[:, 0] - jnp.sum(jnp.where(shared, weight[:, 1, None, :], 0.0), axis=2)
-    lost = jnp.where(jnp.any(shared, axis=1), 0.0, weight[:, 1])
-    places = jnp.maximum(index.reshape(len(cells), -1), 0)
-    return places, jnp.concatenate([gained, -lost], axis=1)

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpjax.tables.directions import MAX_MOVES, MAX_ORDERS, line_up, make_directions, match_pairs, touch
-from dpjax.tables.fibre import Fibre, swap_cells
+from dpjax.tables.fibre import SIGNS, Fibre, swap_cells
 from dpjax.tables.form import Table
 from dpjax.tables.moves import Move
 from dpjax.tables.sums import CellSums
@@ -31,8 +31,7 @@ def make_schedule(
     sums = (*noisy, *gammas)
     kinds = [make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)]
     kinds += [
-        make_directions([swap_cells(rng, swap) for _ in range(MAX_ORDERS)], (1, -1, -1, 1), sums)
-        for swap in table.fibre.swaps
+        make_directions([swap_cells(rng, swap) for _ in range(MAX_ORDERS)], SIGNS, sums) for swap in table.fibre.swaps
     ]
     if np.any(table.fibre.single):
         kinds.append(make_directions(orders_of_singles(rng, table.fibre.single), (1,), sums))

@@ -23,19 +23,31 @@ NUM_STEPS = 300
 
 
 def find_starts(
-    keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
+    keys: tuple[Key, Key],
+    model: Model,
+    release: Release,
+    num_chains: int,
+    initial: Parameters | None,
+    collapsed: bool,
 ) -> GibbsState:
     """States [chain, ...] of positive density, with parameters from the prior unless given.
+
+    Parameters
+    ----------
+    collapsed
+        Whether the parameters are integrated out, so that they make no cell impossible.
 
     Raises
     ------
     ValueError
-        If known totals contradict each other, or a start has density zero.
+        If known totals contradict each other or cells of probability 0, or a start has density zero.
     """
     table = table_of(release)
     parameters, counts = propose(model, num_chains, keys[0], release, initial)
     if table.known:
-        counts = jnp.asarray(np.stack([into_fibre(table, each) for each in np.asarray(counts)]))
+        possible = np.asarray(jax.vmap(table.log_probability)(parameters)) > -np.inf
+        pairs = zip(np.asarray(counts), possible | collapsed, strict=True)
+        counts = jnp.asarray(np.stack([into_fibre(table, *each) for each in pairs]))
     states = jax.vmap(lambda parameters, counts: init_state(release, Position(parameters, {COUNTS: counts[None]})))(
         parameters, counts
     )
@@ -136,8 +148,13 @@ def round_counts(cells: Array, n: Array) -> Array:
     return whole.at[order].add(-given)
 
 
-def into_fibre(table: Table, cells: np.ndarray) -> np.ndarray:
+def into_fibre(table: Table, cells: np.ndarray, possible: np.ndarray) -> np.ndarray:
     """The table [c] with the known totals that is nearest to a given one in the sum of absolute differences.
+
+    Parameters
+    ----------
+    possible
+        The cells [c] that may gain records.
 
     Raises
     ------
@@ -157,11 +174,11 @@ def into_fibre(table: Table, cells: np.ndarray) -> np.ndarray:
     # Variables are what is added to each cell and what is taken from it.
     limits = (np.concatenate(ends) - held for ends in (least, most))
     constraint = LinearConstraint(hstack([totals, -totals]), *limits)
-    bounds = Bounds(0, np.concatenate([np.full(size, np.inf), cells]))
+    bounds = Bounds(0, np.concatenate([np.where(possible, np.inf, 0.0), cells]))
     found = milp(np.ones(2 * size), constraints=constraint, bounds=bounds, integrality=np.ones(2 * size))
     if found.x is None:
-        given = "known totals that contradict each other, or the number of records"
-        remedy = "Check the released values of dpjax.Exact() and n."
+        given = "known totals that contradict each other, the number of records, or cells of probability 0"
+        remedy = "Check the released values of dpjax.Exact() and n, and the model's support and `initial`."
         fail("release", given, "totals that some table of whole numbers has", remedy)
     added, taken = np.round(found.x).astype(cells.dtype).reshape(2, size)
     return cells + added - taken

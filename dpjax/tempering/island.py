@@ -22,10 +22,11 @@ from dpjax.base import Array, Key, Model
 from dpjax.mechanisms.tempered import temper_mechanism
 from dpjax.numerics import proper_density
 from dpjax.parameters import fit_step_size, fit_tuning
+from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
 from dpjax.simulate import draw_state
 from dpjax.states import GibbsState, Position, init_state
-from dpjax.sweep import SweepPlan, build_kernel
+from dpjax.sweep import build_sweep
 
 MAX_TEMPERATURES = 200
 
@@ -143,20 +144,21 @@ def move(
     The tuning is fitted to all particles, as it is in warm-up to all chains.
     """
     raised = temper(release, temperature)
-    kernel = build_kernel(model, raised, plan)
-    whitening = fit_tuning(model, particles.parameters)
+    kernel = build_sweep(model, raised, plan)
+    whitening = fit_tuning(model, particles.parameters) if plan.uses_tuning else None
     some = jax.tree.map(lambda leaf: leaf[:STEP_SIZE_CHAINS], (particles.parameters, particles.latent.records))
     tuning = fit_step_size(fit_key, model, plan.parameter_kernel, whitening, *some)
 
     def sweeps(key: Key, particle: GibbsState) -> tuple[GibbsState, tuple[Array, Array]]:
         def sweep(state: GibbsState, index: Array) -> tuple[GibbsState, tuple[Array, Array]]:
-            state, info = kernel(jax.random.fold_in(key, index), state, tuning)
+            state, info = kernel.move(jax.random.fold_in(key, index), state, tuning)
             return state, (info.imputation.acceptance_rate, info.num_nonfinite)
 
         first = init_state(raised, Position(particle.parameters, particle.latent.records))
         state, (rates, broken) = jax.lax.scan(sweep, first, jnp.arange(num_sweeps))
+        state, more = kernel.complete(jax.random.fold_in(key, num_sweeps - 1), state)
         last = init_state(release, Position(state.parameters, state.latent.records))
-        return last, (jnp.mean(rates), jnp.sum(broken))
+        return last, (jnp.mean(rates), jnp.sum(broken) + more)
 
     return jax.vmap(sweeps)(keys, particles)
 

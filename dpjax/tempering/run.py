@@ -13,9 +13,9 @@ from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.imputation.forms import latent_form
 from dpjax.numbered import jit_model
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
+from dpjax.plan import SweepPlan, check_closed, make_plan
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import PrivateRelease
-from dpjax.sweep import SweepPlan, check_closed, make_plan
 from dpjax.tempering.island import MAX_TEMPERATURES, Trace, run_island
 from dpjax.tempering.result import TemperedSample, relative_error
 from dpjax.threads import one_blas_thread

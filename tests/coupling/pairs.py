@@ -8,9 +8,10 @@ import numpy as np
 from dpjax.base import Imputation, Model
 from dpjax.coupling import coupled_gibbs
 from dpjax.parameters import initial_tuning
+from dpjax.plan import SweepPlan
 from dpjax.release import Release
 from dpjax.states import Position, init_state
-from dpjax.sweep import SweepPlan, build_kernel
+from dpjax.sweep import build_kernel
 from tests.perfect_start import Replicates
 
 

@@ -11,7 +11,8 @@ from scipy import stats
 import dpjax
 from dpjax import models
 from dpjax.imputation.imwg import systematic_sweep
-from dpjax.imputation.noise_offers import build_offer, draw_like, mix, scores_of
+from dpjax.imputation.noise_offers import build_offer, draw_like, mix
+from dpjax.models.noise_columns import scores_of
 from tests.imputation.test_perfect_start import (
     BOUNDED,
     COUNTS,

@@ -9,9 +9,9 @@ import dpjax
 from dpjax import models, statistics
 from dpjax.imputation.blocks import CORRELATIONS, candidate_blocks, expected_jump
 from dpjax.imputation.imwg import sum_blocks
+from dpjax.plan import SweepPlan, adapt_plan, make_plan
 from dpjax.running.fingerprint import plain_values, restore
 from dpjax.states import GibbsState, init_state
-from dpjax.sweep import SweepPlan, adapt_plan, make_plan
 
 N = 64
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)

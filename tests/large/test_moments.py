@@ -11,7 +11,7 @@ import dpjax
 from dpjax.large.accuracy import check_errors, measure_errors
 from dpjax.large.inputs import find_source
 from dpjax.large.moments import Source, build_moments, make_points
-from dpjax.large.quadrature import make_rule
+from dpjax.numerics.quadrature import make_rule
 from dpjax.statistics import gram, histogram, scaled, stacked, total
 
 SCORES = Source((False, False), "scores")

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.parameters import build_centred_step, unit_tuning
+from dpjax.parameters import build_centred_step
 from dpjax.parameters.choice import choose_kernel, default_kernel
 from dpjax.parameters.kernels import KERNELS
-from dpjax.sweep import make_plan
+from dpjax.plan import make_plan
 
 N = 20
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
 RELEASE = dpjax.Release([1.0], dpjax.Laplace(2.0), statistics.total("y", -3.0, 3.0), N)
+UNIT = dpjax.Tuning(jnp.zeros(1), jnp.eye(1), jnp.ones(()))
 
 
 class Count(NamedTuple):
@@ -47,7 +47,7 @@ def walk(log_density: Callable) -> dpjax.SamplingAlgorithm:
 @pytest.mark.parametrize(("num_steps", "before", "flag"), [(1, 0.0, False), (4, 1.5, 0.75)])
 def test_as_many_steps_are_made_as_asked_for(num_steps: int, before: float, flag: float) -> None:
     step = build_centred_step(MODEL, dpjax.parameter_kernel(walk, num_steps))
-    parameters, info, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, unit_tuning(MODEL))
+    parameters, info, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, UNIT)
     assert float(parameters["mean"]) == num_steps
     assert (int(info.steps), float(info.before), float(info.flag)) == (num_steps, before, flag)
 
@@ -61,7 +61,7 @@ def test_every_step_has_a_key_of_its_own() -> None:
         return dpjax.SamplingAlgorithm(lambda position, rng_key=None: Count(position), step)
 
     step = build_centred_step(MODEL, dpjax.parameter_kernel(noise, 2))
-    parameters, square, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, unit_tuning(MODEL))
+    parameters, square, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, UNIT)
     assert abs(float(parameters["mean"]) ** 2 / 4 - float(square)) > 1e-3  # equal for two equal draws
 
 
@@ -108,11 +108,10 @@ def test_misfits_are_refused_by_the_samplers_too(kernel: object) -> None:
 
 
 def test_no_whitening_is_fitted_that_no_step_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["dpjax.sampling.sample"], "first_tuning", None)
+    monkeypatch.setattr(sys.modules["dpjax.sampling.sample"], "tune_to_prior", None)
     monkeypatch.setattr("dpjax.sweep.fit_to_prior", None)
     options = {"num_warmup": 0, "num_samples": 5, "progress": False, "interweave": False}
-    tuning = dpjax.sample(jax.random.key(1), MODEL, RELEASE, **options).tuning
-    np.testing.assert_array_equal(tuning.factor, np.eye(1))
+    assert dpjax.sample(jax.random.key(1), MODEL, RELEASE, **options).tuning is None
     dpjax.gibbs(MODEL, RELEASE, interweave=False)
     with pytest.raises(TypeError, match="not callable"):
         dpjax.gibbs(MODEL, RELEASE)

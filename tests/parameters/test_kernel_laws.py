@@ -13,7 +13,8 @@ from scipy import stats
 import dpjax
 from dpjax import diagnostics, models, statistics
 from dpjax.parameters import build_centred_step, fit_step_size, initial_tuning, parameter_kernel
-from dpjax.sweep import make_plan, prior_tuning
+from dpjax.plan import make_plan
+from dpjax.sweep import prior_tuning
 from tests.perfect_start import REJECT, corrected
 
 N = 5

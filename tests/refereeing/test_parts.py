@@ -14,6 +14,7 @@ from dpjax.posterior import Posterior
 from dpjax.refereeing import Verdict
 from dpjax.refereeing.run import choose_plan, spaced
 from dpjax.refereeing.settle import has_forgotten
+from dpjax.refereeing.unbiased import Pairs, coupled_pairs, round_up
 from tests.refereeing import cases
 
 KEY = jax.random.key(0)
@@ -177,6 +178,20 @@ def test_bad_input(choices: dict, error: type, message: str) -> None:
     arguments = {"key": KEY, "posterior": cases.local()} | choices
     with pytest.raises(error, match=message):
         dpjax.referee(**arguments)
+
+
+def test_pairs_of_a_posterior_are_built_once() -> None:
+    """Programs are compiled for them, and for windows that do not differ by chance."""
+    posterior, other = (cases.summed(cases.MEAN, cases.SD)() for _ in range(2))
+    first, again, third = (pairs_of(one) for one in (posterior, posterior, other))
+    assert again is first
+    assert third.kernel is not first.kernel
+    assert [round_up(steps) for steps in (1, 2, 3, 130)] == [1, 2, 4, 256]
+
+
+def pairs_of(posterior: Posterior) -> Pairs:
+    starts = {"mean": posterior.draws["mean"][0, :50]}
+    return coupled_pairs(posterior, dpjax.imwg(), starts, posterior.draws)
 
 
 def test_plot() -> None:

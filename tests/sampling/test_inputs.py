@@ -42,6 +42,16 @@ BAD = [
         ValueError,
         r"initial\['mean'\]: given .*nan.*; expected finite numbers",
     ),
+    (
+        {"initial": "posterior"},
+        ValueError,
+        r"initial: given 'posterior'; expected parameters .*, 'large-sample' or None",
+    ),
+    (
+        {"initial": "large-sample"},
+        ValueError,
+        r"initial: given 'large-sample', which dpjax.large_sample refuses \(model: given .*\); expected",
+    ),
     ({"initial": {"mean": ["a"] * 4}}, TypeError, r"initial\['mean'\]: given an array of <U1; expected finite numbers"),
     ({"checkpoint": 3}, TypeError, "checkpoint: given 3; expected a path"),
     (

@@ -8,11 +8,11 @@ import pytest
 
 from dpjax import diagnostics
 from dpjax.parameters import initial_tuning
+from dpjax.plan import make_plan
 from dpjax.running.chunk import MAX_CAPACITY
 from dpjax.sampling import chunks
 from dpjax.sampling import run as run_module
 from dpjax.sampling.schedule import make_schedule
-from dpjax.sweep import make_plan
 
 
 @pytest.mark.keys
@@ -46,6 +46,16 @@ def test_thinning_keeps_every_third_draw_of_the_same_chains(run, model, release)
     np.testing.assert_array_equal(third.info["num_nonfinite"], by_draw["num_nonfinite"].sum(2))
     same = "acceptance_rate_per_record"
     np.testing.assert_array_equal(third.info[same], every.info[same])
+
+
+def test_many_records_are_swept_one_chain_after_another(monkeypatch, run, model, release):
+    """Which changes draws by rounding alone; a function to collect that is new makes the program anew."""
+    few = {"num_warmup": 0, "num_samples": 5}
+    together = run(model, release, **few)
+    monkeypatch.setattr(chunks, "MANY_BYTES", 1)
+    in_turn = run(model, release, **few, collect=lambda state: None)
+    rounding = np.sqrt(np.finfo(together.draws["mean"].dtype).eps)
+    chex.assert_trees_all_close(in_turn.draws, together.draws, rtol=rounding)
 
 
 def test_reports(posterior):
@@ -93,7 +103,7 @@ def hold(key, parameters, records):
 
 
 def test_the_kernel_is_traced_once_and_runs_start_at_the_initial_parameters(monkeypatch, run, model, make_release):
-    monkeypatch.setattr(chunks, "build_kernel", chex.assert_max_traces(chunks.build_kernel, n=1))
+    monkeypatch.setattr(chunks, "build_sweep", chex.assert_max_traces(chunks.build_sweep, n=1))
     held = model._replace(update=hold, noncentred=None, derived=None)
     for shift in range(3):
         start = np.array([-1.0, 0.0, 1.0, 2.0]) + shift

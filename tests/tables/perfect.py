@@ -15,9 +15,10 @@ from scipy import stats
 
 from dpjax.base import Model
 from dpjax.parameters import initial_tuning
+from dpjax.plan import make_plan
 from dpjax.release import Release
 from dpjax.states import Position, init_state
-from dpjax.sweep import build_kernel, make_plan
+from dpjax.sweep import build_kernel
 from dpjax.tables import count_form
 
 REJECT = 1e-4

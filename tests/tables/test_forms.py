@@ -1,6 +1,7 @@
 """Whatever runs on a model and a release runs on their count form: loops, tempering, calibration, coupled chains."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -10,9 +11,9 @@ import pytest
 
 import dpjax
 from dpjax import coupling, models, statistics
+from dpjax.plan import make_plan
 from dpjax.running import loop
 from dpjax.running.progress import Progress
-from dpjax.sweep import make_plan
 from tests.tables import cases
 from tests.tables.accuracy import check_figures
 
@@ -107,6 +108,53 @@ def test_counts_are_the_default_where_they_are_cheaper(skewed: dpjax.Posterior) 
     assert "Counts" in skewed.describe()
     plan = make_plan(skewed.model, skewed.release, imputation=dpjax.imwg(), allow_counts=True)
     assert "Counts" not in plan.describe()
+
+
+def test_a_posterior_says_where_parameters_are_integrated_out(skewed: dpjax.Posterior) -> None:
+    assert "integrated out" in skewed.describe()
+    held = replace(skewed, plan=replace(skewed.plan, imputation=dpjax.counts(8, collapse=False)))
+    assert "integrated out" not in held.describe()
+
+
+def test_parameters_that_no_sweep_reads_are_drawn_for_the_draws_kept() -> None:
+    """For all chains at once, in one sweep of three; and they are those that every sweep would have drawn."""
+    case, drawn = cases.build("skewed"), []
+
+    def counted() -> dpjax.base.ConjugateCounts:
+        conjugate = case.model.conjugate()
+
+        def update(key: jax.Array, sums: jax.Array) -> dict:
+            jax.debug.callback(lambda: drawn.append(1))
+            return conjugate.update(key, sums)
+
+        return conjugate._replace(update=update)
+
+    model = case.model._replace(conjugate=counted, recipe=None)
+    run = partial(dpjax.sample, jax.random.key(38), model, case.release, **SHORT | {"num_warmup": 0})
+    thinned = run(num_samples=20, thin=3)
+    jax.effects_barrier()
+    assert len(drawn) == 20
+    every = run(num_samples=60)
+    for name, draws in thinned.draws.items():
+        np.testing.assert_array_equal(draws, every.draws[name][:, 2::3])
+    jax.tree.map(np.testing.assert_array_equal, thinned.final_states, every.final_states)
+
+
+def test_no_tuning_is_made_where_no_step_uses_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be a square of the number of cells."""
+
+    def fit(*_: object) -> None:
+        raise AssertionError("a tuning was fitted")
+
+    for module in ("dpjax.sweep", "dpjax.sampling.sample", "dpjax.sampling.run", "dpjax.tempering.island"):
+        for name in ("fit_to_prior", "fit_tuning"):
+            monkeypatch.setattr(f"{module}.{name}", fit, raising=False)
+    case = cases.build("skewed")
+    posterior = dpjax.sample(jax.random.key(39), case.model, case.release, **SHORT | {"num_warmup": 64})
+    assert posterior.tuning is None
+    dpjax.gibbs(case.model, case.release, plan=posterior.plan, tuning=posterior.tuning)
+    sizes = {"num_particles": 20, "num_islands": 2, "num_sweeps": 1}
+    dpjax.tempered(jax.random.key(40), case.model, case.release, imputation=COUNTS, **sizes)
 
 
 def test_predictions_have_the_law_of_new_tables(skewed: dpjax.Posterior) -> None:

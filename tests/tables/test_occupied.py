@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dpjax.tables import drawn, occupied
 from dpjax.tables import moves as core
-from dpjax.tables import occupied
 from dpjax.tables.counts import make_groups
 from dpjax.tables.form import count_form, table_of
 from dpjax.tables.sums import CellSums
@@ -75,7 +75,7 @@ def windows(
         ]
         held = occupied.find_occupied(groups, jnp.asarray(counts))
         draws = occupied.draw_round(jax.random.key(1), groups, WIDTH)._replace(batch=jnp.asarray(batch))
-        move = occupied.template(built.law, groups, WIDTH)
+        move = drawn.template(built.law, occupied.SIGNS, size, WIDTH)
         occupied.meet(built.law, groups, move, state, held, draws)
     below = (counts[pair[0]] + int(draws.offset[place]) % (WIDTH + 1)) % (WIDTH + 1)
     steps = np.arange(WIDTH + 1) - below

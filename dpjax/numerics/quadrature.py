@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from dpjax.base import Array, Key
 
-__all__ = ["Rule", "make_rule"]
+__all__ = ["Rule", "make_rule", "pad"]
 
 MOST_TENSOR = 3
 """Up to this many dimensions the points are a grid; beyond, a grid has too few on each side."""
@@ -54,6 +54,12 @@ def make_rule(key: Key, dim: int, num_points: int, refinement: int = 1) -> Rule:
 def as_rule(points: np.ndarray, weights: np.ndarray) -> Rule:
     """Nodes and weights in the default type of floats."""
     return Rule(jnp.asarray(points, float), jnp.asarray(weights / np.sum(weights), float))
+
+
+def pad(rule: Rule, size: int) -> Rule:
+    """The rule with nodes of weight 0 added."""
+    more = size - rule.weights.size
+    return Rule(jnp.pad(rule.points, ((0, 0), (0, more))), jnp.pad(rule.weights, (0, more)))
 
 
 def line(size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,55 @@
+"""CPU time and peak memory of a whole sweep as n grows to ten million: both should be linear in n."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import jax
+
+import dpjax
+from benchmarks.memory import peak
+from benchmarks.regression import make_model, parameters, simulated_release
+from benchmarks.rows import Row
+from benchmarks.timing import summarize
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+RECORDS = 20_000_000
+"""Records are updated so many times in all."""
+BOUND = 4.0
+PLAN = dpjax.SweepPlan(dpjax.imwg(), True, None, "moved by surrogate")
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """A row for each n, of one chain in a process of its own; the ratio is to the first n."""
+    first = None
+    for n in SIZES[:2] if quick else SIZES:
+        command = [sys.executable, "-m", "benchmarks.growth", str(n)]
+        result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        answer = json.loads(result.stdout.splitlines()[-1])
+        cost = answer["seconds"] / (answer["sweeps"] * n) * 1e6
+        first = first or cost
+        figures = {"µs per record": cost, f"ratio to n = {SIZES[0]:,}": cost / first, "peak GiB": answer["peak"]}
+        timing = summarize(answer["compile"], [answer["seconds"]])
+        yield Row("growth", "a sweep", n, answer["d"], 1, timing, figures, target=("peak GiB", "<=", BOUND))
+
+
+def run(n: int) -> dict[str, float]:
+    """CPU seconds of compilation and of some sweeps, and the peak memory in GiB."""
+    model = make_model()
+    release = simulated_release(model, n)
+    algorithm = dpjax.gibbs(model, release, plan=PLAN)
+    state = jax.jit(algorithm.init)(parameters(), jax.random.key(1))
+    began = time.process_time()
+    step = jax.jit(algorithm.step, donate_argnums=1).lower(jax.random.key(2), state).compile()
+    compiled = time.process_time()
+    sweeps = max(2, RECORDS // n)
+    for sweep in range(sweeps):
+        state, _ = jax.block_until_ready(step(jax.random.key(sweep), state))
+    seconds = time.process_time() - compiled
+    return {"compile": compiled - began, "seconds": seconds, "sweeps": sweeps, "peak": peak(), "d": release.value.size}
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(int(sys.argv[1]))))

@@ -1,0 +1,48 @@
+"""Starts at draws of the posterior under the normal law of the sum, and the whitening by these draws.
+
+Of many records the posterior is far narrower than the prior, and a chain that looks for it moves in steps of its own
+width. Under the normal law it is found at once. Records are drawn at the parameters, and know nothing of the release:
+they are imputed with the parameters held, until the sum is in place. What is wrong in the law does no harm beyond that,
+as the kernel leaves the exact posterior as it is wherever it starts.
+"""
+
+import jax.numpy as jnp
+
+from dpjax.base import Key, Model, Parameters
+from dpjax.large import large_sample
+from dpjax.parameters import Tuning
+from dpjax.release import PrivateRelease
+from dpjax.release.summed import as_sum
+from dpjax.sampling.held import holding, impute_all
+from dpjax.sampling.inputs import refused_by_name
+from dpjax.sampling.run import Run, adapt
+from dpjax.simulate import parameter_shapes
+from dpjax.states import GibbsState
+
+__all__ = ["draw_large", "put_in_place", "whiten_by"]
+
+NUM_WARMUP, NUM_DRAWS = 300, 250
+"""Of each chain under the normal law."""
+
+SWEEPS = 8
+"""Sweeps of the records alone: where each replaces half of them, less than a hundredth of what they were is left."""
+
+
+def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
+    """Draws [chain, draw, ...] under the normal law, for model and release as the user knows them."""
+    with refused_by_name():
+        counts = {"num_chains": num_chains, "num_warmup": NUM_WARMUP, "num_samples": NUM_DRAWS}
+        posterior = large_sample(key, model, as_sum(release), **counts, progress=False)
+    if posterior.interrupted:
+        raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
+    return {name: jnp.asarray(posterior.draws[name]) for name in parameter_shapes(model)}
+
+
+def whiten_by(run: Run, draws: Parameters) -> Tuning | None:
+    """The tuning fitted to draws [chain, draw, ...], where the plan uses one; else None."""
+    return adapt(run.model, draws) if run.plan.uses_tuning else None
+
+
+def put_in_place(key: Key, run: Run, states: GibbsState) -> GibbsState:
+    """States [chain, ...] whose records have had time to reach their law given parameters and release."""
+    return impute_all(run.model, holding(run.plan.imputation), key, run.release, states, jnp.asarray(SWEEPS))
