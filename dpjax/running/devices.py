@@ -29,6 +29,7 @@ __all__ = [
     "over_devices",
     "place",
     "same_everywhere",
+    "share_evenly",
     "spans_processes",
     "to_host",
 ]
@@ -64,12 +65,23 @@ def choose_mesh(devices: Devices, number: int, argument: str = "num_chains") -> 
     return make_mesh(chosen)
 
 
+def share_evenly(devices: Devices, most: int, argument: str) -> tuple[Mesh | None, int]:
+    """The devices as by `choose_mesh`, and the largest number up to `most` that they share evenly."""
+    size = len(default_devices() if devices is None else check_devices(devices))
+    number = most // size * size or most
+    return choose_mesh(devices, number, argument), number
+
+
 def share_default(number: int) -> list[jax.Device]:
-    """As many of this process's devices as divide the number; the default one alone where the user has set it."""
-    here, config = jax.local_devices(), jax.config
-    if config.jax_default_device is not None:  # type: ignore[attr-defined]
-        return here[:1]
+    """As many of the default devices as divide the number."""
+    here = default_devices()
     return here[: max(size for size in range(1, len(here) + 1) if number % size == 0)]
+
+
+def default_devices() -> list[jax.Device]:
+    """The devices of this process; one of them where the user has told JAX which to use."""
+    here, config = jax.local_devices(), jax.config
+    return here if config.jax_default_device is None else here[:1]  # type: ignore[attr-defined]
 
 
 def check_devices(devices: Any) -> list[jax.Device]:
