@@ -6,7 +6,7 @@ program, and nothing is sent on the way. A chain's keys are its own, and its dra
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import jax
@@ -166,7 +166,21 @@ def place(mesh: Mesh | None, arguments: dict[str, Any], by_chain: tuple[str, ...
     if mesh is None:
         return arguments
     own, whole = (NamedSharding(mesh, spec) for spec in (BY_CHAIN, EVERYWHERE))
-    return {name: jax.device_put(tree, own if name in by_chain else whole) for name, tree in arguments.items()}
+    return {
+        name: jax.tree.map(partial(put, own if name in by_chain else whole), tree) for name, tree in arguments.items()
+    }
+
+
+def put(sharding: NamedSharding, leaf: Any) -> Any:
+    """One array, the same in all processes, with what this process's devices are to have of it on them."""
+    if isinstance(leaf, (bool, int, float)):
+        return leaf  # programs take plain numbers as they are
+    if sharding.is_fully_addressable or not getattr(leaf, "is_fully_addressable", True):
+        return jax.device_put(leaf, sharding)
+    if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(put(sharding, jax.random.key_data(leaf)), impl=jax.random.key_impl(leaf))
+    host = np.asarray(leaf)
+    return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
 
 
 def bring_home(mesh: Mesh | None, tree: Any) -> Any:

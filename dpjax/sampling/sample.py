@@ -18,6 +18,7 @@ from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.checkpoint import check_path
 from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.running.fingerprint import identify_keys
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish, is_interrupted
 from dpjax.sampling.checkpoint import Checkpoint, restore_status
@@ -209,4 +210,5 @@ def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: 
         final_states=bring_home(run.mesh, status.chains.state),
         tuning=status.tuning,
         plan=status.plan,
+        keys=identify_keys(run.chain_keys),
     )
