@@ -1,8 +1,8 @@
 """Independent Metropolis within Gibbs (IMwG): each record is offered a fresh draw from the model.
 
 An offer y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
-Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). A sweep is a pure function of the offers, uniforms and
-indices; the kernel draws these and calls it.
+Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). In order, it is the systematic sweep with offers that do not
+depend on the records; at random places, a sweep is a pure function of the offers, uniforms and places drawn.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,11 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.imputation import local
 from dpjax.imputation.births import build_births_kernel
 from dpjax.imputation.data_sets import DataSetSum, data_set_form
-from dpjax.imputation.offers import Decisions, check_exchangeable, check_noisy, finish, metropolis, take_sources
-from dpjax.imputation.rounds import decide_in_rounds, default_window
-from dpjax.numerics import decision_uniforms, take_if
+from dpjax.imputation.noise_offers import offer_at
+from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, metropolis, take_sources
+from dpjax.imputation.rounds import default_window
+from dpjax.imputation.systematic import build_systematic_kernel
+from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.validation import check_count, fail
@@ -39,7 +41,8 @@ class IMwG:
         if isinstance(release.statistic, DataSetSum):
             return build_births_kernel(model, release)
         if self.scan == "systematic":
-            return build_systematic_kernel(model, release, default_window() if self.window is None else self.window)
+            window = default_window() if self.window is None else self.window
+            return build_systematic_kernel(model, release, offer_at(model, correlation=0.0), 1, window)
         check_exchangeable(model, 'imwg(scan="random")')
         return build_random_kernel(model, release)
 
@@ -78,18 +81,6 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: int | Non
     return IMwG(scan, window)
 
 
-def build_systematic_kernel(model: Model, release: Release, window: int) -> ImputationKernel:
-    """The systematic-scan kernel: it leaves p(records | parameters, release) invariant."""
-
-    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key = jax.random.split(rng_key)
-        offers = model.sample_records(offer_key, parameters, release.n)
-        uniforms = decision_uniforms(accept_key, (release.n,))
-        return systematic_sweep(release, latent.records, offers, uniforms, window=window)
-
-    return step
-
-
 def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
     """The random-scan kernel: it leaves p(records | parameters, release) invariant."""
 
@@ -101,60 +92,6 @@ def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
         return random_sweep(release, latent.records, offers, uniforms, places)
 
     return step
-
-
-def systematic_sweep(
-    release: Release, records: Records, offers: Records, uniforms: Array, block: int = 1, window: int = 1
-) -> tuple[Latent, ImputationInfo]:
-    """One sweep as a function of its innovations: offer i is made to record i, for i = 0, ..., n - 1.
-
-    Only the residual [d] and the log-density [] travel through the sweep; the accepted offers are moved into the
-    records afterwards, at once.
-
-    Parameters
-    ----------
-    records, offers
-        Pytrees with leading axis [n].
-    uniforms : [⌈n / block⌉]
-        The offers to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
-    block
-        How many neighbouring records are accepted or rejected together; the last block may be shorter.
-    window
-        How many blocks are decided on side by side; 1 for one after the other.
-    """
-    current = release.contributions(records)
-    changes = sum_blocks(release.contributions(offers) - current, block)
-    # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
-    residual = release.origin - jnp.sum(current, axis=1)
-    log_uniforms = jnp.log(uniforms)
-    if window == 1:
-        decisions = decide_in_turn(release, residual, changes, log_uniforms)
-    else:
-        decisions = decide_in_rounds(release, residual, changes, log_uniforms, window)
-    accepted = decisions.accepted if block == 1 else jnp.repeat(decisions.accepted, block)[: release.n]
-    moved = take_if(accepted, offers, records)
-    where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
-    return finish(release, moved, *where, accepted.astype(int), num_broken, decisions.num_rounds)
-
-
-def decide_in_turn(release: Release, residual: Array, changes: Array, log_uniforms: Array) -> Decisions:
-    """The decisions on offers that change the sum by the columns of changes [d, offers], one after the other."""
-
-    def attempt(carry: Any, offer: Any) -> Any:
-        (residual, log_density), (change, log_uniform) = carry, offer
-        return metropolis(release, residual, log_density, residual - change, log_uniform)
-
-    start = (residual, release.log_density_at(residual))
-    (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, log_uniforms))
-    return Decisions(residual, log_density, accepted, broken)
-
-
-def sum_blocks(columns: Array, block: int) -> Array:
-    """The sums [d, ⌈n / block⌉] of columns [d, n] over neighbouring ones; the last block may be shorter."""
-    if block == 1:
-        return columns
-    d, n = columns.shape
-    return jnp.sum(jnp.pad(columns, ((0, 0), (0, -n % block))).reshape(d, -1, block), axis=2)
 
 
 def random_sweep(

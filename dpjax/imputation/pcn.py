@@ -13,16 +13,13 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Literal
 
-import jax
-
-from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.base import ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.imputation.blocks import candidate_blocks, candidate_correlations, choose_block
-from dpjax.imputation.imwg import systematic_sweep
-from dpjax.imputation.noise_offers import build_offer
+from dpjax.imputation.noise_offers import offer_at
 from dpjax.imputation.offers import check_noisy
 from dpjax.imputation.rounds import default_window
+from dpjax.imputation.systematic import build_systematic_kernel
 from dpjax.models.noise_columns import has_scores
-from dpjax.numerics import decision_uniforms
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.validation import check_count, fail
@@ -54,7 +51,8 @@ class PCN:
                 "Give model.noncentred its `scores`, or use dpjax.pcn(correlation=0) or dpjax.imwg().",
             )
         window = default_window() if self.window is None else self.window
-        return build_kernel(model, release, self.block, self.correlation, window)
+        offer = offer_at(model, self.correlation)
+        return build_systematic_kernel(model, release, offer, self.block, window)
 
     @property
     def is_open(self) -> bool:
@@ -106,16 +104,3 @@ def pcn(
     if window is not None:
         window = check_count("window", window, "Pass a positive whole number, or None.")
     return PCN(block, correlation, window)
-
-
-def build_kernel(model: Model, release: Release, block: int, correlation: float, window: int) -> ImputationKernel:
-    """A sweep over all blocks; it leaves p(records | parameters, release) invariant."""
-    offer = build_offer(model, release.n, correlated=correlation > 0)
-
-    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key = jax.random.split(rng_key)
-        offers = offer(offer_key, parameters, latent.records, correlation)
-        uniforms = decision_uniforms(accept_key, (-(-release.n // block),))
-        return systematic_sweep(release, latent.records, offers, uniforms, block, window)
-
-    return step

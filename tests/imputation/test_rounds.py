@@ -9,7 +9,7 @@ import pytest
 
 import dpjax
 from dpjax.imputation import rounds
-from dpjax.imputation.imwg import systematic_sweep
+from dpjax.imputation.systematic import systematic_sweep
 from dpjax.plan import make_plan
 from dpjax.pytree import frozen_pytree
 from dpjax.states import init_latent
