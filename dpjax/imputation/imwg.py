@@ -5,7 +5,7 @@ Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). In order, it is the sy
 depend on the records; at random places, a sweep is a pure function of the offers, uniforms and places drawn.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import jax
@@ -17,12 +17,12 @@ from dpjax.imputation.births import build_births_kernel
 from dpjax.imputation.data_sets import DataSetSum, data_set_form
 from dpjax.imputation.noise_offers import offer_at
 from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, metropolis, take_sources
-from dpjax.imputation.rounds import default_window
 from dpjax.imputation.systematic import build_systematic_kernel
+from dpjax.imputation.widths import Window, check_window, choose_window, closed_window, window_of
 from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
-from dpjax.validation import check_count, fail
+from dpjax.validation import fail
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class IMwG:
     """The choice of IMwG; call it with a model and a release for the kernel."""
 
     scan: Literal["systematic", "random"]
-    window: int | None = None
+    window: Window = None
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
@@ -41,17 +41,34 @@ class IMwG:
         if isinstance(release.statistic, DataSetSum):
             return build_births_kernel(model, release)
         if self.scan == "systematic":
-            window = default_window() if self.window is None else self.window
-            return build_systematic_kernel(model, release, offer_at(model, correlation=0.0), 1, window)
+            offer = offer_at(model, correlation=0.0)
+            return build_systematic_kernel(model, release, offer, 1, window_of(self.window))
         check_exchangeable(model, 'imwg(scan="random")')
         return build_random_kernel(model, release)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the window is left to the warm-up."""
+        return self.window == "auto"
+
+    def closed(self) -> "IMwG":
+        """With the window of the machine."""
+        return self.with_window(closed_window(self.window))
+
+    def with_window(self, window: Window) -> "IMwG":
+        """With another window."""
+        return replace(self, window=window)
+
+    def adapt(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":
+        """With the window that costs least where the chains are."""
+        return self.with_window(choose_window(key, self, model, release, latent, parameters))
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release as they are, or those of whole data sets where the number of records is unknown."""
         return data_set_form(model, release) if isinstance(release, Release) else (model, release)
 
 
-def imwg(scan: Literal["systematic", "random"] = "systematic", window: int | None = None) -> IMwG:
+def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = None) -> IMwG:
     """Impute the records by independent Metropolis within Gibbs.
 
     Parameters
@@ -64,18 +81,20 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: int | Non
     window
         How many offers of a systematic scan are decided on side by side, in rounds that give the scan in turn (see
         `dpjax.imputation.rounds`): for accelerators, whose time goes by the number of steps. 1 decides in turn; None
-        does so on a CPU, and takes windows of 256 elsewhere. Coupled chains and records of an unknown number go in turn
+        does so on a CPU, and takes windows of 256 elsewhere; ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the
+        width of 64 to 4,096 that takes an accelerator least. Coupled chains and records of an unknown number go in turn
         whatever it is.
 
     Raises
     ------
     ValueError, TypeError
-        If the scan has another name, or the window is not a positive whole number, or one of a random scan.
+        If the scan has another name, or the window is not a positive whole number or ``"auto"``, or one of a random
+        scan.
     """
     if scan not in ("systematic", "random"):
         fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their offers.")
     if window is not None:
-        window = check_count("window", window, "Pass a positive whole number, or None.")
+        window = check_window(window)
         if scan == "random":
             fail("window", window, "None with scan='random'", "Offers to one place wait for each other: leave it out.")
     return IMwG(scan, window)
