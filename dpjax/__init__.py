@@ -13,6 +13,7 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.batches import BatchPosterior, sample_batch
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
@@ -58,6 +59,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "BatchPosterior",
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -119,6 +121,7 @@ __all__ = [
     "referee",
     "releases",
     "sample",
+    "sample_batch",
     "smoothing_weight",
     "soma",
     "statistics",
