@@ -13,6 +13,7 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.compilation import enable_compilation_cache
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
@@ -92,6 +93,7 @@ __all__ = [
     "calibrate",
     "counts",
     "coupling",
+    "enable_compilation_cache",
     "exchangeable",
     "from_json",
     "from_numpyro",

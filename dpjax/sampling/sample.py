@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.compilation import jit_quickly
 from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.models.positions import check_derived
 from dpjax.numbered import jit_model
@@ -40,7 +41,7 @@ class RunKeys(NamedTuple):
     step_size: Key
 
 
-@partial(jax.jit, static_argnames="num_chains")
+@partial(jit_quickly, static_argnames=("num_chains",))
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
     search, climb, tuning, plan, chains, step_size = jax.random.split(key, 6)
@@ -171,7 +172,7 @@ def begin(
 
 def first_tuning(run: Run, key: Key) -> Tuning | None:
     """The tuning fitted to the prior; None where no step of the sweep uses one."""
-    return tune_to_prior(run.model, key) if run.plan.uses_tuning else None
+    return tune_to_prior.quickly(run.model, key) if run.plan.uses_tuning else None
 
 
 @jit_model
