@@ -10,6 +10,7 @@ import numpy as np
 from dpjax import diagnostics
 from dpjax.base import Key, Model
 from dpjax.imputation.forms import latent_form
+from dpjax.joined import join_runs
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
 from dpjax.plan import SweepPlan, is_collapsed
@@ -66,6 +67,8 @@ class Posterior:
     approximate
         Whether the draws are from the posterior under the normal law of the sum, by `dpjax.large_sample`. No records
         were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
+    keys
+        What tells the key of each chain from others [chain], for `concat`.
     """
 
     draws: dict[str, np.ndarray]
@@ -78,6 +81,27 @@ class Posterior:
     tuning: Tuning | None
     plan: SweepPlan | None
     approximate: bool = False
+    keys: tuple[str, ...] = ()
+
+    @staticmethod
+    def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
+        """The posterior of independent runs, such as those of a job array, with the chains of all.
+
+        Parameters
+        ----------
+        posteriors
+            Of runs that differ in the key alone. What the warm-up chose may differ too; `plan` and `tuning` are those
+            of the first. A run with a checkpoint need not be sent around: where it has ended, `dpjax.sample` with the
+            same arguments reads its posterior from the file.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If two chains have the same key, and so are one chain; or model, release or kernel differ, or the numbers
+            of draws, or what was collected.
+        """
+        joined: Posterior = join_runs(posteriors, Posterior)
+        return joined
 
     def describe(self) -> str:
         """How many draws there are, of what, and the sweep that they were made by."""

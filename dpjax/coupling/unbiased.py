@@ -14,6 +14,7 @@ from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course, Lane
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
 from dpjax.coupling.pool import run_pairs
+from dpjax.running.devices import Devices
 from dpjax.validation import check_count, check_function
 
 __all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
@@ -81,6 +82,7 @@ def unbiased_estimates(
     num_pairs: int,
     max_steps: int,
     batch_size: int = 1024,
+    devices: Devices = None,
 ) -> UnbiasedEstimates:
     """Estimates H_{k:m} of E h under the chain's limit, each with that very mean: one from each pair.
 
@@ -90,7 +92,7 @@ def unbiased_estimates(
 
     Parameters
     ----------
-    key, kernel, lag, num_pairs, max_steps, batch_size
+    key, kernel, lag, num_pairs, max_steps, batch_size, devices
         As in `meeting_times`.
     function
         h, ``position -> pytree of numbers``; of relabelled pairs it must not depend on the records' order. Define it
@@ -104,7 +106,7 @@ def unbiased_estimates(
     check_count("m", m, "The window k..m holds at least k.", least=k)
     check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)
     course = Course(kernel, function, lag, k, m, max_steps)
-    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size))
+    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size, devices))
 
 
 def collect(course: Course, lanes: Lane) -> UnbiasedEstimates:

@@ -18,6 +18,8 @@ from dpjax.plan import make_plan, move_noise
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.checkpoint import check_path
+from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.running.fingerprint import identify_keys
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish, is_interrupted
 from dpjax.sampling.checkpoint import Checkpoint, restore_status
@@ -65,6 +67,7 @@ def sample(
     initial: Parameters | Literal["large-sample"] | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    devices: Devices = None,
 ) -> Posterior:
     """Draw from p(parameters | release) by data augmentation, with the confidential records imputed and left out.
 
@@ -102,6 +105,10 @@ def sample(
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
         can be written any more, the draws are returned with a warning.
+    devices
+        What the chains are spread over: how many of this process's devices, or a list of `jax.Device`, perhaps of
+        several processes, each of which then makes the same call and gets the whole posterior; see docs/scaling.md.
+        By default as many of this process's devices as divide the number of chains.
 
     Returns
     -------
@@ -134,11 +141,12 @@ def sample(
     initial = check_initial(model, release, initial, num_chains)
     given = (model, release)
     model, release = latent_form(model, release, plan.imputation)
-    path = None if checkpoint is None else check_path(checkpoint)
+    mesh = choose_mesh(devices, num_chains)
+    path = None if checkpoint is None else check_path(checkpoint, mesh)
     keys = split_key(key, num_chains)
     schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
     plan = move_noise(model, release, plan) if has_check(schedule) else plan
-    run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size)
+    run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():
@@ -192,7 +200,7 @@ def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: 
     interrupted = is_interrupted("sample", run.schedule, status, file, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     warn_of_nonfinite(draws.info["num_nonfinite"], stacklevel=4)
-    per_record = jax.device_get(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
+    per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(
         draws={**draws.parameters, **draws.derived, **draws.reported},
         info={**draws.info, "acceptance_rate_per_record": per_record},
@@ -200,7 +208,8 @@ def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: 
         interrupted=interrupted,
         model=given[0],
         release=given[1],
-        final_states=status.chains.state,
+        final_states=bring_home(run.mesh, status.chains.state),
         tuning=status.tuning,
         plan=status.plan,
+        keys=identify_keys(run.chain_keys),
     )
