@@ -48,7 +48,7 @@ from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.refereeing import referee
 from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
-from dpjax.sampling import sample
+from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo
@@ -125,6 +125,7 @@ __all__ = [
     "soma",
     "statistics",
     "tempered",
+    "until",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",
