@@ -14,6 +14,7 @@ from dpjax.base import (
     SamplingAlgorithm,
 )
 from dpjax.batches import BatchPosterior, sample_batch
+from dpjax.compilation import enable_compilation_cache
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
@@ -48,7 +49,7 @@ from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.refereeing import referee
 from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
-from dpjax.sampling import sample
+from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo
@@ -94,6 +95,7 @@ __all__ = [
     "calibrate",
     "counts",
     "coupling",
+    "enable_compilation_cache",
     "exchangeable",
     "from_json",
     "from_numpyro",
@@ -126,6 +128,7 @@ __all__ = [
     "soma",
     "statistics",
     "tempered",
+    "until",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",

@@ -69,6 +69,8 @@ class Posterior:
         were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
     keys
         What tells the key of each chain from others [chain], for `concat`.
+    ended
+        Why the run ended where it did, if `until` was given.
     """
 
     draws: dict[str, np.ndarray]
@@ -82,6 +84,7 @@ class Posterior:
     plan: SweepPlan | None
     approximate: bool = False
     keys: tuple[str, ...] = ()
+    ended: str = ""
 
     @staticmethod
     def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
@@ -111,7 +114,8 @@ class Posterior:
             how = APPROXIMATE
         else:
             how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
-        return f"{head}{', interrupted' if self.interrupted else ''}\n{how}"
+        ended = f"\n{self.ended}" if self.ended else ""
+        return f"{head}{', interrupted' if self.interrupted else ''}{ended}\n{how}"
 
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"

@@ -144,7 +144,7 @@ def close_segment(run: Run, status: Status) -> Status:
     """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
     tuning, plan, state = status.tuning, status.plan, bring_home(run.mesh, status.chains.state)
     if run.schedule[status.segment].adapt and tuning is not None:
-        tuning = adapt(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+        tuning = adapt.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_size(run, status.segment + 1, tuning, state)
     if status.segment == 0:
         # At the starts the plan was a guess; now the chains have come some way.
