@@ -41,6 +41,8 @@ class GibbsInfo(NamedTuple):
 class Sweep(NamedTuple):
     """A sweep in two parts, which are given the same key and use different parts of it.
 
+    Attributes
+    ----------
     move
         ``(rng_key, state, tuning) -> (state, info)``: all that the next sweep depends on.
     complete
@@ -59,8 +61,10 @@ def build_kernel(
 
     Parameters
     ----------
-    model, release
+    model
         In the form of the latent data; see `latent_form`.
+    release
+        In the form of the latent data.
     """
     sweep = build_sweep(model, release, plan)
 

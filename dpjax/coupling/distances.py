@@ -33,8 +33,10 @@ def wasserstein(first: Records, second: Records) -> float:
 
     Parameters
     ----------
-    first, second
-        Records, pytrees of one structure with leading axes [n]; all their numbers are coordinates, as they are.
+    first
+        Records, a pytree with leading axes [n]; all its numbers are coordinates, as they are.
+    second
+        Others, of the same structure and number.
 
     Raises
     ------
@@ -90,8 +92,10 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
 
     Parameters
     ----------
-    first, second
-        Draws, pytrees of one structure with leading axes [n] and [m], at least 3 each.
+    first
+        Draws, a pytree with leading axes [n], at least 3.
+    second
+        Others of the same structure, with leading axes [m], at least 3.
     width
         Such as `median_width`; scale the coordinates alike before.
     """

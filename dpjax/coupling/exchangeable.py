@@ -34,15 +34,21 @@ def coupled_exchangeable(
 
     Parameters
     ----------
-    log_density, propose, log_proposal, statistic
+    log_density
+        As in `dpjax.exchangeable.soma`.
+    propose
+        As in `dpjax.exchangeable.soma`.
+    log_proposal
         As in `dpjax.exchangeable.soma`.
     sample_start
         ``key -> records`` with leading axis [n].
     imputation
         ``dpjax.soma(...)`` or ``dpjax.imwg(...)``.
-    relabel, offers
+    relabel
         As in `dpjax.coupling.coupled_gibbs`; with relabelling a meeting is one of the laws of functions that do not
         depend on the order of the records.
+    offers
+        As in `dpjax.coupling.coupled_gibbs`.
 
     Raises
     ------

@@ -55,8 +55,10 @@ def coupled_gibbs(
 
     Parameters
     ----------
-    model, release
-        As in `dpjax.sample`; the release is one value of the sum of exchangeable records.
+    model
+        As in `dpjax.sample`.
+    release
+        One value of the sum of exchangeable records.
     imputation
         ``imwg(...)``, the default, or ``soma(...)``; or ``counts(width)``, whose chains move by common random numbers
         and leave the options below aside.

@@ -26,12 +26,16 @@ __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m
 class Meetings:
     """When pairs met.
 
+    Parameters
+    ----------
     times
         τ = min{t ≥ lag: X_t = Y_{t − lag}} of each pair [pairs]; `max_steps` where a pair had not met by then.
     met
         Whether a pair met [pairs]; the times of the others are censored.
-    lag, max_steps
-        As they were asked for.
+    lag
+        As it was asked for.
+    max_steps
+        As it was asked for.
     """
 
     times: np.ndarray
@@ -172,8 +176,10 @@ def convergence_rate(
     ----------
     rng
         The source of the bootstrap's resampling of pairs.
-    num_bootstrap, level
-        How many resamples, and the coverage of the percentile interval.
+    num_bootstrap
+        How many resamples.
+    level
+        The coverage of the percentile interval.
     smallest
         Survival below this share is left out: there a few pairs decide.
 

@@ -18,8 +18,10 @@ def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) ->
 
     Parameters
     ----------
-    mean_p, mean_q : [k]
-        The means.
+    mean_p : [k]
+        The mean of the first law.
+    mean_q : [k]
+        The mean of the second.
     factor : [k, k]
         The lower Cholesky factor L of the covariance.
     """

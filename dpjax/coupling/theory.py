@@ -68,8 +68,10 @@ def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
 
     Parameters
     ----------
-    epsilon, n
-        The bound ε and the number of records.
+    epsilon
+        The bound ε.
+    n
+        The number of records.
     distance
         In how many records d ≤ n the chains differ, up to their order.
     """
@@ -87,8 +89,12 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
 
     Parameters
     ----------
-    epsilon, n, distance
-        As in `soma_approach_bound`. For two records of which one differs, the sharper (43) holds.
+    epsilon
+        The bound ε.
+    n
+        The number of records. For two of which one differs, the sharper (43) holds.
+    distance
+        As in `soma_approach_bound`.
     """
     x, d = smallest_ratio(epsilon), np.asarray(distance, float)
     rest = np.asarray(n, float) - d

@@ -113,8 +113,10 @@ def systematic_sweep(
 
     Parameters
     ----------
-    records, offers
-        Pytrees with leading axis [n].
+    records
+        A pytree with leading axis [n].
+    offers
+        Another of the same structure.
     uniforms : [⌈n / block⌉]
         The offers to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
     block

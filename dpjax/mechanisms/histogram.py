@@ -25,8 +25,12 @@ def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> f
     ----------
     epsilon
         The budget of the whole release, for replacing one record.
-    num_draws, num_bins, n
-        The numbers k of draws, m of bins and n of records.
+    num_draws
+        The number k of draws.
+    num_bins
+        The number m of bins.
+    n
+        The number of records.
 
     Raises
     ------

@@ -21,10 +21,16 @@ class Privacy:
         ``"pure"`` (ε), ``"approximate"`` (ε, δ), ``"zcdp"`` (ρ) or ``"local"`` (ε per record).
     neighbours
         The neighbouring relation: ``"replace-one"`` or ``"add-or-remove"``. It is never assumed.
-    epsilon, delta, rho
-        The values that the notion needs.
-    sensitivity, norm
-        The sensitivity to which the noise was calibrated and its norm (1 or 2), where known.
+    epsilon
+        ε, where the notion has it.
+    delta
+        δ, likewise.
+    rho
+        ρ, likewise.
+    sensitivity
+        The sensitivity to which the noise was calibrated, where known.
+    norm
+        Its norm, 1 or 2, where known.
 
     Raises
     ------

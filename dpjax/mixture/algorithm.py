@@ -43,8 +43,16 @@ def gibbs(
 
     Parameters
     ----------
-    values, channel, component, concentration, sampler
-        As those of `sample`.
+    values
+        As in `sample`.
+    channel
+        As in `sample`.
+    component
+        As in `sample`.
+    concentration
+        As in `sample`.
+    sampler
+        As in `sample`.
     capacity
         The number of slots for clusters; by default that with which `sample` begins, at least 32. A sweep costs by the
         slot.

@@ -20,8 +20,10 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
 
     Parameters
     ----------
-    a, b
-        A Gamma prior of the shape ``a`` or ``b`` [], or the known number; a known shape is no parameter.
+    a
+        A Gamma prior of the first shape [], or the known number; a known shape is no parameter.
+    b
+        The same of the second shape.
 
     Notes
     -----

@@ -31,8 +31,10 @@ class NormalInverseGammaPrior:
         The mean of the coefficients; one number stands for all.
     precision : [] or [k, k]
         The prior precision in units of 1 / variance; a number stands for that multiple of the identity.
-    shape, scale : []
-        The law of the variance.
+    shape : []
+        The shape of the law of the variance.
+    scale : []
+        Its scale.
 
     Raises
     ------

@@ -27,6 +27,8 @@ the target: on private regressions (ε = 1 and 10) 1.5 gave the most effective d
 class Tuning(NamedTuple):
     """The whitening of the unconstrained vector, ``vector = location + factor @ whitened``, and a step size.
 
+    Attributes
+    ----------
     location
         The centre [k].
     factor

@@ -31,8 +31,10 @@ class UniformCount:
 
     Parameters
     ----------
-    low, high
-        The bounds, from 0 to 2^31 − 2.
+    low
+        The lower bound, at least 0.
+    high
+        The upper bound, at most 2^31 − 2.
 
     Raises
     ------

@@ -30,6 +30,8 @@ TEMPERATURE = 4.0
 class Candidate(NamedTuple):
     """A start and how good it is.
 
+    Attributes
+    ----------
     found
         Whether the release and the prior have positive density there [].
     score

@@ -168,8 +168,12 @@ def class_features(num_classes: int, num_features: int, num_levels: int) -> Clas
 
     Parameters
     ----------
-    num_classes, num_features, num_levels
-        I, K and J.
+    num_classes
+        I.
+    num_features
+        K.
+    num_levels
+        J.
 
     Raises
     ------

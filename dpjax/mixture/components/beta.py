@@ -34,8 +34,10 @@ class GammaShapes:
 
     Parameters
     ----------
-    shape, rate : []
-        Of the Gamma law of each parameter.
+    shape : []
+        The shape of the Gamma law of each parameter.
+    rate : []
+        Its rate.
 
     Raises
     ------

@@ -28,8 +28,10 @@ def register_tractable(channel: type, component: type) -> Callable[[Build], Buil
 
     Parameters
     ----------
-    channel, component
-        Their types.
+    channel
+        The channel's type.
+    component
+        The component's type.
     """
 
     def register(build: Build) -> Build:

@@ -32,8 +32,14 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
 
     Parameters
     ----------
-    mean, precision, shape, scale : []
-        As those of `NormalInverseGamma`, with a shape of at least 1.
+    mean : []
+        As in `NormalInverseGamma`.
+    precision : []
+        As in `NormalInverseGamma`.
+    shape : []
+        As in `NormalInverseGamma`, at least 1.
+    scale : []
+        As in `NormalInverseGamma`.
     noise_variance : []
         η², the variance of the noise; taken from the channel.
 

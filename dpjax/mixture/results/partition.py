@@ -28,6 +28,8 @@ Loss = Literal["binder", "variation"]
 class Partition(NamedTuple):
     """A partition of the records.
 
+    Attributes
+    ----------
     labels
         The cluster [n] of each record, numbered from 0 in the order of their first records.
     expected_loss

@@ -25,10 +25,14 @@ __all__ = ["Density", "MixturePosterior"]
 class Density(NamedTuple):
     """The posterior of a density at points of a grid, each [points].
 
+    Attributes
+    ----------
     mean
         The posterior mean: the density of a new record.
-    lower, upper
-        Pointwise credible bounds.
+    lower
+        The pointwise lower credible bound.
+    upper
+        The pointwise upper credible bound.
     mcse
         The Monte Carlo standard error of the mean.
     """

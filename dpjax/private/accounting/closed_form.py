@@ -162,8 +162,10 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
 
     Parameters
     ----------
-    epsilon, delta
-        The budget.
+    epsilon
+        ε of the budget.
+    delta
+        δ of the budget.
     num_iterations
         Iterations over all chains.
     num_leapfrog

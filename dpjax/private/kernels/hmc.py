@@ -41,6 +41,8 @@ class HMCState(NamedTuple):
 class HMCInnovations(NamedTuple):
     """The randomness of one iteration that needs no protection.
 
+    Attributes
+    ----------
     momentum
         Standard Normal numbers [d].
     log_uniform
@@ -94,8 +96,10 @@ def dp_hmc(
         b_g: each record's gradient is clipped to this norm.
     ratio_bound
         b_l: each record's log-likelihood ratio is clipped to ±b_l‖θ − θ′‖.
-    tau_g, tau_l
-        The noise of a gradient has standard deviation 2 τ_g b_g, that of a ratio 2 τ_l b_l‖θ − θ′‖.
+    tau_g
+        τ_g: the noise of a gradient has standard deviation 2 τ_g b_g.
+    tau_l
+        τ_l: the noise of a ratio has standard deviation 2 τ_l b_l‖θ − θ′‖.
     mass
         M: a number, a diagonal [d] or a matrix [d, d]. Choose it without looking at the records.
 

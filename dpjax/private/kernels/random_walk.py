@@ -33,6 +33,8 @@ class WalkState(NamedTuple):
 class WalkInnovations(NamedTuple):
     """The randomness of one iteration that needs no protection.
 
+    Attributes
+    ----------
     normals
         Standard Normal numbers [d].
     component

@@ -29,8 +29,10 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
     ----------
     step_size
         What the range multiplies.
-    low, high
-        The range, 0 <= low < high.
+    low
+        The least factor, at least 0.
+    high
+        The greatest factor, above `low`.
     length
         How many step sizes; iterations beyond them begin anew.
     rng

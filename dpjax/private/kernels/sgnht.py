@@ -74,8 +74,14 @@ def dp_sgnht(
         h, or a schedule such as optax's.
     diffusion
         A.
-    sampling_rate, gradient_bound, noise_multiplier, block
+    sampling_rate
+        As in `dp_sgld`.
+    gradient_bound
+        As in `dp_sgld`.
+    noise_multiplier
         As in `dp_sgld`; the noise of the release is all of N(0, 2Ah) at multiplier (q / b) √(2A / h).
+    block
+        As in `dp_sgld`.
 
     Raises
     ------

@@ -16,6 +16,8 @@ __all__ = ["ClippedSum", "clip_rows", "clipped_gradients", "clipped_ratios", "gr
 class ClippedSum(NamedTuple):
     """A sum over records of bounded contributions, before any noise: **not private**, neither its total nor `clipped`.
 
+    Attributes
+    ----------
     total
         The sum [d] or [] in steps, in two floats. With a bound the steps are whole, and one record's are within the
         bound exactly.

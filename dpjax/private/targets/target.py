@@ -26,6 +26,8 @@ a record takes twice as long; in 10 dimensions a tenth is between 256 and 1024."
 class Terms(NamedTuple):
     """The parts of a log-posterior on the unconstrained scale.
 
+    Attributes
+    ----------
     log_likelihood
         ``(parameters, record) -> []``: the log-density of one record.
     log_prior
@@ -55,8 +57,10 @@ class Target:
         The log-posterior's parts.
     unravel
         From a vector [d] to the parameters.
-    dimension, num_records
-        d and n.
+    dimension
+        d.
+    num_records
+        n.
     """
 
     records: Any = field(repr=False)
