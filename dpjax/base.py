@@ -168,9 +168,6 @@ class Model(NamedTuple):
         ``() -> records``: every possible record, leading axis [c], where there are finitely many.
     normal_field
         ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
-    count_field
-        The name of the only drawn field, where that is a whole number [] without an upper bound and ``log_density`` is
-        −∞ at numbers that it cannot be.
     derived
         ``parameters -> dict``: further quantities reported beside the draws, such as odds ratios.
     num_records
@@ -182,6 +179,9 @@ class Model(NamedTuple):
     update_log_density
         ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
         `new`. With it coupled chains can meet in the parameters before they have met in every record.
+    count_field
+        The name of the only drawn field, where that is a whole number [] without an upper bound and ``log_density`` is
+        −∞ at numbers that it cannot be.
     statistic_moments
         ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of what one record adds to a released sum; of
         records that are not of one law, the averages of both. The covariance may be None, and is then found by

@@ -194,6 +194,8 @@ class Posterior:
 
         Parameters
         ----------
+        key
+            One typed key.
         num_draws
             How many draws to use, evenly spaced among those of all chains; by default all.
         """

@@ -30,6 +30,17 @@ class GibbsInfo(NamedTuple):
 
     ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
     finite.
+
+    Attributes
+    ----------
+    imputation
+        What the imputation reports.
+    centred
+        What the centred step reports; None where it is exact.
+    interweaving
+        What the non-centred step reports; None where it is off.
+    num_nonfinite
+        How often a move was undone because it led to parameters or records that are not finite [].
     """
 
     imputation: ImputationInfo

@@ -19,7 +19,15 @@ BLOCK = 1024
 
 @dataclass(frozen=True)
 class Distance:
-    """An estimate of a distance and its standard error."""
+    """An estimate of a distance and its standard error.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    standard_error
+        Its standard error.
+    """
 
     value: float
     standard_error: float
@@ -42,6 +50,12 @@ def wasserstein(first: Records, second: Records) -> float:
     ------
     ValueError
         If the two have other fields or another size, or hold anything but finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wasserstein({"y": np.array([0.0, 1.0])}, {"y": np.array([3.0, 2.0])})
+    2.0
     """
     one, other = pair_of_rows(first, second)
     if one.shape != other.shape:
@@ -54,7 +68,22 @@ def wasserstein(first: Records, second: Records) -> float:
 
 
 def mean_wasserstein(first: Records, second: Records) -> Distance:
-    """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n]."""
+    """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n].
+
+    Parameters
+    ----------
+    first
+        Records, a pytree with leading axes [pairs, n].
+    second
+        Others of the same structure and numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = np.arange(6.0).reshape(3, 2)
+    >>> mean_wasserstein({"y": pairs}, {"y": pairs + 1}).value
+    1.0
+    """
     pair_of_rows(first, second)
     size = check_count("first", leading_size(first), "A standard error takes two pairs.", least=2)
     if leading_size(second) != size:
@@ -74,6 +103,15 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
         Pytree with leading axes [n].
     rng
         The source of the choice.
+    num
+        How many of them are compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> width = median_width({"y": np.arange(200.0)}, np.random.default_rng(1), num=50)
+    >>> 40 < width < 80
+    True
     """
     rows = to_rows("draws", draws)
     check_generator(rng)
@@ -98,6 +136,14 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
         Others of the same structure, with leading axes [m], at least 3.
     width
         Such as `median_width`; scale the coordinates alike before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> distance = squared_mmd({"y": rng.normal(size=100)}, {"y": rng.normal(3.0, size=100)}, width=2.0)
+    >>> distance.value > 10 * distance.standard_error
+    True
     """
     check_positive_number("width", width)
     one, other = pair_of_rows(first, second)

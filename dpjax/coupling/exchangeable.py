@@ -44,6 +44,8 @@ def coupled_exchangeable(
         ``key -> records`` with leading axis [n].
     imputation
         ``dpjax.soma(...)`` or ``dpjax.imwg(...)``.
+    statistic
+        As in `dpjax.exchangeable.soma`.
     relabel
         As in `dpjax.coupling.coupled_gibbs`; with relabelling a meeting is one of the laws of functions that do not
         depend on the order of the records.

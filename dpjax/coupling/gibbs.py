@@ -29,7 +29,19 @@ __all__ = ["GibbsPair", "coupled_gibbs"]
 
 
 class GibbsPair(NamedTuple):
-    """Two chains: their parameters, whether these are the same [], and their records with flags [n]."""
+    """Two chains: their parameters, whether these are the same [], and their records with flags [n].
+
+    Attributes
+    ----------
+    first
+        The first chain's parameters.
+    second
+        The second chain's.
+    same_parameters
+        Whether these are the same [].
+    records
+        Their records, with flags [n].
+    """
 
     first: Parameters
     second: Parameters

@@ -14,10 +14,20 @@ def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Arr
 
     Parameters
     ----------
+    key
+        One typed key.
     log_p : [m]
         Log-weights of the first law; ``-inf`` is a weight of zero.
     log_q : [m]
         Those of the second.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> law = jnp.log(jnp.array([0.5, 0.3, 0.2]))
+    >>> x, y, same = categorical(jax.random.key(1), law, law)
+    >>> bool(same) and int(x) == int(y)
+    True
     """
     (x, _), (y, _) = couple_indices(jax.random.uniform(key, (), log_p.dtype), log_p, log_q)
     return x, y, x == y

@@ -29,6 +29,8 @@ def maximal(
 
     Parameters
     ----------
+    key
+        One typed key.
     sample_p
         ``key -> value``, a draw of the first law.
     log_p
@@ -48,6 +50,14 @@ def maximal(
         The second, a copy of x where they are the same.
     same : [] bool
         The flag by which the two meet.
+
+    Examples
+    --------
+    >>> import jax
+    >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
+    >>> x, y, same = maximal(jax.random.key(1), normal, density, normal, density, max_trials=10)
+    >>> bool(same) and float(x) == float(y)
+    True
     """
     for name, function in {"sample_p": sample_p, "log_p": log_p, "sample_q": sample_q, "log_q": log_q}.items():
         check_function(name, function, "key -> value" if name.startswith("sample") else "value -> []")

@@ -25,6 +25,10 @@ class Estimate:
 
     Parameters
     ----------
+    mean
+        The mean, a pytree as the function returns it.
+    standard_error
+        Its standard error, likewise.
     cost
         Steps of one chain in all.
     inefficiency

@@ -87,6 +87,8 @@ class Laplace(Additive):
 
         Parameters
         ----------
+        key
+            One typed key.
         value : [...]
             The released value.
         mean : [...]
@@ -170,6 +172,8 @@ class Gaussian(Additive):
 
         Parameters
         ----------
+        key
+            One typed key.
         value : [...]
             The released value.
         mean : [...]

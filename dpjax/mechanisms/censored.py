@@ -41,6 +41,11 @@ class Censored:
     Notes
     -----
     Clamping costs no privacy: what the inner mechanism promises still holds.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> never_negative = dpjax.Censored(dpjax.Laplace(3.0), lower=0.0)
     """
 
     mechanism: Censorable

@@ -40,6 +40,11 @@ def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> f
     Notes
     -----
     Theorem 4.2 of Wasserman and Zhou (2010): δ = (m / n) / (m / n + e^(ε/k) - 1).
+
+    Examples
+    --------
+    >>> smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
+    0.331
     """
     check_positive_number("epsilon", epsilon)
     for name, number in {"num_draws": num_draws, "num_bins": num_bins, "n": n}.items():
@@ -70,6 +75,12 @@ class SmoothedHistogram:
     Notes
     -----
     Wasserman and Zhou (2010); equation 12 of Beraha, Favaro and Rao (2025) with the factor m that it lacks.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> weight = dpjax.smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
+    >>> mechanism = dpjax.SmoothedHistogram(weight, num_draws=50)
     """
 
     weight: Array | float

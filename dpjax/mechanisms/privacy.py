@@ -38,6 +38,13 @@ class Privacy:
         If a value is not a plain number: the metadata is hashed with compiled programs.
     ValueError
         If a value that the notion needs is missing, or a value is out of range.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> promise = dpjax.Privacy("zcdp", "add-or-remove", rho=0.1)
+    >>> dpjax.Laplace(2.0, privacy=dpjax.Privacy("pure", "replace-one", epsilon=1.0)).privacy.epsilon
+    1.0
     """
 
     notion: Notion

@@ -21,7 +21,15 @@ __all__ = ["MixturePosition", "gibbs"]
 
 
 class MixturePosition(NamedTuple):
-    """Where a chain starts: the clusters of the records, as labels [n] in 0..capacity - 1, and the records [n, ...]."""
+    """Where a chain starts: the clusters of the records, as labels [n] in 0..capacity - 1, and the records [n, ...].
+
+    Attributes
+    ----------
+    labels
+        The clusters of the records [n], in 0..capacity - 1.
+    records
+        The records [n, ...].
+    """
 
     labels: Array
     records: Array

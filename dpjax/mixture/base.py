@@ -63,6 +63,8 @@ class Component(Protocol):
 
         Parameters
         ----------
+        key
+            One typed key.
         theta
             The present parameters, leaves [H, ...]; a conjugate draw ignores them.
         counts : [H]

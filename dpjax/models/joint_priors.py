@@ -40,6 +40,11 @@ class NormalInverseGammaPrior:
     ------
     ValueError
         If an entry is not finite, the precision not symmetric positive definite, or shape or scale not positive.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> prior = NormalInverseGammaPrior(0.0, 0.1, 3.0, 2.0)
     """
 
     mean: ArrayLike
@@ -118,6 +123,11 @@ class NormalInverseWishartPrior:
     ValueError
         If shapes disagree, an entry is not finite, the scale is not symmetric positive definite, the precision
         not positive or the degrees not above p - 1.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> prior = NormalInverseWishartPrior(jnp.zeros(2), 0.5, 4.0, jnp.eye(2))
     """
 
     mean: ArrayLike

@@ -34,6 +34,11 @@ def default_kernel(model: Model) -> ParameterKernel:
     Slices along the coordinates are taken for a single parameter, where one is nearly an exact draw, and where some
     gradient is missing, not a number, or zero at all of a few draws from the prior.
 
+    Parameters
+    ----------
+    model
+        The model whose parameters it moves.
+
     Notes
     -----
     The evidence is one run each at n = 100 on a busy core; see the guide. Effective draws per CPU second of

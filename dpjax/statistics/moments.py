@@ -152,6 +152,12 @@ def mean(
         As in `total`.
     n
         The public number of records.
+    lower : [] or [d]
+        As in `total`.
+    upper : [] or [d]
+        As in `total`.
+    dimension
+        As in `total`.
     """
     return Scaled(total(field, lower, upper, dimension=dimension), 1 / check_count("n", n))
 

@@ -43,6 +43,11 @@ class GammaShapes:
     ------
     ValueError
         If a number is not finite and positive.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> component = dpjax.mixture.GammaShapes(shape=2.0, rate=0.5)
     """
 
     shape: Array | float

@@ -27,6 +27,8 @@ class Density(NamedTuple):
 
     Attributes
     ----------
+    grid
+        The points.
     mean
         The posterior mean: the density of a new record.
     lower
@@ -200,6 +202,8 @@ class MixturePosterior:
         ----------
         partition
             What `partition` returned.
+        axes
+            The Matplotlib axes to draw in; None for new ones.
 
         Raises
         ------

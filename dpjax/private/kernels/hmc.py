@@ -139,6 +139,21 @@ def hmc(
 
     Bounds are for the study of clipping: clipped ratios change the law left invariant.
 
+    Parameters
+    ----------
+    target
+        As in `dp_hmc`.
+    step_size
+        As in `dp_hmc`.
+    num_leapfrog
+        As in `dp_hmc`.
+    mass
+        As in `dp_hmc`.
+    gradient_bound
+        As in `dp_hmc`; without one nothing is clipped.
+    ratio_bound
+        As in `dp_hmc`; without one nothing is clipped.
+
     Raises
     ------
     TypeError, ValueError

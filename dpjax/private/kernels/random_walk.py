@@ -114,6 +114,19 @@ def rwmh(
 
     A bound is for the study of clipping: clipped ratios change the law left invariant.
 
+    Parameters
+    ----------
+    target
+        As in `dp_penalty`.
+    proposal_scale
+        As in `dp_penalty`.
+    ratio_bound
+        As in `dp_penalty`; without one nothing is clipped.
+    components
+        As in `dp_penalty`.
+    guided
+        As in `dp_penalty`.
+
     Raises
     ------
     TypeError, ValueError

@@ -105,7 +105,22 @@ def dp_sgld(
 
 
 def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_bound: float) -> float:
-    """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs."""
+    """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs.
+
+    Parameters
+    ----------
+    step_size
+        η.
+    sampling_rate
+        q.
+    gradient_bound
+        b.
+
+    Examples
+    --------
+    >>> largest_langevin_noise(step_size=1e-4, sampling_rate=0.1, gradient_bound=2.0)
+    10.0
+    """
     for name, value in (("step_size", step_size), ("sampling_rate", sampling_rate), ("gradient_bound", gradient_bound)):
         check_positive(name, check_real(name, value))
     return 2 * sampling_rate / (gradient_bound * sqrt(step_size))

@@ -50,6 +50,15 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
 
     The gradients of one chunk of records are held at a time. A record whose gradient is not finite, or too long for its
     norm to be, adds nothing: any other reading would show that it is there.
+
+    Parameters
+    ----------
+    target
+        The target, with its records.
+    vector
+        Where on the unconstrained scale [d].
+    bound
+        The largest norm that is not clipped.
     """
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
@@ -62,6 +71,17 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
     """The sum [] of log p(x | proposal) − log p(x | vector) over records, each clipped to ±bound.
 
     A ratio that is not a number counts as −bound: the proposal is taken for impossible there.
+
+    Parameters
+    ----------
+    target
+        The target, with its records.
+    vector
+        Where on the unconstrained scale [d].
+    proposal
+        Where to [d].
+    bound
+        The largest absolute value that is not clipped.
     """
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
