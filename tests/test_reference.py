@@ -110,3 +110,19 @@ def test_no_docstring_combines_entries():
         for _, names in COMBINATION.findall(text)
     ]
     assert [head for head in heads if not head.endswith(("Error", "Interrupt"))] == []
+
+
+def code_of_guides() -> str:
+    """The code of the README and the guides, which tests of their own run."""
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md")]
+    return "\n".join("".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)) for page in pages)
+
+
+def test_every_function_has_an_example_that_runs():
+    """In its docstring or in a guide; classes are what functions return, and contracts."""
+    code = code_of_guides()
+    functions = [(path, value) for path, value in PUBLIC.items() if not inspect.isclass(value)]
+    shown = {path for path, value in functions if ">>>" in (value.__doc__ or "")}
+    shown |= {path for path, _ in functions if re.search(rf"\b{path.rpartition('.')[2]}\b", code)}
+    assert {path for path, value in functions if inspect.isroutine(value)} - shown == set()

@@ -56,6 +56,18 @@ def coupled_exchangeable(
     ------
     TypeError, ValueError
         If the parts are no functions, or the placement of offers and the relabelling do not fit each other.
+
+    Examples
+    --------
+    >>> import jax, dpjax
+    >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
+    >>> kernel = coupled_exchangeable(
+    ...     lambda records: density(records.sum(), 3.0),
+    ...     normal,
+    ...     density,
+    ...     sample_start=lambda key: normal(key, (4,)),
+    ...     imputation=dpjax.soma(),
+    ... )
     """
     check_functions(log_density, propose, log_proposal, statistic)
     check_function("sample_start", sample_start, "key -> records")

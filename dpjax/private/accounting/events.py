@@ -25,6 +25,11 @@ def event(queries: Sequence[Query]) -> Any:
     ------
     ImportError
         If dp_accounting is not installed.
+
+    Examples
+    --------
+    >>> from dpjax.private import Query
+    >>> composed = event([Query("sum", 5.0, "simulation-grade", count=10)])
     """
     library = _library()
     return library.ComposedDpEvent([_one_kind(library, query) for query in queries])
@@ -46,6 +51,11 @@ def accountant(queries: Sequence[Query], neighbours: Neighbours) -> Any:
         If dp_accounting is not installed.
     ValueError
         If the relation is not named.
+
+    Examples
+    --------
+    >>> from dpjax.private import Query
+    >>> told = accountant([Query("sum", 5.0, "simulation-grade", count=10)], "add-or-remove")
     """
     check_neighbours(neighbours)
     library = _library()

@@ -158,6 +158,18 @@ def hmc(
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = hmc(target, step_size=0.3, num_leapfrog=5)
+    >>> kernel.queries
+    ()
     """
     check_target("target", target)
     settings = HMCSettings(

@@ -93,6 +93,18 @@ def dp_penalty(
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = dp_penalty(target, private.noise.jax, proposal_scale=0.5, ratio_bound=2.0, tau=5.0)
+    >>> [query.name for query in kernel.queries]
+    ['log-likelihood ratio']
     """
     check_target("target", target)
     check_noise(noise)
@@ -131,6 +143,17 @@ def rwmh(
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> rwmh(target, proposal_scale=0.5).queries
+    ()
     """
     check_target("target", target)
     bound = check_bound("ratio_bound", ratio_bound, largest=inf)

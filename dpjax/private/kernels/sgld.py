@@ -93,6 +93,18 @@ def dp_sgld(
     -----
     Its queries are simulation-grade with any noise source, unless every record takes part: what subsampling saves
     counts on a sample that nobody can guess, and JAX's generator draws it.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = dp_sgld(
+    ...     target, private.noise.jax, step_size=0.01, sampling_rate=0.5, gradient_bound=2.0, noise_multiplier=1.0
+    ... )
     """
     check_target("target", target)
     check_noise(noise)

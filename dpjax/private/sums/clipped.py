@@ -82,6 +82,18 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
         Where to [d].
     bound
         The largest absolute value that is not clipped.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> ratios = clipped_ratios(target, jnp.array([0.0]), jnp.array([1.0]), bound=2.0)
+    >>> int(ratios.clipped)
+    1
     """
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
