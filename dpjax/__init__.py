@@ -46,7 +46,16 @@ from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.refereeing import referee
-from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
+from dpjax.release import (
+    LocalRelease,
+    PrecisionWarning,
+    Release,
+    UnknownCount,
+    describe,
+    from_json,
+    joint,
+    mechanism_from,
+)
 from dpjax.sampling import sample
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
@@ -92,6 +101,7 @@ __all__ = [
     "calibrate",
     "counts",
     "coupling",
+    "describe",
     "exchangeable",
     "from_json",
     "from_numpyro",
