@@ -48,7 +48,16 @@ from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.refereeing import referee
-from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
+from dpjax.release import (
+    LocalRelease,
+    PrecisionWarning,
+    Release,
+    UnknownCount,
+    describe,
+    from_json,
+    joint,
+    mechanism_from,
+)
 from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
@@ -95,6 +104,7 @@ __all__ = [
     "calibrate",
     "counts",
     "coupling",
+    "describe",
     "enable_compilation_cache",
     "exchangeable",
     "from_json",

@@ -29,6 +29,8 @@ APPROXIMATE = "approximate: the normal law of the sum in place of imputed record
 class Prediction(NamedTuple):
     """Releases that the posterior predicts, and the one that was made.
 
+    Attributes
+    ----------
     values
         Released values of new records [draw, d], or [draw, n, ...] for a local release.
     released
@@ -56,8 +58,10 @@ class Posterior:
         What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
     interrupted
         Whether the run stopped before its last draw.
-    model, release
-        What the draws were made from.
+    model
+        The model that the draws were made from.
+    release
+        The release that they were made from.
     final_states
         The states of the chains after the last draw, leaves [chain, ...].
     tuning
@@ -218,6 +222,8 @@ class Posterior:
 
         Parameters
         ----------
+        key
+            One typed key.
         num_draws
             How many draws to use, evenly spaced among those of all chains; by default all.
         """

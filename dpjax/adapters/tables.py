@@ -52,12 +52,20 @@ COLOURS = {"released": "0.55", "least squares": "#d95f02", "posterior": "#1f6fb4
 class Sums(NamedTuple):
     """Released sums of a table's counts, each [d].
 
-    released, spread
-        What was published, and the standard deviation of its noise; NaN where that is not known.
+    Attributes
+    ----------
+    released
+        What was published.
+    spread
+        The standard deviation of its noise; NaN where that is not known.
     estimate
         Least squares.
-    low, mean, high
-        Of the posterior.
+    low
+        The lower end of the posterior's interval.
+    mean
+        The mean of the posterior.
+    high
+        The upper end of its interval.
     """
 
     released: np.ndarray

@@ -40,8 +40,10 @@ class Verdict:
     ----------
     draws
         The draws in question by name [chain, draw, ...].
-    before, after
-        Those of them that exact chains began at, and where these ended [start, ...].
+    before
+        Those of them that exact chains began at [start, ...].
+    after
+        Where these ended [start, ...].
     num_sweeps
         Exact sweeps that each chain made.
     num_warmup
