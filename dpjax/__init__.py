@@ -1,6 +1,6 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import coupling, exchangeable, mixture, models, private, releases, statistics
+from dpjax import coupling, exchangeable, mixture, models, plot, private, releases, statistics
 from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import (
     Array,
@@ -127,6 +127,7 @@ __all__ = [
     "models",
     "parameter_kernel",
     "pcn",
+    "plot",
     "prior_predict",
     "private",
     "private_target",

@@ -119,6 +119,8 @@ def unbiased_estimates(
         As in `meeting_times`.
     batch_size
         As in `meeting_times`.
+    devices
+        As in `meeting_times`.
     """
     lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
     check_function("function", function, "position -> numbers")

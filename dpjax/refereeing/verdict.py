@@ -226,14 +226,24 @@ class Verdict:
 
     __repr__ = describe
 
-    def plot(self) -> Any:
-        """A Matplotlib figure: for each parameter, the median and central 90 % of the draws and of the ends.
+    def plot(self, *, axes: Any = None) -> Any:
+        """The median and central 90 % of the draws and of the ends, a row for each of up to 40 scalar parameters.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw into; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.verdicts import plot_verdict
+        from dpjax.plot.verdicts import plot_verdict
 
-        return plot_verdict(self)
+        return plot_verdict(self, axes)
