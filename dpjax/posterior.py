@@ -1,6 +1,7 @@
 """Draws from a posterior and what can be asked of them."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

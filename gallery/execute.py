@@ -1,7 +1,7 @@
 """Execute a notebook's script: ``python -m gallery.execute notebooks/NAME.py notebooks/executed/NAME.ipynb``.
 
-The cells run in a kernel of their own, in order. The notebook is written with its outputs, and its first picture, or that
-of the cell that is marked ``thumbnail=true``, goes to ``docs/images/gallery`` for the gallery's front page.
+The cells run in a kernel of their own, in order. The notebook is written with its outputs, and its first picture, or
+that of the cell that is marked ``thumbnail=true``, goes to ``docs/images/gallery`` for the gallery's front page.
 """
 
 import base64
