@@ -1,6 +1,6 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import coupling, exchangeable, mixture, models, private, releases, statistics
+from dpjax import coupling, exchangeable, mixture, models, plot, private, releases, statistics
 from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import (
     Array,
@@ -13,6 +13,7 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.batches import BatchPosterior, sample_batch
 from dpjax.compilation import enable_compilation_cache
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
@@ -47,7 +48,16 @@ from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.refereeing import referee
-from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
+from dpjax.release import (
+    LocalRelease,
+    PrecisionWarning,
+    Release,
+    UnknownCount,
+    describe,
+    from_json,
+    joint,
+    mechanism_from,
+)
 from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
@@ -59,6 +69,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "BatchPosterior",
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -93,6 +104,7 @@ __all__ = [
     "calibrate",
     "counts",
     "coupling",
+    "describe",
     "enable_compilation_cache",
     "exchangeable",
     "from_json",
@@ -115,12 +127,14 @@ __all__ = [
     "models",
     "parameter_kernel",
     "pcn",
+    "plot",
     "prior_predict",
     "private",
     "private_target",
     "referee",
     "releases",
     "sample",
+    "sample_batch",
     "smoothing_weight",
     "soma",
     "statistics",

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from dpjax.running.fingerprint import identify_arrays, identify_parts
+from dpjax.running.identity import identify
 from dpjax.validation import fail
 
 __all__ = ["join_runs"]
@@ -51,9 +51,9 @@ def join_runs(runs: Any, kind: type) -> Any:
 
 def describe(runs: Any) -> str:
     """What was given in place of a list of results."""
-    return (
-        f"a list of {sorted({type(run).__name__ for run in runs})}" if isinstance(runs, (list, tuple)) else repr(runs)
-    )
+    if not isinstance(runs, (list, tuple)):
+        return repr(runs)
+    return f"a list of {sorted({type(run).__name__ for run in runs})}"
 
 
 def join(trees: list[Any]) -> Any:
@@ -85,12 +85,12 @@ def check_alike(number: int, run: Any, first: Any) -> None:
 
 def parts_of(run: Any, other: Any) -> dict[str, Any]:
     """What has to be the same in two runs, by name; what the warm-up chose may differ."""
-    plan, release = run.plan, run.release
+    plan = run.plan
     kept = {"draws": run.draws, "info": run.info, "collected": run.collected, "final_states": run.final_states}
-    same_model = run.model is other.model
+    same_model, same_release = run.model is other.model, run.release is other.release
     return {
-        "model": None if same_model else identify_parts({"model": run.model._replace(recipe=None)}),
-        "release": None if release is other.release else identify_arrays({type(release).__name__: release}),
+        "model": None if same_model else identify("model", run.model._replace(recipe=None)),
+        "release": None if same_release else identify("release", run.release),
         "plan": plan if plan is None else (type(plan.imputation), plan.interweave, plan.parameter_kernel),
         "approximate": run.approximate,
         **{name: shapes_of(tree) for name, tree in kept.items()},

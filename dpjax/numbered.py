@@ -24,6 +24,8 @@ Options = tuple[tuple[str, Any], ...]
 class Form:
     """How a model is built from its numbers; compiled programs are found by it.
 
+    Parameters
+    ----------
     build
         The function that builds the model.
     structure

@@ -18,7 +18,15 @@ BLOCK = 1024
 
 @dataclass(frozen=True)
 class Distance:
-    """An estimate of a distance and its standard error."""
+    """An estimate of a distance and its standard error.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    standard_error
+        Its standard error.
+    """
 
     value: float
     standard_error: float
@@ -32,13 +40,21 @@ def wasserstein(first: Records, second: Records) -> float:
 
     Parameters
     ----------
-    first, second
-        Records, pytrees of one structure with leading axes [n]; all their numbers are coordinates, as they are.
+    first
+        Records, a pytree with leading axes [n]; all its numbers are coordinates, as they are.
+    second
+        Others, of the same structure and number.
 
     Raises
     ------
     ValueError
         If the two have other fields or another size, or hold anything but finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wasserstein({"y": np.array([0.0, 1.0])}, {"y": np.array([3.0, 2.0])})
+    2.0
     """
     one, other = pair_of_rows(first, second)
     if one.shape != other.shape:
@@ -51,7 +67,22 @@ def wasserstein(first: Records, second: Records) -> float:
 
 
 def mean_wasserstein(first: Records, second: Records) -> Distance:
-    """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n]."""
+    """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n].
+
+    Parameters
+    ----------
+    first
+        Records, a pytree with leading axes [pairs, n].
+    second
+        Others of the same structure and numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = np.arange(6.0).reshape(3, 2)
+    >>> mean_wasserstein({"y": pairs}, {"y": pairs + 1}).value
+    1.0
+    """
     pair_of_rows(first, second)
     size = check_count("first", leading_size(first), "A standard error takes two pairs.", least=2)
     if leading_size(second) != size:
@@ -71,6 +102,15 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
         Pytree with leading axes [n].
     rng
         The source of the choice.
+    num
+        How many of them are compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> width = median_width({"y": np.arange(200.0)}, np.random.default_rng(1), num=50)
+    >>> 40 < width < 80
+    True
     """
     rows = to_rows("draws", draws)
     check_generator(rng)
@@ -89,10 +129,20 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
 
     Parameters
     ----------
-    first, second
-        Draws, pytrees of one structure with leading axes [n] and [m], at least 3 each.
+    first
+        Draws, a pytree with leading axes [n], at least 3.
+    second
+        Others of the same structure, with leading axes [m], at least 3.
     width
         Such as `median_width`; scale the coordinates alike before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> distance = squared_mmd({"y": rng.normal(size=100)}, {"y": rng.normal(3.0, size=100)}, width=2.0)
+    >>> distance.value > 10 * distance.standard_error
+    True
     """
     check_positive_number("width", width)
     one, other = pair_of_rows(first, second)

@@ -25,6 +25,12 @@ __all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
 class Estimate:
     """A mean and its standard error, pytrees as the function returns them, and what they cost.
 
+    Parameters
+    ----------
+    mean
+        The mean, a pytree as the function returns it.
+    standard_error
+        Its standard error, likewise.
     cost
         Steps of one chain in all.
     inefficiency
@@ -41,6 +47,8 @@ class Estimate:
 class UnbiasedEstimates:
     """H_{k:m} of every pair.
 
+    Parameters
+    ----------
     values
         The estimates, leaves [pairs, ...].
     averages
@@ -94,13 +102,29 @@ def unbiased_estimates(
 
     Parameters
     ----------
-    key, kernel, lag, num_pairs, max_steps, batch_size, devices, checkpoint
+    key
+        As in `meeting_times`.
+    kernel
         As in `meeting_times`.
     function
         h, ``position -> pytree of numbers``; of relabelled pairs it must not depend on the records' order. Define it
         once: programs are compiled for it.
-    k, m
-        The window, 0 ≤ k ≤ m; see `suggest_k_m`.
+    k
+        The first step of the averaging window; see `suggest_k_m`.
+    m
+        Its last step, at least k.
+    lag
+        As in `meeting_times`.
+    num_pairs
+        As in `meeting_times`.
+    max_steps
+        As in `meeting_times`.
+    batch_size
+        As in `meeting_times`.
+    devices
+        As in `meeting_times`.
+    checkpoint
+        As in `meeting_times`.
     """
     lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
     check_function("function", function, "position -> numbers")

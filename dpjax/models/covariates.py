@@ -19,9 +19,13 @@ __all__ = ["Covariates", "given_covariates", "learned_covariates"]
 class Covariates(NamedTuple):
     """What a regression asks of its covariates, x ~ N(mean, L Lᵀ).
 
+    Attributes
+    ----------
     law
         ``parameters -> (mean [p], L [p, p])``.
-    sample_prior, log_prior
+    sample_prior
+        As in a model, for the parameters of this law alone.
+    log_prior
         As in a model, for the parameters of this law alone.
     update
         ``(key, x [p, n]) -> parameters``, an exact draw given the covariates: ``{}`` where nothing is learned.

@@ -25,6 +25,8 @@ REACH = 10.0
 class Rule(NamedTuple):
     """E f(z) ≈ Σ_q weights[q] f(points[:, q]), for z standard Normal.
 
+    Attributes
+    ----------
     points
         The nodes [k, q].
     weights

@@ -40,8 +40,10 @@ class Verdict:
     ----------
     draws
         The draws in question by name [chain, draw, ...].
-    before, after
-        Those of them that exact chains began at, and where these ended [start, ...].
+    before
+        Those of them that exact chains began at [start, ...].
+    after
+        Where these ended [start, ...].
     num_sweeps
         Exact sweeps that each chain made.
     num_warmup
@@ -224,14 +226,24 @@ class Verdict:
 
     __repr__ = describe
 
-    def plot(self) -> Any:
-        """A Matplotlib figure: for each parameter, the median and central 90 % of the draws and of the ends.
+    def plot(self, *, axes: Any = None) -> Any:
+        """The median and central 90 % of the draws and of the ends, a row for each of up to 40 scalar parameters.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw into; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.verdicts import plot_verdict
+        from dpjax.plot.verdicts import plot_verdict
 
-        return plot_verdict(self)
+        return plot_verdict(self, axes)

@@ -31,8 +31,10 @@ class UniformCount:
 
     Parameters
     ----------
-    low, high
-        The bounds, from 0 to 2^31 − 2.
+    low
+        The lower bound, at least 0.
+    high
+        The upper bound, at most 2^31 − 2.
 
     Raises
     ------
@@ -83,6 +85,11 @@ class PoissonCount:
     ------
     TypeError, ValueError
         If the mean is not one number in this range.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> n = dpjax.UnknownCount(PoissonCount(100.0))
     """
 
     mean: float
@@ -124,6 +131,11 @@ class NegativeBinomialCount:
     ------
     TypeError, ValueError
         If the two are not single numbers in their ranges.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> n = dpjax.UnknownCount(NegativeBinomialCount(100.0, 5.0))
     """
 
     mean: float

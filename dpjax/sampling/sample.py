@@ -88,13 +88,19 @@ def sample(
     num_warmup
         Steps of each chain that are thrown away. The kernel is adapted in windows whose bounds depend on this number
         only, and is then left as it is.
-    num_samples, thin
-        Draws kept of each chain, `thin` steps apart.
-    imputation, interweave, parameter_kernel
-        The kernel; see `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and
-        ``"auto"`` for the imputation that docs/choosing.md recommends for the release. By default counts stand for the
-        records where these take no more different values than there are records, and neither `interweave` nor `collect`
-        asks for records; see `dpjax.counts`.
+    num_samples
+        Draws kept of each chain.
+    thin
+        How many sweeps they are apart.
+    imputation
+        See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
+        imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
+        take no more different values than there are records, and neither `interweave` nor `collect` asks for records;
+        see `dpjax.counts`.
+    interweave
+        See `dpjax.gibbs`.
+    parameter_kernel
+        See `dpjax.gibbs`.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.

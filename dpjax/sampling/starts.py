@@ -33,6 +33,8 @@ FEW_RECORDS = 2**16
 class Candidate(NamedTuple):
     """A start and how good it is.
 
+    Attributes
+    ----------
     found
         Whether the release and the prior have positive density there [].
     score

@@ -71,5 +71,5 @@ def test_runs_that_differ_are_refused_by_what_differs(runs, change, what):
 
 @pytest.mark.parametrize("given", [[], None, "posterior", [1, 2]])
 def test_what_is_no_list_of_posteriors_is_refused(given):
-    with pytest.raises(TypeError, match="posteriors: given .* expected a list of dpjax.Posterior"):
+    with pytest.raises(TypeError, match=r"^posteriors: given .* expected a list of dpjax.Posterior"):
         Posterior.concat(given)

@@ -41,7 +41,7 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     n
         A number of records to look at the model with, where it has an argument ``n`` without a default. A model whose
         prior depends on it describes that many records.
-    arguments
+    **arguments
         Further arguments of ``fn`` that never change, such as covariates known to the public. Where these give each
         record a law of its own, the model describes that many records, and ``dpjax.imwg()`` imputes them.
 

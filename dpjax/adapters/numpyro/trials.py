@@ -42,14 +42,24 @@ def settle(layout: Layout) -> tuple[Layout, bool]:
 class Trial(NamedTuple):
     """Densities [n] of drawn records, which agree pairwise where records are independent, and where they have one law.
 
-    mixed, density_of_mixed
-        Mixed from two draws, and of the mixture.
-    even, density_of_even
-        Of the records at even places, and of these beside others that are not a number.
-    rolled, density_of_rolled
-        Rolled, and of the rolled records.
-    first, density_of_first
-        Of the first record among all, and of it alone where the model takes any number.
+    Attributes
+    ----------
+    mixed
+        Mixed from two draws.
+    density_of_mixed
+        Of the mixture.
+    even
+        Of the records at even places.
+    density_of_even
+        Of these beside others that are not a number.
+    rolled
+        Rolled.
+    density_of_rolled
+        Of the rolled records.
+    first
+        Of the first record among all.
+    density_of_first
+        Of it alone where the model takes any number.
     """
 
     mixed: Array

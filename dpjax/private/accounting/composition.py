@@ -56,6 +56,12 @@ def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: flo
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> budget = Budget(epsilon=1.0, delta=1e-5, neighbours="replace-one")
+    >>> noise_multiplier_for(budget, num_queries=10, sampling_rate=1.0)
+    23.6
     """
     if not isinstance(budget, Budget):
         fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)

@@ -29,8 +29,10 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
     ----------
     step_size
         What the range multiplies.
-    low, high
-        The range, 0 <= low < high.
+    low
+        The least factor, at least 0.
+    high
+        The greatest factor, above `low`.
     length
         How many step sizes; iterations beyond them begin anew.
     rng
@@ -40,6 +42,13 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> schedule = halton_steps(0.1, low=0.5, high=1.5, length=8, rng=np.random.default_rng(1))
+    >>> bool(0.05 < schedule(3) < 0.15)
+    True
     """
     check_positive("step_size", check_real("step_size", step_size))
     if not isinstance(rng, np.random.Generator):

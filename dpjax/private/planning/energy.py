@@ -31,8 +31,12 @@ class Energy(NamedTuple):
     equal to (√V_l + √V_g)² / μ, where μ_l and μ_g are in proportion to √V_l and √V_g. The bias F of clipped gradients
     adds F² T².
 
-    gradient_bound, ratio_bound
-        b_g and b_l.
+    Attributes
+    ----------
+    gradient_bound
+        b_g.
+    ratio_bound
+        b_l.
     clipped
         The fraction of the pilot's gradients that b_g clips.
     pull

@@ -26,6 +26,8 @@ LEVELS = (np.arange(200) + 0.5) / 200
 class Worth(NamedTuple):
     """The expected efficiency of chains.
 
+    Attributes
+    ----------
     num_warmup
         The iterations in which each chain comes within a tenth of a standard deviation of the posterior mean.
     effective_draws
@@ -39,6 +41,8 @@ class Worth(NamedTuple):
 class Forecast(NamedTuple):
     """What is expected of several divisions of the budget if the posterior is the normal one that the pilot predicts.
 
+    Attributes
+    ----------
     run
         Of the chains that were asked for.
     alone
