@@ -12,7 +12,7 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-float32 test-keys test-slow lint format types docs api wheel benchmarks lock clean
+.PHONY: demo test test-float32 test-keys test-slow lint format types docs notebooks api wheel benchmarks lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
@@ -42,7 +42,15 @@ types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 docs: $(VENV)/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Executes the notebooks that have changed, some minutes each, for Jupyter and for the site's gallery.
+NOTEBOOKS := $(patsubst notebooks/%.py,notebooks/executed/%.ipynb,$(wildcard notebooks/*.py))
+
+notebooks: $(NOTEBOOKS)
+
+notebooks/executed/%.ipynb: notebooks/%.py | $(VENV)/installed-docs
+	$(BIN)/python -m gallery.execute $< $@
 
 # Writes down the public interface, after a change that is meant.
 api: $(VENV)/installed
@@ -67,7 +75,7 @@ lock:
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-wheel dpjax-demo site
+	rm -rf $(VENV) $(VENV)-wheel .jax_cache dpjax-demo site notebooks/executed
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpjax needs Python 3.11 or newer: make PYTHON=...")'

@@ -1,6 +1,6 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import coupling, exchangeable, mixture, models, private, releases, statistics
+from dpjax import coupling, exchangeable, mixture, models, plot, private, releases, statistics
 from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import (
     Array,
@@ -13,6 +13,8 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.batches import BatchPosterior, sample_batch
+from dpjax.compilation import enable_compilation_cache
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
@@ -56,7 +58,7 @@ from dpjax.release import (
     joint,
     mechanism_from,
 )
-from dpjax.sampling import sample
+from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo
@@ -67,6 +69,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "BatchPosterior",
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -102,6 +105,7 @@ __all__ = [
     "counts",
     "coupling",
     "describe",
+    "enable_compilation_cache",
     "exchangeable",
     "from_json",
     "from_numpyro",
@@ -123,16 +127,19 @@ __all__ = [
     "models",
     "parameter_kernel",
     "pcn",
+    "plot",
     "prior_predict",
     "private",
     "private_target",
     "referee",
     "releases",
     "sample",
+    "sample_batch",
     "smoothing_weight",
     "soma",
     "statistics",
     "tempered",
+    "until",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",

@@ -5,7 +5,7 @@ each trailing entry [...]. It is NaN where a draw is not finite. Arithmetic is n
 """
 
 import numpy as np
-from scipy import fft, special, stats
+import scipy
 
 from dpjax.validation import fail
 
@@ -178,7 +178,7 @@ def mcse_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     ordered = np.sort(draws.reshape(-1, *draws.shape[2:]), axis=0)
     size = len(ordered)
     counts = ess * probability, ess * (1 - probability)
-    bounds = [stats.beta.ppf(level, counts[0] + 1, counts[1] + 1) * size - 1 for level in CENTRAL_LEVELS]
+    bounds = [scipy.stats.beta.ppf(level, counts[0] + 1, counts[1] + 1) * size - 1 for level in CENTRAL_LEVELS]
     low = np.floor(np.fmax(bounds[0], 0)).astype(int)
     high = np.ceil(np.fmin(bounds[1], size - 1)).astype(int)
     width = np.take_along_axis(ordered, high[None], axis=0)[0] - np.take_along_axis(ordered, low[None], axis=0)[0]
@@ -211,9 +211,9 @@ def autocorrelations(chains: np.ndarray) -> np.ndarray:
     """The autocorrelation at every lag [draw, ...], of all chains together (equation 10)."""
     num_chains, num_draws = chains.shape[:2]
     means = np.mean(chains, axis=1, keepdims=True)
-    length = fft.next_fast_len(2 * num_draws, real=True)
-    spectrum = np.abs(fft.rfft(chains - means, n=length, axis=1)) ** 2
-    covariances = np.mean(fft.irfft(spectrum, n=length, axis=1)[:, :num_draws], axis=0) / num_draws
+    length = scipy.fft.next_fast_len(2 * num_draws, real=True)
+    spectrum = np.abs(scipy.fft.rfft(chains - means, n=length, axis=1)) ** 2
+    covariances = np.mean(scipy.fft.irfft(spectrum, n=length, axis=1)[:, :num_draws], axis=0) / num_draws
     within = covariances[0] * num_draws / (num_draws - 1)
     between = np.var(means[:, 0], axis=0, ddof=1) if num_chains > 1 else 0.0
     result = 1 - safe_divide(within - covariances, covariances[0] + between)
@@ -231,9 +231,9 @@ def r_hat(chains: np.ndarray) -> np.ndarray:
 
 def rank_normalize(draws: np.ndarray) -> np.ndarray:
     """The normal scores of the draws' ranks among all chains (equation 14); NaN where a draw is not finite."""
-    ranks = stats.rankdata(draws.reshape(-1, *draws.shape[2:]), axis=0).reshape(draws.shape)
+    ranks = scipy.stats.rankdata(draws.reshape(-1, *draws.shape[2:]), axis=0).reshape(draws.shape)
     size = draws.shape[0] * draws.shape[1]
-    return np.where(all_finite(draws), special.ndtri((ranks - 3 / 8) / (size + 1 / 4)), np.nan)
+    return np.where(all_finite(draws), scipy.special.ndtri((ranks - 3 / 8) / (size + 1 / 4)), np.nan)
 
 
 def split_chains(draws: np.ndarray) -> np.ndarray:

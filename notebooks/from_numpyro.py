@@ -105,5 +105,5 @@ plt.show()
 # %%
 calibration = dpjax.calibrate(check_key, model, design, num_replicates=100, num_draws=49)
 print(calibration.summary())
-figure = calibration.plot()
+calibration.plot()
 plt.show()

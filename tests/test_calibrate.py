@@ -140,10 +140,12 @@ def test_autocorrelation_of_neighbours() -> None:
 
 
 def test_histograms_have_a_panel_for_each_number(right: Calibration) -> None:
-    pytest.importorskip("matplotlib")
-    figure = right.plot()
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    panels = right.plot(axes=figure.subplots(1, 3))
     figure.draw_without_rendering()
-    assert [axes.get_title() for axes in figure.axes] == ["log_density", "mean", "residual[0]"]
+    assert [axes.get_title() for axes in panels] == ["log_density", "mean", "residual[0]"]
+    with pytest.raises(ValueError, match="axes: given 2 axes; expected 3, one for each quantity"):
+        right.plot(axes=figure.subplots(1, 2))
 
 
 def twice(parameters: dict, records: dict, release: dpjax.Release) -> dict:

@@ -102,7 +102,7 @@ def test_published_tables_are_read_and_drawn():
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         names = run("published-tables.md")
     assert names["read"].shape == (2, 2, 3)
-    assert len(names["figure"].axes) == 6
+    assert len(names["axes"]) == 6
     shares = np.mean(names["posterior"].draws["probabilities"], axis=(0, 1))
     np.testing.assert_allclose(shares * names["made_up"].sum(), names["made_up"].ravel(), atol=8)
     views = 2_600 * np.mean(names["pages"].draws["probabilities"], axis=(0, 1))

@@ -5,8 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist, pdist
+import scipy
 
 from dpjax.base import Records
 from dpjax.validation import check_array, check_count, check_generator, check_positive_number, fail
@@ -63,8 +62,8 @@ def wasserstein(first: Records, second: Records) -> float:
         fail("second", f"numbers {list(other.shape)}", f"numbers {list(one.shape)}, as in first", remedy)
     if one.shape[1] == 1:
         return float(np.sqrt(np.mean((np.sort(one[:, 0]) - np.sort(other[:, 0])) ** 2)))
-    costs = cdist(one, other, "sqeuclidean")
-    return float(np.sqrt(costs[linear_sum_assignment(costs)].mean()))
+    costs = scipy.spatial.distance.cdist(one, other, "sqeuclidean")
+    return float(np.sqrt(costs[scipy.optimize.linear_sum_assignment(costs)].mean()))
 
 
 def mean_wasserstein(first: Records, second: Records) -> Distance:
@@ -118,7 +117,7 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
     check_count("num", num, "A distance takes two draws.", least=2)
     check_count("draws", len(rows), "A distance takes two draws.", least=2)
     chosen = rng.choice(len(rows), min(num, len(rows)), replace=False)
-    return float(np.median(pdist(rows[chosen])))
+    return float(np.median(scipy.spatial.distance.pdist(rows[chosen])))
 
 
 def squared_mmd(first: Any, second: Any, width: float) -> Distance:
@@ -168,7 +167,8 @@ def kernel_sums(first: np.ndarray, second: np.ndarray, width: float) -> tuple[np
     """The sums of the kernel matrix [n, m] over its columns [n] and over its rows [m], block by block."""
     over_columns, over_rows = [], np.zeros(len(second))
     for begin in range(0, len(first), BLOCK):
-        kernel = np.exp(-cdist(first[begin : begin + BLOCK], second, "sqeuclidean") / (2 * width**2))
+        squares = scipy.spatial.distance.cdist(first[begin : begin + BLOCK], second, "sqeuclidean")
+        kernel = np.exp(-squares / (2 * width**2))
         over_columns.append(kernel.sum(axis=1))
         over_rows += kernel.sum(axis=0)
     return np.concatenate(over_columns), over_rows

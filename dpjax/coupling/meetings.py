@@ -8,6 +8,7 @@ from dpjax.base import Key
 from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course
 from dpjax.coupling.pool import run_pairs
+from dpjax.running.devices import Devices
 from dpjax.validation import (
     check_array,
     check_count,
@@ -75,7 +76,14 @@ class Rate:
 
 
 def meeting_times(
-    key: Key, kernel: CoupledKernel, *, lag: int = 1, num_pairs: int, max_steps: int, batch_size: int = 1024
+    key: Key,
+    kernel: CoupledKernel,
+    *,
+    lag: int = 1,
+    num_pairs: int,
+    max_steps: int,
+    batch_size: int = 1024,
+    devices: Devices = None,
 ) -> Meetings:
     """The meeting times of independent pairs whose first chain is `lag` steps ahead.
 
@@ -92,15 +100,18 @@ def meeting_times(
     max_steps
         The cap on a first chain's steps. Pairs that reach it are reported as censored, never left out.
     batch_size
-        How many pairs run at once.
+        How many pairs run at once; on several devices a multiple of their number, rounded down.
+    devices
+        What these pairs are spread over; see `dpjax.sample`.
 
     Raises
     ------
     TypeError, ValueError
-        If the key is not a typed key, the kernel not a coupled one, or a number not a whole number of at least 1.
+        If the key is not a typed key, the kernel not a coupled one, or a number not a whole number of at least 1; or
+        there are no such devices, or fewer pairs than these.
     """
     lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
-    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size)
+    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices)
     return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
 
 

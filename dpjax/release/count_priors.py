@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from scipy import stats
+import scipy
 
 from dpjax.base import Array, Key
 from dpjax.numerics.count_laws import (
@@ -112,7 +112,7 @@ class PoissonCount:
 
     def quantile_beyond(self, mass: float) -> int:
         """The least number with at most this probability above it."""
-        return int(stats.poisson.isf(mass, self.mean))
+        return int(scipy.stats.poisson.isf(mass, self.mean))
 
 
 @frozen_pytree
@@ -162,7 +162,7 @@ class NegativeBinomialCount:
 
     def quantile_beyond(self, mass: float) -> int:
         """The least number with at most this probability above it."""
-        return int(stats.nbinom.isf(mass, self.size, self.size / (self.size + self.mean)))
+        return int(scipy.stats.nbinom.isf(mass, self.size, self.size / (self.size + self.mean)))
 
 
 def read_mean(mean: Any) -> Any:

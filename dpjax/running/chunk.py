@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
+from dpjax.running.devices import BY_CHAIN, EVERYWHERE, SECOND
 
-__all__ = ["MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws", "num_bytes"]
+__all__ = ["CHAIN_AXES", "MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws", "num_bytes"]
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
@@ -42,6 +43,10 @@ class Chunk(NamedTuple):
     states: Any
     draws: Any
     made: Array
+
+
+CHAIN_AXES: Any = Chunk(BY_CHAIN, SECOND, EVERYWHERE)  # type: ignore[arg-type]
+"""Where the chains are in a chunk, for programs of `over_devices`."""
 
 
 class Stretch(NamedTuple):

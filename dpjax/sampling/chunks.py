@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
 from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
-from dpjax.running.chunk import Chunk, make_draws, most_draws, num_bytes
+from dpjax.running.chunk import CHAIN_AXES, Chunk, make_draws, most_draws, num_bytes
+from dpjax.running.devices import over_devices
 from dpjax.states import GibbsState
 from dpjax.sweep import GibbsInfo, build_sweep
 
@@ -63,12 +65,18 @@ class Draw(NamedTuple):
     collected: Any
 
 
-@partial(jit_model, static_argnames=("plan", "collect", "capacity"))
+@partial(jit_model, static_argnames=("plan", "collect", "capacity", "mesh"))
+@over_devices(
+    by_chain=("chain_keys", "chains"),
+    arrays=("release", "tuning", "start", "length", "thin"),
+    made=CHAIN_AXES,
+)
 def run_chunk(
     model: Model,
     plan: SweepPlan,
     collect: Collect | None,
     capacity: int,
+    mesh: Mesh | None,
     *,
     release: PrivateRelease,
     tuning: Tuning | None,

@@ -177,7 +177,7 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.mixtures import plot_density
+        from dpjax.plot.mixtures import plot_density
 
         if np.ndim(grid) != 1:
             fail("grid", f"shape {list(np.shape(grid))}", "points [points]", "A density on a line can be drawn.")
@@ -191,7 +191,7 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.mixtures import plot_num_clusters
+        from dpjax.plot.mixtures import plot_num_clusters
 
         return plot_num_clusters(self.draws["num_clusters"], axes)
 
@@ -210,7 +210,7 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.mixtures import plot_co_clustering
+        from dpjax.plot.mixtures import plot_co_clustering
 
         n = self._labels().shape[1]
         if not isinstance(partition, Partition) or len(partition.labels) != n:

@@ -10,7 +10,7 @@ sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `s
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
-from scipy.optimize import brentq
+import scipy
 
 from dpjax.mechanisms.calibration import log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
@@ -150,7 +150,8 @@ def epsilon(delta: float, mu: float) -> float:
     high = 1.0
     while log_delta(high, mu) > target:
         high *= 2
-    return float(brentq(lambda guess: log_delta(guess, mu) - target, 0.0, high, xtol=1e-300, rtol=LOG_TOLERANCE))
+    tolerances = {"xtol": 1e-300, "rtol": LOG_TOLERANCE}
+    return float(scipy.optimize.brentq(lambda guess: log_delta(guess, mu) - target, 0.0, high, **tolerances))
 
 
 def largest_mu(epsilon: float, delta: float) -> float:
@@ -181,7 +182,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
     def excess(log_mu: float) -> float:
         return max(log_delta(epsilon, exp(log_mu)) - log(delta), -FAR_BELOW)
 
-    solution = brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)
+    solution = scipy.optimize.brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)
     margin = LOG_TOLERANCE
     while excess(solution) > 0:  # from the side that keeps the promise
         solution, margin = solution - margin, 2 * margin

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from dpjax.base import Array
 from dpjax.private.arguments import check_real
@@ -55,7 +55,7 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
         fail("rng", repr(rng), "a numpy.random.Generator", "Pass numpy.random.default_rng(seed).", error=TypeError)
     if not 0 <= check_real("low", low) < check_real("high", high) < np.inf:
         fail("low, high", (low, high), "0 <= low < high", "Pass the range as factors of the step size.")
-    points = qmc.Halton(d=1, scramble=True, seed=rng).random(check_count("length", length))[:, 0]
+    points = scipy.stats.qmc.Halton(d=1, scramble=True, seed=rng).random(check_count("length", length))[:, 0]
     steps = jnp.asarray(step_size * (low + (high - low) * points), float)
     return lambda iteration: steps[iteration % length]
 

@@ -5,7 +5,7 @@ from math import cos, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from dpjax.private.planning.pilot import Pilot
 
@@ -72,7 +72,7 @@ class Energy(NamedTuple):
         """The length at which the energy error has variance `ENERGY_VARIANCE`, at most `LONGEST`."""
         if self.variance(LONGEST) <= ENERGY_VARIANCE:
             return LONGEST
-        return float(brentq(lambda length: self.variance(length) - ENERGY_VARIANCE, SHORTEST, LONGEST))
+        return float(scipy.optimize.brentq(lambda length: self.variance(length) - ENERGY_VARIANCE, SHORTEST, LONGEST))
 
 
 def choose_bounds(facts: Pilot, clipped_ratios: float, affordable: float) -> Energy:

@@ -6,8 +6,7 @@ from math import ceil, cos, log
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import chi2
+import scipy
 
 from dpjax.private.planning.energy import Energy, choose_energy
 from dpjax.validation import fail
@@ -106,9 +105,9 @@ def expect(energy: Energy, dimension: float, distance: float, num_chains: int, n
 
 def correlate(energy: Energy, dimension: float) -> float:
     """The autocorrelation ρ of successive draws."""
-    squares = chi2.ppf(LEVELS, dimension) / dimension
+    squares = scipy.stats.chi2.ppf(LEVELS, dimension) / dimension
     length = energy.length()
-    accepted = 2 * ndtr(-np.sqrt(energy.variance(length) * squares) / 2)
+    accepted = 2 * scipy.special.ndtr(-np.sqrt(energy.variance(length) * squares) / 2)
     return 1 - float(np.sum(accepted * squares) / np.sum(squares)) * (1 - cos(length))
 
 
