@@ -47,6 +47,14 @@ def forest(
         If matplotlib is not installed.
     TypeError, ValueError
         If an answer has no draws, the answers have no number in common, or not those asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> naive, exact = (np.random.default_rng(1).normal(size=(4, 200)) * width for width in (1.0, 2.0))
+    >>> axes = forest({"naive": {"mean": naive}, "dpjax": {"mean": exact}})
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['mean']
     """
     check_share("level", level)
     drawn = {label: entries_of(label, answer) for label, answer in check_answers(answers).items()}

@@ -43,6 +43,14 @@ def total_variation(meetings: Meetings | Mapping[str, Meetings], *, target: floa
     TypeError, ValueError
         If there are no meetings, some pair did not meet, so that the bound would be too small, or the target is no
         share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> waits = np.random.default_rng(1).geometric(0.2, 100)
+    >>> axes = total_variation(Meetings(5 + waits, waits > 0, 5, 1_000))
+    >>> axes.get_xlabel()
+    'sweep'
     """
     check_share("target", target)
     several = by_name(meetings)
@@ -88,6 +96,14 @@ def survival(meetings: Meetings | Mapping[str, Meetings], *, axes: Any = None) -
         If matplotlib is not installed.
     TypeError, ValueError
         If there are no meetings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> waits = np.random.default_rng(1).geometric(0.2, 100)
+    >>> axes = survival(Meetings(5 + waits, waits > 0, 5, 1_000))
+    >>> axes.get_xlabel()
+    'sweeps together'
     """
     several = by_name(meetings)
     axes = new_axes(axes)
