@@ -1,7 +1,7 @@
 """Execute a notebook's script: ``python -m gallery.execute notebooks/NAME.py notebooks/executed/NAME.ipynb``.
 
-The cells run in a kernel of their own, in order. The notebook is written with its outputs, and its first picture, or that
-of the cell that is marked ``thumbnail=true``, goes to ``docs/images/gallery`` for the gallery's front page.
+The cells run in a kernel of their own, in order. The notebook is written with its outputs, and its first picture, or
+that of the cell that is marked ``thumbnail=true``, goes to ``docs/images/gallery`` for the gallery's front page.
 """
 
 import base64
@@ -15,7 +15,13 @@ import nbformat
 from nbclient import NotebookClient
 
 THUMBNAILS = Path(__file__).parents[1] / "docs" / "images" / "gallery"
-SET_UP = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.rcParams['figure.dpi'] = 150"
+SET_UP = """
+%matplotlib inline
+import warnings
+import matplotlib.pyplot as plt
+plt.rcParams["figure.dpi"] = 150
+warnings.filterwarnings("ignore", message="IProgress not found")
+"""
 TIMEOUT = 900
 """Seconds that one cell may take."""
 

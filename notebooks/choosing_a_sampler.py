@@ -82,7 +82,7 @@ for (name, epsilon), (result, per_sweep, per_second) in table.items():
 # At smaller noise the posterior can have a second mode far from the first. A chain that falls into it for a while makes
 # all of these figures uncertain, and R-hat says so: then draw more, or compare with the particles below.
 
-# %%
+# %% alt="Effective draws per CPU second on a logarithmic scale for five choices at two levels of noise: the run without interweaving is far behind the others."
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 places = np.arange(len(choices))
 for shift, epsilon in ((-0.2, 1), (0.2, 3)):

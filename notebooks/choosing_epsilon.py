@@ -38,8 +38,8 @@ assert statistic.sensitivity(1, "replace-one") == 2
 # %% [markdown]
 # ## What readers would conclude
 #
-# Eight made-up tables; each is released once at every ε, and read by the exact posterior. All runs share one compiled program,
-# as only numbers change. Without noise the posterior is a Dirichlet law.
+# Six made-up tables; each is released once at every ε, and read by the exact posterior. With the width of the moves given,
+# all runs share one compiled program, as only numbers change. Without noise the posterior is a Dirichlet law.
 
 
 # %%
@@ -49,11 +49,11 @@ def read_release(key, counts, epsilon):
     mechanism = dpjax.DiscreteLaplace(2.0 / epsilon)
     release = dpjax.Release(mechanism.sample(noise_key, counts), mechanism, statistic, n=n)
     options = {"num_warmup": 300, "num_samples": 500, "num_chains": 4, "progress": False}
-    return dpjax.sample(chain_key, model, release, imputation=dpjax.counts(), **options)
+    return dpjax.sample(chain_key, model, release, imputation=dpjax.counts(width=32), **options)
 
 
 rng = np.random.default_rng(1)
-tables = rng.multinomial(n, expected.ravel(), size=8)
+tables = rng.multinomial(n, expected.ravel(), size=6)
 keys = jax.random.split(jax.random.key(1), (len(tables), len(epsilons)))
 draws = np.empty((len(tables), len(epsilons), 2_000))
 for i, table in enumerate(tables):
@@ -80,7 +80,7 @@ widths = np.diff(np.quantile(draws, [0.05, 0.95], axis=-1), axis=0)[0] / 2
 floor = np.mean(np.diff(np.quantile(without, [0.05, 0.95], axis=-1), axis=0)[0] / 2)
 figure, axes = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
 axes.plot(np.tile(epsilons, (len(tables), 1)), widths, "_", color="0.6")
-axes.plot(epsilons, widths.mean(axis=0), "o-", color="#1f6fb4", label="exact posterior, mean of eight tables")
+axes.plot(epsilons, widths.mean(axis=0), "o-", color="#1f6fb4", label="exact posterior, mean of six tables")
 axes.axhline(floor, color="#404040", linestyle=":", label="without noise")
 axes.set(xscale="log", xlabel="ε", ylabel="half-width of the 90 % interval", ylim=(0, None))
 axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])

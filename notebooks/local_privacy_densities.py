@@ -57,7 +57,7 @@ print(posterior.summary())
 # The band holds the density at each point with probability 0.95. Beside it: the histogram of what was released, and a
 # Gaussian kernel estimate that takes the noisy numbers for the true ones.
 
-# %%
+# %% thumbnail=true alt="A histogram of noisy values, and densities: the posterior mean with its band shows three groups like the truth, the kernel estimate that ignores the noise shows one."
 grid = np.linspace(-12, 12, 241)
 density = posterior.density(grid)
 truth = np.mean([np.exp(-((grid - centre) ** 2) / 2) / np.sqrt(2 * np.pi) for centre in (-5, 0, 5)], axis=0)
@@ -80,7 +80,7 @@ axes.legend()
 # closest to all those drawn; people are sorted by it. Its blocks are blurred because one noisy number says little about
 # one person.
 
-# %%
+# %% alt="Left: the posterior probability of each number of clusters. Right: the probability that two people share a cluster, in three blurred blocks."
 partition = posterior.partition(jax.random.key(6), num_starts=2)
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 posterior.plot_num_clusters(axes=panels[0])

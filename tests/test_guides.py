@@ -159,6 +159,7 @@ def test_mixtures_are_sampled_from():
         dpjax.coupling,
         dpjax.exchangeable,
         dpjax.mixture,
+        dpjax.plot,
         dpjax.private,
         dpjax.releases,
     ],
@@ -176,6 +177,7 @@ def test_reference_names_everything_public(module):
         "coupling",
         "exchangeable",
         "mixture",
+        "plot",
         "private",
         "releases",
     }
