@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 NOT_EXECUTED = "*Outputs are not shown: run `make notebooks`, then `make docs`.*"
 FRONT = """# Gallery
 
-Each notebook answers one question from beginning to end, in less than three minutes on two cores, and checks in its own
-cells that its text agrees with its numbers. The sources are scripts in `notebooks/`; `make notebooks` executes them and
+Each notebook answers one question from beginning to end, in a few minutes on two cores, and asserts in its own cells
+what its text says of its numbers. The sources are scripts in `notebooks/`; `make notebooks` executes them and
 writes `.ipynb` files for Jupyter and Colab to `notebooks/executed/`.
 """
 

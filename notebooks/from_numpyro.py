@@ -95,6 +95,7 @@ axes.set_xlabel("share of smokers at age 25")
 axes.set_yticks([])
 axes.legend(frameon=False)
 plt.show()
+assert np.std(posterior.draws["share_at_25"]) > np.std(without_noise.draws["share_at_25"])
 
 # %% [markdown]
 # ## Does it work for this model?

@@ -72,6 +72,8 @@ axes.plot(grid, naive, color="#c44e52", linestyle="--", label="noise ignored")
 axes.plot(grid, truth, color="black", linewidth=1, label="truth")
 axes.set(xlabel="number", ylabel="density", xlim=(-12, 12))
 axes.legend()
+peaks, valleys = np.interp([-5, 0, 5], grid, density.mean), np.interp([-2.5, 2.5], grid, density.mean)
+assert peaks.min() > valleys.max()
 
 # %% [markdown]
 # ## Groups
@@ -106,3 +108,5 @@ def share_below(weights, theta):
 shares = posterior.functional(share_below)
 print("posterior", np.quantile(shares, [0.025, 0.5, 0.975]).round(3))
 print("released ", np.mean(released < -2.5).round(3), " true", np.mean(records < -2.5).round(3))
+low, high = np.quantile(shares, [0.005, 0.995])
+assert low < np.mean(records < -2.5) < high

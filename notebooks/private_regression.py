@@ -118,6 +118,7 @@ for panel, (epsilon, found) in zip(panels, answers.items(), strict=True):
     panel.get_legend().remove()
     panel.set_title(f"ε = {epsilon:g}")
     panel.set_xlim(-1.5, 2)
+    panel.set_yticklabels([])
 panels[0].set_yticks(range(3), ["intercept", "body mass index", "blood pressure"])
 figure.legend(*panels[-1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 plt.show()

@@ -109,7 +109,9 @@ ledger = private.Ledger(budget)
 kernel = private.dp_hmc(confidential, private.noise.secure, **plan.settings())
 starts = plan.starts(jax.random.key(4), 1)
 posterior = private.sample(jax.random.key(5), kernel, starts, ledger)
-print(posterior.privacy_spent())
+spent = posterior.privacy_spent()
+print(spent)
+assert spent.epsilon <= budget.epsilon
 
 # %% [markdown]
 # The budget is spent; the picture says on what.
@@ -126,6 +128,8 @@ try:
     private.sample(jax.random.key(6), kernel, starts, ledger)
 except ValueError as refusal:
     print(refusal)
+else:
+    raise AssertionError("a spent budget was spent again")
 
 # %% [markdown]
 # ## What was paid for accuracy
