@@ -51,6 +51,7 @@ def test_cells_become_markdown():
     ]
     page = to_page("name", cells)
     assert (page.title, page.summary) == ("Title", "One sentence.")
+    assert page.alt == "A bar."
     assert page.pictures == {"figure-1.png": b"picture"}
     blocks = ["```python\ndraw()\n```", "```text\n12\n```", "![A bar.](name/figure-1.png)", "<table></table>"]
     assert page.body.endswith("\n\n".join([*blocks, "```python\nquiet()\n```\n"]))
