@@ -75,20 +75,23 @@ for place, (shape, answer) in enumerate(answers.items()):
     )
 axes.set_yticks(range(len(shapes)), [f"shape {shape:g}" for shape in shapes])
 axes.set(xlabel="rate per minute", ylim=(len(shapes) - 0.5, -0.5), xlim=(0, 0.3))
-axes.legend(frameon=False)
+axes.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% [markdown]
 # ## What it shows
 #
-# With vague priors the posterior hardly depends on them; the release decides. A prior that is certain of 1 / 10 stays there, and the
-# release is improbable under it.
+# With vague priors the posterior hardly depends on them; the release decides. A prior that is certain of 1 / 10 stays there, and
+# moves the mean by a seventh. The evidence does not object: 1 / 10 is well within what the release leaves open, and of two priors
+# that predict it the one that spreads less is the better bet. Report the answer under more than one prior.
 
 # %%
 means = {shape: answer.summary()["rate"]["mean"] for shape, answer in answers.items()}
 evidence = {shape: answer.log_marginal_likelihood for shape, answer in answers.items()}
-assert abs(means[0.5] / means[2.0] - 1) < 0.1
-assert abs(means[128.0] - 0.1) < abs(means[2.0] - 0.1)
+assert abs(means[0.5] / means[2.0] - 1) < 0.05
+assert abs(means[128.0] - 0.1) < 0.5 * abs(means[2.0] - 0.1)
+assert 0.1 < means[128.0] / means[0.5] - 1 < 0.2
+assert evidence[128.0] > evidence[0.5]
 
 # %% [markdown]
 # ## Against an independent answer

@@ -136,8 +136,7 @@ for name, value in truth.items():
 
 # %% alt="Nine bars of predicted releases, six for the table and three for the later release, all with the released number inside."
 labels = [f"{age} {kind}" for age in ("young", "middle", "old") for kind in ("no", "yes")]
-axes = posterior.plot_predictive(jax.random.key(5), labels=[*labels, "smokers", "their visits", "visits"])
-axes.tick_params(axis="x", labelrotation=30)
+posterior.plot_predictive(jax.random.key(5), labels=[*labels, "smokers", "their visits", "visits"])
 plt.show()
 
 # %% [markdown]
