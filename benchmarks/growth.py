@@ -1,7 +1,6 @@
 """CPU time and peak memory of a whole sweep as n grows to ten million: both should be linear in n."""
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from collections.abc import Iterator
 import jax
 
 import dpjax
-from benchmarks.memory import peak
+from benchmarks.memory import answer_of, peak
 from benchmarks.regression import make_model, parameters, simulated_release
 from benchmarks.rows import Row
 from benchmarks.timing import summarize
@@ -26,8 +25,7 @@ def measure(quick: bool) -> Iterator[Row]:
     first = None
     for n in SIZES[:2] if quick else SIZES:
         command = [sys.executable, "-m", "benchmarks.growth", str(n)]
-        result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        answer = json.loads(result.stdout.splitlines()[-1])
+        answer = answer_of(command)
         cost = answer["seconds"] / (answer["sweeps"] * n) * 1e6
         first = first or cost
         figures = {"µs per record": cost, f"ratio to n = {SIZES[0]:,}": cost / first, "peak GiB": answer["peak"]}

@@ -18,6 +18,8 @@ CHAINS = 4
 WARMUP = 200
 EPSILONS = (0.3, 1, 3, 10, 30)
 SIZES = (20, 100, 1_000, 10_000)
+MANY = (100_000, 1_000_000)
+"""Sizes at which chains begin at the Normal law of the sum, as warm-up from the prior takes long."""
 UPDATES = 500_000
 """Updates of records of each chain, from which the number of draws follows."""
 
@@ -48,17 +50,33 @@ def measure(quick: bool) -> Iterator[Row]:
     """Rows for every problem, number of records, budget and imputation."""
     for problem, build in PROBLEMS.items():
         model, statistic, sensitivity, truth = build()
-        for n in SIZES[:2] if quick else SIZES:
+        for n in sizes_of(problem, quick):
             # Compiled programs take memory mappings, of which a process may have only so many.
             jax.clear_caches()
             # One set of records for all budgets; the noise is the same draw, scaled.
             record_key, noise_key = jax.random.split(jax.random.key(n))
             records = jax.jit(model.sample_records, static_argnums=2)(record_key, truth, n)
-            for epsilon in EPSILONS[::2] if quick else EPSILONS:
+            for epsilon in budgets_of(n, quick):
                 mechanism = dpjax.Laplace(sensitivity / epsilon)
                 release = regression.privatize(noise_key, mechanism, statistic, records, n)
                 for name, imputation in IMPUTATIONS.items():
+                    if n > SIZES[2] and name == "SOMA, auto":
+                        continue
                     yield measure_cell(f"{problem}, ε = {epsilon}: {name}", model, release, imputation, quick)
+
+
+def sizes_of(problem: str, quick: bool) -> tuple[int, ...]:
+    """Naive Bayes is sampled in counts where records are many."""
+    if quick:
+        return SIZES[:2]
+    return SIZES + MANY if problem == "regression" else SIZES
+
+
+def budgets_of(n: int, quick: bool) -> tuple[float, ...]:
+    """Fewer budgets where sweeps are long."""
+    if n in MANY:
+        return EPSILONS[1:2] if n == MANY[-1] else EPSILONS[:3]
+    return EPSILONS[::2] if quick else EPSILONS
 
 
 def measure_cell(
@@ -66,21 +84,23 @@ def measure_cell(
 ) -> Row:
     """The row of one sampler: the smallest effective size of any parameter, for the time of its draws' sweeps."""
     num_samples = int(np.clip(UPDATES // release.n, 200, 4_000)) // (10 if quick else 1)
+    initial = "large-sample" if release.n in MANY else None
 
     def draw(num_samples: int) -> tuple[dpjax.Posterior, float]:
         budget = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": num_samples, "imputation": imputation}
         began = time.process_time()
-        posterior = dpjax.sample(jax.random.key(1), model, release, **budget, progress=False)
+        posterior = dpjax.sample(jax.random.key(1), model, release, **budget, initial=initial, progress=False)
         return posterior, time.process_time() - began
 
     _, first = draw(1)
-    posterior, total = draw(num_samples)
-    seconds = total * num_samples / (num_samples + WARMUP)  # all sweeps cost alike
+    _, start = draw(1)
+    posterior, total = draw(num_samples + 1)
+    seconds = total - start
     names = jax.eval_shape(model.sample_prior, jax.random.key(0))
     size = min(float(np.nanmin(ess_bulk(posterior.draws[name]))) for name in names)
     figures = {
         "effective per s": size / seconds,
-        "effective per draw": size / (CHAINS * num_samples),
+        "effective per draw": size / (CHAINS * (num_samples + 1)),
         "µs per sweep": seconds / (CHAINS * num_samples) * 1e6,
         "acceptance": float(np.mean(posterior.info["acceptance_rate"])),
         **numbers_of(posterior.plan.imputation),

@@ -13,6 +13,8 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
+from dpjax.batches import BatchPosterior, sample_batch
+from dpjax.compilation import enable_compilation_cache
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
@@ -46,8 +48,17 @@ from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.refereeing import referee
-from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
-from dpjax.sampling import sample
+from dpjax.release import (
+    LocalRelease,
+    PrecisionWarning,
+    Release,
+    UnknownCount,
+    describe,
+    from_json,
+    joint,
+    mechanism_from,
+)
+from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo
@@ -58,6 +69,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "BatchPosterior",
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -92,6 +104,8 @@ __all__ = [
     "calibrate",
     "counts",
     "coupling",
+    "describe",
+    "enable_compilation_cache",
     "exchangeable",
     "from_json",
     "from_numpyro",
@@ -120,10 +134,12 @@ __all__ = [
     "referee",
     "releases",
     "sample",
+    "sample_batch",
     "smoothing_weight",
     "soma",
     "statistics",
     "tempered",
+    "until",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",

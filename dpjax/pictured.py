@@ -25,8 +25,12 @@ class Pictured:
         ----------
         beside
             Other answers by name, such as ``{"non-private": draws, "naive": draws}``, drawn above this one.
-        names, level, axes
+        names
             As in `dpjax.plot.forest`, which compares answers that are no `Posterior`.
+        level
+            As there.
+        axes
+            As there.
 
         Returns
         -------

@@ -1,6 +1,7 @@
 """Draws from a posterior and what can be asked of them."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from dpjax import diagnostics
 from dpjax.base import Key, Model
 from dpjax.imputation.forms import latent_form
+from dpjax.joined import join_runs
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
 from dpjax.pictured import Pictured
@@ -28,6 +30,8 @@ APPROXIMATE = "approximate: the normal law of the sum in place of imputed record
 class Prediction(NamedTuple):
     """Releases that the posterior predicts, and the one that was made.
 
+    Attributes
+    ----------
     values
         Released values of new records [draw, d], or [draw, n, ...] for a local release.
     released
@@ -55,8 +59,10 @@ class Posterior(Pictured):
         What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
     interrupted
         Whether the run stopped before its last draw.
-    model, release
-        What the draws were made from.
+    model
+        The model that the draws were made from.
+    release
+        The release that they were made from.
     final_states
         The states of the chains after the last draw, leaves [chain, ...].
     tuning
@@ -66,6 +72,10 @@ class Posterior(Pictured):
     approximate
         Whether the draws are from the posterior under the normal law of the sum, by `dpjax.large_sample`. No records
         were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
+    keys
+        What tells the key of each chain from others [chain], for `concat`.
+    ended
+        Why the run ended where it did, if `until` was given.
     """
 
     draws: dict[str, np.ndarray]
@@ -78,6 +88,28 @@ class Posterior(Pictured):
     tuning: Tuning | None
     plan: SweepPlan | None
     approximate: bool = False
+    keys: tuple[str, ...] = ()
+    ended: str = ""
+
+    @staticmethod
+    def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
+        """The posterior of independent runs, such as those of a job array, with the chains of all.
+
+        Parameters
+        ----------
+        posteriors
+            Of runs that differ in the key alone. What the warm-up chose may differ too; `plan` and `tuning` are those
+            of the first. A run with a checkpoint need not be sent around: where it has ended, `dpjax.sample` with the
+            same arguments reads its posterior from the file.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If two chains have the same key, and so are one chain; or model, release or kernel differ, or the numbers
+            of draws, or what was collected.
+        """
+        joined: Posterior = join_runs(posteriors, Posterior)
+        return joined
 
     def describe(self) -> str:
         """How many draws there are, of what, and the sweep that they were made by."""
@@ -87,7 +119,8 @@ class Posterior(Pictured):
             how = APPROXIMATE
         else:
             how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
-        return f"{head}{', interrupted' if self.interrupted else ''}\n{how}"
+        ended = f"\n{self.ended}" if self.ended else ""
+        return f"{head}{', interrupted' if self.interrupted else ''}{ended}\n{how}"
 
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
@@ -148,6 +181,8 @@ class Posterior(Pictured):
 
         Parameters
         ----------
+        key
+            One typed key.
         num_draws
             How many draws to use, evenly spaced among those of all chains; by default all.
         """

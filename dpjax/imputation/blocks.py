@@ -11,8 +11,8 @@ import numpy as np
 
 from dpjax.base import Array, Key, Latent, Model, Parameters
 from dpjax.imputation.attempts import candidate_sizes
-from dpjax.imputation.imwg import sum_blocks
 from dpjax.imputation.noise_offers import build_offer
+from dpjax.imputation.systematic import sum_blocks
 from dpjax.models.noise_columns import has_scores
 from dpjax.numbered import jit_model
 from dpjax.numerics import proper_density
@@ -55,10 +55,14 @@ def choose_block(
 
     Parameters
     ----------
-    latent, parameters
-        Where the chains are, with leading axis [chain].
-    blocks, correlations
-        Those to choose from.
+    latent
+        The records of the chains, leaves [chain, ...].
+    parameters
+        Their parameters, leaves [chain, ...].
+    blocks
+        The sizes to choose from.
+    correlations
+        The correlations to choose from.
     """
     keys = jax.random.split(key, latent.log_density.shape[0])
     jumps = np.asarray(mean_jumps(model, blocks, correlations, release, latent, parameters, keys), float)
@@ -81,7 +85,7 @@ def mean_jumps(
 
     Each coordinate of the statistic counts in units of what independent offers that are all accepted would give.
     """
-    offer = build_offer(model, release.n, correlated=correlations != (0.0,))
+    offer = build_offer(model, correlated=correlations != (0.0,))
 
     def chain(key: Key, latent: Latent, parameters: Parameters) -> Array:
         unit_key, offer_key = jax.random.split(key)

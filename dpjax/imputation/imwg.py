@@ -1,11 +1,11 @@
 """Independent Metropolis within Gibbs (IMwG): each record is offered a fresh draw from the model.
 
 An offer y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
-Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). A sweep is a pure function of the offers, uniforms and
-indices; the kernel draws these and calls it.
+Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). In order, it is the systematic sweep with offers that do not
+depend on the records; at random places, a sweep is a pure function of the offers, uniforms and places drawn.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import jax
@@ -15,12 +15,14 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.imputation import local
 from dpjax.imputation.births import build_births_kernel
 from dpjax.imputation.data_sets import DataSetSum, data_set_form
-from dpjax.imputation.offers import Decisions, check_exchangeable, check_noisy, finish, metropolis, take_sources
-from dpjax.imputation.rounds import decide_in_rounds, default_window
-from dpjax.numerics import decision_uniforms, take_if
+from dpjax.imputation.noise_offers import offer_at
+from dpjax.imputation.offers import check_exchangeable, check_noisy, finish, metropolis, take_sources
+from dpjax.imputation.systematic import build_systematic_kernel
+from dpjax.imputation.widths import Window, check_window, choose_window, closed_window, window_of
+from dpjax.numerics import decision_uniforms
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
-from dpjax.validation import check_count, fail
+from dpjax.validation import fail
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class IMwG:
     """The choice of IMwG; call it with a model and a release for the kernel."""
 
     scan: Literal["systematic", "random"]
-    window: int | None = None
+    window: Window = None
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
@@ -39,16 +41,34 @@ class IMwG:
         if isinstance(release.statistic, DataSetSum):
             return build_births_kernel(model, release)
         if self.scan == "systematic":
-            return build_systematic_kernel(model, release, default_window() if self.window is None else self.window)
+            offer = offer_at(model, correlation=0.0)
+            return build_systematic_kernel(model, release, offer, 1, window_of(self.window))
         check_exchangeable(model, 'imwg(scan="random")')
         return build_random_kernel(model, release)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the window is left to the warm-up."""
+        return self.window == "auto"
+
+    def closed(self) -> "IMwG":
+        """With the window of the machine."""
+        return self.with_window(closed_window(self.window))
+
+    def with_window(self, window: Window) -> "IMwG":
+        """With another window."""
+        return replace(self, window=window)
+
+    def adapt(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":
+        """With the window that costs least where the chains are."""
+        return self.with_window(choose_window(key, self, model, release, latent, parameters))
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release as they are, or those of whole data sets where the number of records is unknown."""
         return data_set_form(model, release) if isinstance(release, Release) else (model, release)
 
 
-def imwg(scan: Literal["systematic", "random"] = "systematic", window: int | None = None) -> IMwG:
+def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = None) -> IMwG:
     """Impute the records by independent Metropolis within Gibbs.
 
     Parameters
@@ -61,33 +81,29 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: int | Non
     window
         How many offers of a systematic scan are decided on side by side, in rounds that give the scan in turn (see
         `dpjax.imputation.rounds`): for accelerators, whose time goes by the number of steps. 1 decides in turn; None
-        does so on a CPU, and takes windows of 256 elsewhere. Coupled chains and records of an unknown number go in turn
+        does so on a CPU, and takes windows of 256 elsewhere; ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the
+        width of 64 to 4,096 that takes an accelerator least. Coupled chains and records of an unknown number go in turn
         whatever it is.
 
     Raises
     ------
     ValueError, TypeError
-        If the scan has another name, or the window is not a positive whole number, or one of a random scan.
+        If the scan has another name, or the window is not a positive whole number or ``"auto"``, or one of a random
+        scan.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.imwg(scan="random").scan
+    'random'
     """
     if scan not in ("systematic", "random"):
         fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their offers.")
     if window is not None:
-        window = check_count("window", window, "Pass a positive whole number, or None.")
+        window = check_window(window)
         if scan == "random":
             fail("window", window, "None with scan='random'", "Offers to one place wait for each other: leave it out.")
     return IMwG(scan, window)
-
-
-def build_systematic_kernel(model: Model, release: Release, window: int) -> ImputationKernel:
-    """The systematic-scan kernel: it leaves p(records | parameters, release) invariant."""
-
-    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key = jax.random.split(rng_key)
-        offers = model.sample_records(offer_key, parameters, release.n)
-        uniforms = decision_uniforms(accept_key, (release.n,))
-        return systematic_sweep(release, latent.records, offers, uniforms, window=window)
-
-    return step
 
 
 def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
@@ -101,60 +117,6 @@ def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
         return random_sweep(release, latent.records, offers, uniforms, places)
 
     return step
-
-
-def systematic_sweep(
-    release: Release, records: Records, offers: Records, uniforms: Array, block: int = 1, window: int = 1
-) -> tuple[Latent, ImputationInfo]:
-    """One sweep as a function of its innovations: offer i is made to record i, for i = 0, ..., n - 1.
-
-    Only the residual [d] and the log-density [] travel through the sweep; the accepted offers are moved into the
-    records afterwards, at once.
-
-    Parameters
-    ----------
-    records, offers
-        Pytrees with leading axis [n].
-    uniforms : [⌈n / block⌉]
-        The offers to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
-    block
-        How many neighbouring records are accepted or rejected together; the last block may be shorter.
-    window
-        How many blocks are decided on side by side; 1 for one after the other.
-    """
-    current = release.contributions(records)
-    changes = sum_blocks(release.contributions(offers) - current, block)
-    # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
-    residual = release.origin - jnp.sum(current, axis=1)
-    log_uniforms = jnp.log(uniforms)
-    if window == 1:
-        decisions = decide_in_turn(release, residual, changes, log_uniforms)
-    else:
-        decisions = decide_in_rounds(release, residual, changes, log_uniforms, window)
-    accepted = decisions.accepted if block == 1 else jnp.repeat(decisions.accepted, block)[: release.n]
-    moved = take_if(accepted, offers, records)
-    where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
-    return finish(release, moved, *where, accepted.astype(int), num_broken, decisions.num_rounds)
-
-
-def decide_in_turn(release: Release, residual: Array, changes: Array, log_uniforms: Array) -> Decisions:
-    """The decisions on offers that change the sum by the columns of changes [d, offers], one after the other."""
-
-    def attempt(carry: Any, offer: Any) -> Any:
-        (residual, log_density), (change, log_uniform) = carry, offer
-        return metropolis(release, residual, log_density, residual - change, log_uniform)
-
-    start = (residual, release.log_density_at(residual))
-    (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, log_uniforms))
-    return Decisions(residual, log_density, accepted, broken)
-
-
-def sum_blocks(columns: Array, block: int) -> Array:
-    """The sums [d, ⌈n / block⌉] of columns [d, n] over neighbouring ones; the last block may be shorter."""
-    if block == 1:
-        return columns
-    d, n = columns.shape
-    return jnp.sum(jnp.pad(columns, ((0, 0), (0, -n % block))).reshape(d, -1, block), axis=2)
 
 
 def random_sweep(

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.noise_columns import scores_of
-from dpjax.numerics import take_if
+from dpjax.numerics import num_records, take_if
 
 Offer = Callable[[Key, Parameters, Records, Array | float], Records]
 
 
-def build_offer(model: Model, n: int, correlated: bool) -> Offer:
-    """The offers ``(key, parameters, records, correlation) -> records`` to all n records."""
+def build_offer(model: Model, correlated: bool) -> Offer:
+    """The offers ``(key, parameters, records, correlation) -> records``, one to each record."""
     if not correlated:
-        return lambda key, parameters, records, correlation: model.sample_records(key, parameters, n)
+        return lambda key, parameters, records, correlation: model.sample_records(key, parameters, num_records(records))
 
     def offer(key: Key, parameters: Parameters, records: Records, correlation: Array | float) -> Records:
         noise_key, fresh_key = jax.random.split(key)
@@ -26,6 +26,12 @@ def build_offer(model: Model, n: int, correlated: bool) -> Offer:
         return take_if(have_noise(scores), offers, records)
 
     return offer
+
+
+def offer_at(model: Model, correlation: float) -> Callable[[Key, Parameters, Records], Records]:
+    """The offers of one correlation."""
+    offer = build_offer(model, correlated=correlation > 0)
+    return lambda key, parameters, records: offer(key, parameters, records, correlation)
 
 
 def have_noise(scores: Any) -> Array:

@@ -15,14 +15,13 @@ from typing import Literal
 
 import jax
 
-from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.base import ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.imputation.blocks import candidate_blocks, candidate_correlations, choose_block
-from dpjax.imputation.imwg import systematic_sweep
-from dpjax.imputation.noise_offers import build_offer
+from dpjax.imputation.noise_offers import offer_at
 from dpjax.imputation.offers import check_noisy
-from dpjax.imputation.rounds import default_window
+from dpjax.imputation.systematic import build_systematic_kernel
+from dpjax.imputation.widths import Window, check_window, choose_window, closed_window, window_of
 from dpjax.models.noise_columns import has_scores
-from dpjax.numerics import decision_uniforms
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.validation import check_count, fail
@@ -34,7 +33,7 @@ class PCN:
 
     block: int | Literal["auto"]
     correlation: float | Literal["auto"]
-    window: int | None = None
+    window: Window = None
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
@@ -53,29 +52,38 @@ class PCN:
                 "0, because the model does not write its records through standard Normal noise",
                 "Give model.noncentred its `scores`, or use dpjax.pcn(correlation=0) or dpjax.imwg().",
             )
-        window = default_window() if self.window is None else self.window
-        return build_kernel(model, release, self.block, self.correlation, window)
+        offer = offer_at(model, self.correlation)
+        return build_systematic_kernel(model, release, offer, self.block, window_of(self.window))
 
     @property
     def is_open(self) -> bool:
-        """Whether block or correlation is left to the warm-up."""
-        return "auto" in (self.block, self.correlation)
+        """Whether block, correlation or window is left to the warm-up."""
+        return "auto" in (self.block, self.correlation, self.window)
 
     def closed(self) -> "PCN":
-        """With independent offers to single records wherever the choice is open."""
+        """With independent offers to single records, in the window of the machine, wherever the choice is open."""
         block = 1 if self.block == "auto" else self.block
-        return replace(self, block=block, correlation=0.0 if self.correlation == "auto" else self.correlation)
+        correlation = 0.0 if self.correlation == "auto" else self.correlation
+        return PCN(block, correlation, closed_window(self.window))
+
+    def with_window(self, window: Window) -> "PCN":
+        """With another window."""
+        return replace(self, window=window)
 
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "PCN":
-        """With the block and correlation that move the statistic most for their cost where the chains are."""
+        """With the block and correlation that move the statistic most for their cost, and then the cheapest window."""
+        block_key, window_key = jax.random.split(key)
         blocks = candidate_blocks(release.n) if self.block == "auto" else (self.block,)
         correlations = candidate_correlations(model) if self.correlation == "auto" else (self.correlation,)
-        block, correlation = choose_block(key, model, release, latent, parameters, blocks, correlations)
-        return replace(self, block=block, correlation=correlation)
+        block, correlation = choose_block(block_key, model, release, latent, parameters, blocks, correlations)
+        chosen = replace(self, block=block, correlation=correlation)
+        if self.window != "auto":
+            return chosen
+        return chosen.with_window(choose_window(window_key, chosen, model, release, latent, parameters))
 
 
 def pcn(
-    block: int | Literal["auto"] = "auto", correlation: float | Literal["auto"] = "auto", window: int | None = None
+    block: int | Literal["auto"] = "auto", correlation: float | Literal["auto"] = "auto", window: Window = None
 ) -> PCN:
     """Impute the records by pCN moves over blocks of their noise.
 
@@ -96,6 +104,12 @@ def pcn(
         If block or window is not a positive whole number or correlation is not in [0, 1); at the build, if the block
         exceeds n, the model lacks scores that are needed, or the release is local (`dpjax.imwg` is exact or vectorised
         there).
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.pcn(block=50, correlation=0.9).block
+    50
     """
     if not (isinstance(block, str) and block == "auto"):
         block = check_count("block", block, "Pass a whole number in 1..n or 'auto'.")
@@ -103,19 +117,4 @@ def pcn(
         if isinstance(correlation, bool) or not isinstance(correlation, Real) or not 0 <= correlation < 1:
             fail("correlation", repr(correlation), "a number in [0, 1) or 'auto'", "Pass 0 for independent offers.")
         correlation = float(correlation)
-    if window is not None:
-        window = check_count("window", window, "Pass a positive whole number, or None.")
-    return PCN(block, correlation, window)
-
-
-def build_kernel(model: Model, release: Release, block: int, correlation: float, window: int) -> ImputationKernel:
-    """A sweep over all blocks; it leaves p(records | parameters, release) invariant."""
-    offer = build_offer(model, release.n, correlated=correlation > 0)
-
-    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key = jax.random.split(rng_key)
-        offers = offer(offer_key, parameters, latent.records, correlation)
-        uniforms = decision_uniforms(accept_key, (-(-release.n // block),))
-        return systematic_sweep(release, latent.records, offers, uniforms, block, window)
-
-    return step
+    return PCN(block, correlation, check_window(window))

@@ -17,6 +17,7 @@ from dpjax.large.schedule import make_schedule
 from dpjax.large.starts import check_starts, find_starts
 from dpjax.posterior import Posterior
 from dpjax.release import Release
+from dpjax.running.fingerprint import identify_keys
 from dpjax.running.loop import finish, is_interrupted
 from dpjax.threads import one_blas_thread
 from dpjax.validation import name_of
@@ -151,4 +152,5 @@ def report(run: Run, release: Release, status: Status, finer: Any, num_points: i
         tuning=None,
         plan=None,
         approximate=True,
+        keys=identify_keys(run.chain_keys),
     )

@@ -5,22 +5,30 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.draws import Collect, keep
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Setup, step
-from dpjax.running.chunk import Chunk, make_draws, most_draws
+from dpjax.running.chunk import CHAIN_AXES, Chunk, make_draws, most_draws
+from dpjax.running.devices import any_device, over_devices
 
 __all__ = ["choose_capacity", "run_chunk"]
 
 
-@partial(jax.jit, static_argnames=("setup", "collect", "capacity"))
+@partial(jax.jit, static_argnames=("setup", "collect", "capacity", "mesh"))
+@over_devices(
+    by_chain=("chain_keys", "states"),
+    arrays=("problem", "start", "length", "thin"),
+    made=CHAIN_AXES,
+)
 def run_chunk(
     setup: Setup,
     collect: Collect | None,
     capacity: int,
+    mesh: Mesh | None,
     *,
     problem: Problem,
     chain_keys: Key,
@@ -45,7 +53,7 @@ def run_chunk(
         capacity=capacity,
         in_turn=setup.in_turn,
         combine=lambda earlier, latest: latest,
-        fails=lambda info: jnp.any(info.overflow),
+        fails=lambda info: any_device(mesh, jnp.any(info.overflow)),
     )
 
 

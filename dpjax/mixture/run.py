@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureState, Theta
@@ -16,6 +17,7 @@ from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import MAX_SLOTS, Setup
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.running.chunk import Chunk, for_chains
+from dpjax.running.devices import bring_home, place, same_everywhere, to_host
 from dpjax.running.schedule import Segment
 
 __all__ = ["Run", "Status", "grow", "make_chunk", "make_schedule", "open_run", "shapes_of_draws", "shapes_of_starts"]
@@ -25,10 +27,16 @@ __all__ = ["Run", "Status", "grow", "make_chunk", "make_schedule", "open_run", "
 class Run:
     """What stays as it is from the first step to the last.
 
+    Parameters
+    ----------
     collect
         What to keep of a state beside the mixing measure; None for nothing.
-    start_keys, chain_keys
-        Keys [chain].
+    start_keys
+        Keys of the starts [chain].
+    chain_keys
+        Keys of the chains [chain].
+    mesh
+        The devices that share the chains; None for one.
     """
 
     problem: Problem
@@ -36,13 +44,18 @@ class Run:
     schedule: tuple[Segment, ...]
     start_keys: Key
     chain_keys: Key
+    mesh: Mesh | None = None
 
 
 class Status(NamedTuple):
     """How far a run has come; a checkpoint holds all of it.
 
-    segment, filled
-        The number of the current segment, and how many draws it has made.
+    Attributes
+    ----------
+    segment
+        The number of the current segment.
+    filled
+        How many draws it has made.
     setup
         The sampler with its slots, which may grow in number.
     states
@@ -105,9 +118,9 @@ def shapes_of_draws(run: Run, status: Status, number: int) -> Draw:
     return shapes
 
 
-def static(run: Run, status: Status) -> tuple[Setup, Collect | None, int]:
+def static(run: Run, status: Status) -> tuple[Setup, Collect | None, int, Mesh | None]:
     """The arguments of the compiled program that decide what is compiled."""
-    return status.setup, run.collect, choose_capacity(run.collect, status.states)
+    return status.setup, run.collect, choose_capacity(run.collect, status.states), run.mesh
 
 
 def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
@@ -132,14 +145,21 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
 
     Where slots run out, it stops before that draw and comes back with more of them. The old status stays whole.
     """
-    segment, arguments = run.schedule[status.segment], static(run, status)
-    length = min(length, arguments[-1], segment.draws - status.filled)
-    chunk = run_chunk(*arguments, **dynamic(run, status, length))
+    segment, compiled = run.schedule[status.segment], static(run, status)
+    capacity = choose_capacity(run.collect, status.states)
+    length = same_everywhere(run.mesh, min(length, capacity, segment.draws - status.filled))
+    arguments = place(run.mesh, dynamic(run, status, length), by_chain=("chain_keys", "states"))
+    chunk = run_chunk(*compiled, **arguments)
     status, made = store(run, status, chunk), int(chunk.made)
     if made < length:
-        return grow(status), made
+        return grow(at_home(run, status)), made
     ended = status.filled == segment.draws and status.segment < len(run.schedule) - 1
-    return (open_sampling(status) if ended else status), made
+    return (open_sampling(at_home(run, status)) if ended else status), made
+
+
+def at_home(run: Run, status: Status) -> Status:
+    """The status with the states where their slots can be changed."""
+    return status._replace(states=bring_home(run.mesh, status.states))
 
 
 def store(run: Run, status: Status, chunk: Chunk) -> Status:
@@ -147,12 +167,12 @@ def store(run: Run, status: Status, chunk: Chunk) -> Status:
     made, draws = int(chunk.made), run.schedule[status.segment].draws
     after = status._replace(states=chunk.states, filled=status.filled + made)
     if status.segment < len(run.schedule) - 1:
-        later = np.asarray(chunk.draws.info.num_slots)[max(draws // 2 - status.filled, 0) : made]
+        later = to_host(chunk.draws.info.num_slots)[max(draws // 2 - status.filled, 0) : made]
         return after._replace(needed=int(np.max(later, initial=status.needed)))
     if made == 0:
         return after
     # Copies, which do not hold on to all that the buffers had room for.
-    kept = jax.tree.map(lambda leaf: np.array(np.asarray(leaf)[:made]), chunk.draws)
+    kept = jax.tree.map(lambda leaf: np.array(to_host(leaf)[:made]), chunk.draws)
     return after._replace(chunks=(*status.chunks, kept))
 
 

@@ -22,6 +22,7 @@ from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup
 from dpjax.models import GammaPrior
 from dpjax.running.checkpoint import check_path
+from dpjax.running.devices import Devices, choose_mesh
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish
 from dpjax.threads import one_blas_thread
@@ -44,6 +45,7 @@ def sample(
     collect: Collect | str | tuple[str, ...] | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    devices: Devices = None,
     **deprecated: Any,
 ) -> MixturePosterior:
     """Draw from the posterior of a Dirichlet-process mixture of records, given what was released of each or of all.
@@ -74,8 +76,10 @@ def sample(
         Chains, run side by side.
     num_warmup
         Sweeps of each chain that are thrown away.
-    num_samples, thin
-        Draws kept of each chain, `thin` sweeps apart.
+    num_samples
+        Draws kept of each chain.
+    thin
+        How many sweeps they are apart.
     collect
         What else to keep beside each draw: ``state -> pytree`` of a `MixtureState`, or names among ``"labels"``, which
         `MixturePosterior.co_clustering` needs, and ``"records"``. A function defined once compiles once.
@@ -85,6 +89,8 @@ def sample(
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
         can be written any more, the draws are returned with a warning.
+    devices
+        What the chains are spread over; see `dpjax.sample`.
     **deprecated
         Names that this function had before: ``kernel``, ``base`` and the samplers' options. They warn with what to
         write in their place.
@@ -110,10 +116,11 @@ def sample(
     component, sampler = translate(component, sampler, deprecated)
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
     collected = check_collect(collect)
-    path = None if checkpoint is None else check_path(checkpoint)
+    mesh = choose_mesh(devices, num_chains)
+    path = None if checkpoint is None else check_path(checkpoint, mesh)
     problem = make_problem(values, channel, component, concentration)
     setup = Setup.of(check_sampler(sampler), problem)
-    run = Run(problem, collected, make_schedule(num_warmup, num_samples, thin), *split_key(key, num_chains))
+    run = Run(problem, collected, make_schedule(num_warmup, num_samples, thin), *split_key(key, num_chains), mesh)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, setup))
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():

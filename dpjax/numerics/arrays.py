@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array
 
-__all__ = ["MAX_ROWS", "all_finite", "proper_density", "sum_rows", "take_if"]
+__all__ = ["MAX_ROWS", "all_finite", "num_records", "proper_density", "sum_rows", "take_if"]
 
 MAX_ROWS = 64
 """Up to this many rows are added one by one; beyond, the program would grow long."""
@@ -21,6 +21,11 @@ def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
     if num_rows > MAX_ROWS:
         return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
     return reduce(add, map(row, range(num_rows)))
+
+
+def num_records(tree: Any) -> int:
+    """The common leading axis of a tree of arrays."""
+    return jax.tree.leaves(tree)[0].shape[0]
 
 
 def proper_density(log_density: Array) -> Array:

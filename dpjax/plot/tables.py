@@ -45,12 +45,20 @@ COLOURS = {"released": RELEASED, "least squares": NAIVE, "posterior": POSTERIOR}
 class Sums(NamedTuple):
     """Released sums of a table's counts, each [d].
 
-    released, spread
-        What was published, and the standard deviation of its noise; NaN where that is not known.
+    Attributes
+    ----------
+    released
+        What was published.
+    spread
+        The standard deviation of its noise; NaN where that is not known.
     estimate
         Least squares.
-    low, mean, high
-        Of the posterior.
+    low
+        The lower end of the posterior's interval.
+    mean
+        The mean of the posterior.
+    high
+        The upper end of its interval.
     """
 
     released: np.ndarray

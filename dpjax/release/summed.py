@@ -11,6 +11,8 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, drawn_size, parts_of
+from dpjax.numerics import num_records
+from dpjax.numerics.pieces import Piece, are_many, for_pieces, take_piece
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
 from dpjax.release.base import PrivateRelease
@@ -115,7 +117,15 @@ class Release:
 
     def total(self, records: Records) -> Array:
         """The statistic [d] summed over records."""
-        return jnp.sum(self.contributions(records), axis=1)
+        n = num_records(records)
+        if not are_many(n):
+            return jnp.sum(self.contributions(records), axis=1)
+
+        def add_piece(total: Array, index: Array | int, piece: Piece) -> Array:
+            del index
+            return total + self.total(take_piece(records, piece))
+
+        return for_pieces(add_piece, jnp.zeros(dimension_of(self.statistic), self.value.dtype), n)
 
     def total_and_density(self, records: Records) -> tuple[Array, Array]:
         """The summed statistic [d] of the records, and the log-density [] of the value given it."""
@@ -183,7 +193,7 @@ class Release:
         ----------
         units
             The units of the value, in words.
-        metadata
+        **metadata
             Whatever else should be written, such as source or date; kept, but not read back.
         """
         content = {

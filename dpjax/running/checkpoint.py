@@ -13,8 +13,10 @@ from typing import Any
 import jax
 import numpy as np
 from filelock import FileLock, Timeout
+from jax.sharding import Mesh
 
 from dpjax.files import write_whole
+from dpjax.running.devices import spans_processes
 from dpjax.running.fingerprint import named_leaves
 from dpjax.running.schedule import Segment, Status
 from dpjax.validation import fail, is_refusal, summarize_error
@@ -26,8 +28,11 @@ Arrays = dict[str, np.ndarray]
 SECONDS_BETWEEN_SAVES = 15.0
 
 
-def check_path(path: Any) -> Path:
-    """The path of a checkpoint, or an error where no file can be written."""
+def check_path(path: Any, mesh: Mesh | None = None) -> Path:
+    """The path of a checkpoint, or an error where no file can be written, or several processes would write it."""
+    if spans_processes(mesh):
+        remedy = "Leave it out, or make a run of each process's own devices and join them by dpjax.Posterior.concat."
+        fail("checkpoint", f"{str(path)!r} for devices of several processes", "None for these", remedy)
     remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
     if not isinstance(path, (str, os.PathLike)):
         fail("checkpoint", repr(path), "a path", remedy, error=TypeError)

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
+from dpjax.running.devices import BY_CHAIN, EVERYWHERE, SECOND
 
-__all__ = ["MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws", "num_bytes"]
+__all__ = ["CHAIN_AXES", "MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws", "num_bytes"]
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
@@ -29,6 +30,8 @@ Keep = Callable[[Any, Any], Any]
 class Chunk(NamedTuple):
     """What a chunk leaves.
 
+    Attributes
+    ----------
     states
         The chains' states [chain, ...] after its last draw.
     draws
@@ -40,6 +43,10 @@ class Chunk(NamedTuple):
     states: Any
     draws: Any
     made: Array
+
+
+CHAIN_AXES: Any = Chunk(BY_CHAIN, SECOND, EVERYWHERE)  # type: ignore[arg-type]
+"""Where the chains are in a chunk, for programs of `over_devices`."""
 
 
 class Stretch(NamedTuple):
@@ -77,8 +84,10 @@ def make_draws(
         The chains' states [chain, ...].
     start
         The number t of the first step.
-    length, thin
-        How many draws to make, and how many steps apart.
+    length
+        How many draws to make.
+    thin
+        How many steps they are apart.
     capacity
         The largest length.
     complete

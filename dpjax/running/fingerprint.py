@@ -17,6 +17,7 @@ from dpjax.running.schedule import Segment
 __all__ = [
     "Plain",
     "identify_arrays",
+    "identify_keys",
     "identify_parts",
     "identify_run",
     "named_leaves",
@@ -40,6 +41,12 @@ def identify_run(key: Key, num_chains: int, sampling: Segment) -> dict[str, Plai
         "num_samples": sampling.draws,
         "thin": sampling.thin,
     }
+
+
+def identify_keys(keys: Key) -> tuple[str, ...]:
+    """A text for each of the keys [chain], the same for the same key only."""
+    kind = jax.random.key_impl(keys)
+    return tuple(f"{kind} {row.tobytes().hex()}" for row in np.asarray(jax.random.key_data(keys)))
 
 
 def identify_parts(parts: dict[str, Any]) -> dict[str, Plain]:

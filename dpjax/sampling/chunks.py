@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning
 from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
-from dpjax.running.chunk import Chunk, make_draws, most_draws, num_bytes
+from dpjax.running.chunk import CHAIN_AXES, Chunk, make_draws, most_draws, num_bytes
+from dpjax.running.devices import over_devices
 from dpjax.states import GibbsState
 from dpjax.sweep import GibbsInfo, build_sweep
 
@@ -27,6 +29,8 @@ side by side those of all chains would be held at once."""
 class Chains(NamedTuple):
     """What the chains carry from step to step.
 
+    Attributes
+    ----------
     state
         The states, leading axis [chain].
     accepted
@@ -40,8 +44,14 @@ class Chains(NamedTuple):
 class Draw(NamedTuple):
     """What is kept of a step.
 
-    parameters, derived, reported
-        The parameters, and what the model derives from them and reports of the records.
+    Attributes
+    ----------
+    parameters
+        The parameters.
+    derived
+        What the model derives from them.
+    reported
+        What it reports of the records.
     info
         Reports on the steps since the last draw: rates and flags are averaged, counts summed.
     collected
@@ -55,12 +65,18 @@ class Draw(NamedTuple):
     collected: Any
 
 
-@partial(jit_model, static_argnames=("plan", "collect", "capacity"))
+@partial(jit_model, static_argnames=("plan", "collect", "capacity", "mesh"))
+@over_devices(
+    by_chain=("chain_keys", "chains"),
+    arrays=("release", "tuning", "start", "length", "thin"),
+    made=CHAIN_AXES,
+)
 def run_chunk(
     model: Model,
     plan: SweepPlan,
     collect: Collect | None,
     capacity: int,
+    mesh: Mesh | None,
     *,
     release: PrivateRelease,
     tuning: Tuning | None,

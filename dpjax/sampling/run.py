@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.plan import SweepPlan, adapt_plan
 from dpjax.release import PrivateRelease
+from dpjax.running.devices import bring_home, place, same_everywhere, to_host
 from dpjax.running.schedule import Segment, is_done
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.simulate import draw_state
@@ -28,8 +30,12 @@ ENOUGH_ACCEPTED = 0.5
 class Run:
     """What stays as it is from the first step to the last.
 
+    Parameters
+    ----------
     plan
         As the user wants it; what is tuned is in `Status`.
+    mesh
+        The devices that share the chains; None for one.
     """
 
     model: Model
@@ -40,6 +46,7 @@ class Run:
     chain_keys: Key
     plan_key: Key
     step_size_key: Key
+    mesh: Mesh | None = None
 
     @cached_property
     def state_shapes(self) -> GibbsState:
@@ -56,10 +63,16 @@ class Run:
 class Status(NamedTuple):
     """How far a run has come; a checkpoint holds all of it.
 
-    segment, filled
-        The number of the current segment, and how many draws it has made.
-    plan, tuning
-        The kernel, as adapted so far; the tuning is None where no step of it uses one.
+    Attributes
+    ----------
+    segment
+        The number of the current segment.
+    filled
+        How many draws it has made.
+    plan
+        The kernel, as adapted so far.
+    tuning
+        Its tuning; None where no step of it uses one.
     chains
         What the chains carry.
     draws
@@ -96,9 +109,9 @@ def allocate(run: Run, status: Status) -> Draw:
     return jax.tree.map(lambda leaf: np.zeros((leaf.shape[1], draws, *leaf.shape[2:]), leaf.dtype), shapes)
 
 
-def static(run: Run, status: Status) -> tuple[Model, SweepPlan, Collect | None, int]:
+def static(run: Run, status: Status) -> tuple[Model, SweepPlan, Collect | None, int, Mesh | None]:
     """The arguments of the compiled program that decide what is compiled."""
-    return run.model, status.plan, run.collect, run.capacity
+    return run.model, status.plan, run.collect, run.capacity, run.mesh
 
 
 def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
@@ -120,8 +133,9 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
     The old status stays whole, so that an interruption leaves a consistent one.
     """
     segment = run.schedule[status.segment]
-    length = min(length, run.capacity, segment.draws - status.filled)
-    chunk = run_chunk(*static(run, status), **dynamic(run, status, length))
+    length = same_everywhere(run.mesh, min(length, run.capacity, segment.draws - status.filled))
+    arguments = place(run.mesh, dynamic(run, status, length), by_chain=("chain_keys", "chains"))
+    chunk = run_chunk(*static(run, status), **arguments)
     store(status.draws, chunk.draws, status.filled, length)
     status = status._replace(chains=chunk.states, filled=status.filled + length)
     ended = status.filled == segment.draws and not is_done(run.schedule, status)
@@ -131,21 +145,21 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
 def store(draws: Draw, buffers: Draw, filled: int, length: int) -> None:
     """Copy the first `length` entries of device buffers [draw, chain, ...] behind the draws already held."""
     for held, buffer in zip(jax.tree.leaves(draws), jax.tree.leaves(buffers), strict=True):
-        held[:, filled : filled + length] = np.swapaxes(np.asarray(buffer)[:length], 0, 1)
+        held[:, filled : filled + length] = np.swapaxes(to_host(buffer)[:length], 0, 1)
 
 
 def close_segment(run: Run, status: Status) -> Status:
     """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
-    tuning, plan, state = status.tuning, status.plan, status.chains.state
+    tuning, plan, state = status.tuning, status.plan, bring_home(run.mesh, status.chains.state)
     if run.schedule[status.segment].adapt and tuning is not None:
-        tuning = adapt(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+        tuning = adapt.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_size(run, status.segment + 1, tuning, state)
     if status.segment == 0:
         # At the starts the plan was a guess; now the chains have come some way.
         plan = adapt_plan(run.model, run.release, run.plan, state, run.plan_key)
     elif status.segment == CHECKED:
         plan = check_surrogate(plan, status.draws.info)
-    return open_segment(run, status.segment + 1, plan, tuning, state)
+    return open_segment(run, status.segment + 1, plan, tuning, status.chains.state)
 
 
 def has_check(schedule: tuple[Segment, ...]) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpjax.summary import Summary, tabulate
 
@@ -39,7 +39,7 @@ class Calibration:
         """
         expected = self.expected_counts()
         single = {
-            name: stats.chisquare(counts, expected.reshape(-1, *(1,) * (counts.ndim - 1)), axis=0).pvalue
+            name: scipy.stats.chisquare(counts, expected.reshape(-1, *(1,) * (counts.ndim - 1)), axis=0).pvalue
             for name, counts in self.counts().items()
         }
         number = sum(np.size(p_value) for p_value in single.values())

@@ -15,7 +15,8 @@ from dpjax.coupling.sweeps import sweep
 from dpjax.exchangeable.placement import make_placement
 from dpjax.exchangeable.sweeps import Innovations
 from dpjax.exchangeable.targets import SummedTarget
-from dpjax.imputation.imwg import random_sweep, systematic_sweep
+from dpjax.imputation.imwg import random_sweep
+from dpjax.imputation.systematic import systematic_sweep
 from tests.coupling.pairs import run_pairs
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value
 

@@ -10,8 +10,8 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
-from dpjax.imputation.imwg import systematic_sweep
 from dpjax.imputation.noise_offers import build_offer, draw_like, mix
+from dpjax.imputation.systematic import systematic_sweep
 from dpjax.models.noise_columns import scores_of
 from tests.imputation.test_perfect_start import (
     BOUNDED,
@@ -86,7 +86,7 @@ def test_the_noise_forgets_all_or_nothing_at_the_limits(model: dpjax.Model) -> N
     records = model.sample_records(jax.random.key(6), theta, 200)
     noise_key, fresh_key = jax.random.split(key)
     fresh = draw_like(fresh_key, scores_of(model, noise_key, theta, records))
-    offer = build_offer(model, 200, correlated=True)
+    offer = build_offer(model, correlated=True)
     expected = model.noncentred.records(theta, model.noncentred.scores.noise(fresh))
     for name, field in offer(key, theta, records, 0.0).items():
         np.testing.assert_allclose(field, expected[name], rtol=1e-5)

@@ -8,7 +8,7 @@ import pytest
 import dpjax
 from dpjax import models, statistics
 from dpjax.imputation.blocks import CORRELATIONS, candidate_blocks, expected_jump
-from dpjax.imputation.imwg import sum_blocks
+from dpjax.imputation.systematic import sum_blocks
 from dpjax.plan import SweepPlan, adapt_plan, make_plan
 from dpjax.running.fingerprint import plain_values, restore
 from dpjax.states import GibbsState, init_state

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.imputation import rounds
-from dpjax.imputation.imwg import systematic_sweep
+from dpjax.imputation import rounds, widths
+from dpjax.imputation.systematic import systematic_sweep
 from dpjax.plan import make_plan
 from dpjax.pytree import frozen_pytree
 from dpjax.states import init_latent
@@ -145,10 +145,35 @@ def test_a_tuned_plan_keeps_its_window() -> None:
     assert make_plan(NORMAL, BOUNDED, dpjax.pcn(window=7)).imputation.closed() == dpjax.pcn(1, 0.0, window=7)
 
 
+@pytest.mark.parametrize(("numbers", "chosen"), [(1e9, 16), (1e-9, 2)], ids=["steps cost", "numbers cost"])
+def test_the_warm_up_chooses_the_window(monkeypatch: pytest.MonkeyPatch, numbers: float, chosen: int) -> None:
+    """The wider where only rounds cost, as a window of 16 takes fewer than eight of 2; the narrower where work does."""
+    monkeypatch.setattr(widths, "WIDTHS", (2, 16))
+    monkeypatch.setattr(widths, "NUMBERS_PER_STEP", numbers)
+    release = dpjax.Release([3.0], dpjax.Laplace(5.0), BOUNDED.statistic, 64)
+    budget = {"num_chains": 2, "num_warmup": 8, "num_samples": 2, "progress": False}
+    posterior = dpjax.sample(jax.random.key(5), NORMAL, release, imputation=dpjax.imwg(window="auto"), **budget)
+    assert posterior.plan.imputation == dpjax.imwg(window=chosen)
+
+
+def test_records_with_noise_of_their_own_need_no_window() -> None:
+    local = dpjax.LocalRelease(jnp.zeros(3), dpjax.Laplace(1.0), "y")
+    theta = {"mean": jnp.zeros(2), "variance": jnp.ones(2)}
+    records = {"y": jnp.zeros((2, 3))}
+    latent = jax.vmap(lambda records: init_latent(local, records))(records)
+    assert dpjax.imwg(window="auto").adapt(jax.random.key(1), NORMAL, local, latent, theta) == dpjax.imwg(window=1)
+
+
+def test_an_open_window_makes_no_kernel() -> None:
+    with pytest.raises(ValueError, match="window: given 'auto'; expected a number once the kernel is built"):
+        dpjax.imwg(window="auto")(NORMAL, BOUNDED)
+
+
 @pytest.mark.parametrize(("build", "options", "message"), [
     (dpjax.imwg, {"window": 0}, "window: given 0; expected a whole number"),
     (dpjax.imwg, {"window": 2.5}, "window: given 2.5"),
     (dpjax.imwg, {"scan": "random", "window": 4}, "window: given 4; expected None with scan='random'"),
+    (dpjax.imwg, {"scan": "random", "window": "auto"}, "window: given auto; expected None with scan='random'"),
     (dpjax.pcn, {"window": -1}, "window: given -1; expected a whole number"),
 ])  # fmt: skip
 def test_bad_windows_are_refused(build: object, options: dict, message: str) -> None:

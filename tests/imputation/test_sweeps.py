@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpjax.imputation.imwg import random_sweep, systematic_sweep
+from dpjax.imputation.imwg import random_sweep
 from dpjax.imputation.soma import sweep, window_starts
+from dpjax.imputation.systematic import systematic_sweep
 from dpjax.mechanisms import DiscreteGaussian, Gaussian, Laplace
 from dpjax.release import Release
 

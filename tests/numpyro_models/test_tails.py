@@ -49,7 +49,7 @@ def test_counts_that_no_uniform_gives_have_no_noise_and_stay() -> None:
     @jax.jit
     def compute() -> tuple:
         noise = model.noncentred.noise(jax.random.key(0), parameters, records)
-        offer = build_offer(model, 3, correlated=True)(jax.random.key(1), parameters, records, 0.9)
+        offer = build_offer(model, correlated=True)(jax.random.key(1), parameters, records, 0.9)
         return noise, model.noncentred.possible(parameters, noise), offer
 
     noise, possible, offer = compute()

@@ -25,10 +25,16 @@ __all__ = ["Density", "MixturePosterior"]
 class Density(NamedTuple):
     """The posterior of a density at points of a grid, each [points].
 
+    Attributes
+    ----------
+    grid
+        The points.
     mean
         The posterior mean: the density of a new record.
-    lower, upper
-        Pointwise credible bounds.
+    lower
+        The pointwise lower credible bound.
+    upper
+        The pointwise upper credible bound.
     mcse
         The Monte Carlo standard error of the mean.
     """
@@ -196,6 +202,8 @@ class MixturePosterior:
         ----------
         partition
             What `partition` returned.
+        axes
+            The Matplotlib axes to draw in; None for new ones.
 
         Raises
         ------

@@ -7,6 +7,7 @@ from dpjax.mixture.draws import join
 from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
 from dpjax.posterior import warn_of_nonfinite
+from dpjax.running.devices import bring_home
 from dpjax.running.loop import is_interrupted
 
 __all__ = ["report"]
@@ -28,5 +29,5 @@ def report(run: Run, status: Status, file: Checkpoint | None) -> MixturePosterio
         truncation_error=status.setup.sampler.truncation_error(run.problem.n, np.max(draw.concentration)),
         interrupted=interrupted,
         problem=run.problem,
-        final_states=status.states,
+        final_states=bring_home(run.mesh, status.states),
     )

@@ -5,11 +5,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.kernels.base import NotPrivate, ravel
 from dpjax.private.targets.target import Target
-from dpjax.running.chunk import Chunk, make_draws
+from dpjax.running.chunk import CHAIN_AXES, Chunk, make_draws
+from dpjax.running.devices import over_devices
 
 __all__ = ["Draw", "Totals", "log_priors", "run_chunk", "start_chains"]
 
@@ -40,7 +42,8 @@ def log_priors(target: Target, positions: Any) -> Array:
     return jax.vmap(lambda position: target.log_prior(ravel(position)))(positions)
 
 
-@partial(jax.jit, static_argnames=("build", "capacity"))
+@partial(jax.jit, static_argnames=("build", "capacity", "mesh"))
+@over_devices(by_chain=("chain_keys", "states"), arrays=("target", "start", "length", "thin"), made=CHAIN_AXES)
 def run_chunk(
     build: Callable[[Target], SamplingAlgorithm],
     target: Target,
@@ -51,6 +54,7 @@ def run_chunk(
     length: Array,
     thin: Array,
     capacity: int,
+    mesh: Mesh | None,
 ) -> Chunk:
     """Exactly ``length * thin`` iterations from number `start` on; every `thin`-th position is kept.
 

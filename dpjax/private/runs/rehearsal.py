@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Key
-from dpjax.private.runs.chunk import run_chunk
-from dpjax.private.runs.run import Run, Status
+from dpjax.private.runs.run import Run, Status, make_chunk
 from dpjax.running.chunk import Chunk
 from dpjax.validation import fail
 
@@ -51,13 +50,5 @@ def without_records(run: Run, status: Status, keys: Key, length: int) -> Chunk:
     nobody = replace(
         target, records=jax.tree.map(jnp.zeros_like, target.records), weights=jnp.zeros_like(target.weights)
     )
-    return run_chunk(
-        run.kernel.build,
-        nobody,
-        keys,
-        status.states,
-        start=np.int32(status.done),
-        length=np.int32(1),
-        thin=np.int32(length),
-        capacity=run.capacity,
-    )
+    numbers = {"start": np.int32(status.done), "length": np.int32(1), "thin": np.int32(length)}
+    return make_chunk(run, nobody, keys, status.states, numbers)

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from dpjax.base import Key
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
@@ -15,9 +17,11 @@ from dpjax.private.kernels.base import NotPrivate, PrivateKernel
 from dpjax.private.runs.chunk import Draw, Totals, run_chunk
 from dpjax.private.runs.interruption import Interruption
 from dpjax.private.targets.target import Target
+from dpjax.running.chunk import Chunk
+from dpjax.running.devices import place
 from dpjax.threads import one_blas_thread
 
-__all__ = ["Run", "Status", "choose_capacity", "finish", "open_status", "to_device", "to_host"]
+__all__ = ["Run", "Status", "choose_capacity", "finish", "make_chunk", "open_status", "to_device", "to_host"]
 
 NUM_PARTS = 10
 """A run is charged in this many parts at least, so that one that breaks off pays for little that it has not drawn."""
@@ -34,7 +38,10 @@ COST_OF_CHARGE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What stays as it is from the first iteration to the last; `total` counts those of an earlier run that goes on."""
+    """What stays as it is from the first iteration to the last; `total` counts those of an earlier run that goes on.
+
+    Of several devices in `mesh`, which share the chains, each has all of the records.
+    """
 
     kernel: PrivateKernel
     ledger: Ledger
@@ -42,11 +49,20 @@ class Run:
     total: int
     thin: int
     capacity: int
+    mesh: Mesh | None
+
+    @cached_property
+    def target(self) -> Target:
+        """The kernel's target on every device."""
+        target: Target = place(self.mesh, {"target": self.kernel.target}, by_chain=())["target"]
+        return target
 
 
 class Status(NamedTuple):
     """All that a run has paid for so far.
 
+    Attributes
+    ----------
     states
         Of the chains, leaves [chains, ...].
     draws
@@ -124,20 +140,20 @@ def is_stuck(start: Status, status: Status) -> bool:
 def advance(run: Run, status: Status, length: int) -> Status:
     """The status after so many further iterations, which are paid for: a multiple of the thinning."""
     number = length // run.thin
-    chunk = run_chunk(
-        run.kernel.build,
-        run.kernel.target,
-        run.chain_keys,
-        status.states,
-        start=np.int32(status.done),
-        length=np.int32(number),
-        thin=np.int32(run.thin),
-        capacity=run.capacity,
-    )
+    numbers = {"start": np.int32(status.done), "length": np.int32(number), "thin": np.int32(run.thin)}
+    chunk = make_chunk(run, run.target, run.chain_keys, status.states, numbers)
     drawn = as_drawn(chunk.draws, number)
     draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), status.draws, drawn.parameters)
     totals = jax.tree.map(lambda total, more: total + np.sum(more, axis=1), status.totals, drawn.totals)
     return Status(chunk.states, draws, totals, status.done + length)
+
+
+def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, numbers: dict[str, Any]) -> Chunk:
+    """A chunk by the program that the run uses; its numbers are those of `run_chunk`."""
+    chains = {"chain_keys": chain_keys, "states": states}
+    arguments = place(run.mesh, {"target": target, **chains, **numbers}, by_chain=tuple(chains))
+    chunk: Chunk = run_chunk(run.kernel.build, **arguments, capacity=run.capacity, mesh=run.mesh)
+    return chunk
 
 
 def as_drawn(buffers: Draw, number: int) -> Draw:

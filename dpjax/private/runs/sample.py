@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
 from dpjax.base import Key
 from dpjax.private.accounting.ledger import Ledger
@@ -20,6 +21,7 @@ from dpjax.private.runs.rehearsal import rehearse
 from dpjax.private.runs.run import Run, Status, choose_capacity, finish, to_host
 from dpjax.private.runs.starts import begin
 from dpjax.running.checkpoint import check_path
+from dpjax.running.devices import Devices, choose_mesh, spans_processes
 from dpjax.validation import check_count, check_key, fail
 
 __all__ = ["sample"]
@@ -36,6 +38,7 @@ def sample(
     num_iterations: int | None = None,
     thin: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
+    devices: Devices = None,
 ) -> PrivateDraws:
     """Draws of several chains that share one budget: each query is charged to the ledger before it is made.
 
@@ -60,6 +63,8 @@ def sample(
     checkpoint
         A file. What is paid for is saved there as it comes, every few seconds, before more is charged; a call with the
         same arguments goes on from it. It is **as confidential as the records**, other than the draws in it.
+    devices
+        What the chains are spread over, as in `dpjax.sample`, but of this process alone. Each holds all of the records.
 
     Raises
     ------
@@ -92,12 +97,21 @@ def sample(
         saved = None if file is None else file.load(start)
         status, total = saved or (start, start.done + choose_iterations(kernel, ledger, start, asked, thin))
         rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
-        run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin))
+        mesh = check_one_process(choose_mesh(devices, len(chain_keys), "the number of chains"))
+        run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin), mesh)
         save = nowhere if file is None else partial(file.save, total)
         if saved is None:
             rehearse(run, status, rehearsal_keys)
             save_first(save, status)
         return report(run, *finish(run, status, save), path)
+
+
+def check_one_process(mesh: Mesh | None) -> Mesh | None:
+    """The devices, or an error if some are another process's: each process would charge its ledger for the others."""
+    if spans_processes(mesh):
+        remedy = "Pass jax.local_devices(), and run the draws in one process."
+        fail("devices", "devices of several processes", "those of one process", remedy)
+    return mesh
 
 
 def nowhere(status: Status) -> None:

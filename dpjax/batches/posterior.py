@@ -1,0 +1,110 @@
+"""The posteriors of a batch of releases."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import jax
+import numpy as np
+
+from dpjax.base import Model
+from dpjax.parameters import Tuning
+from dpjax.plan import SweepPlan
+from dpjax.posterior import Posterior, summarize, warn_of_nonfinite, warn_of_poor_mixing
+from dpjax.release import PrivateRelease
+from dpjax.states import GibbsState
+from dpjax.summary import Summary, tabulate
+
+__all__ = ["BatchPosterior"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchPosterior:
+    """Draws from p(parameters | release) for each of many releases; ``batch[i]`` is the `dpjax.Posterior` of one.
+
+    Parameters
+    ----------
+    draws
+        Arrays [release, chain, draw, ...] by name.
+    info
+        Reports as those of `dpjax.Posterior`, with a leading axis [release].
+    collected
+        What `collect` took, leaves [release, chain, draw, ...]; None if nothing was asked for.
+    interrupted
+        Whether the run stopped before its last draw.
+    model
+        What was believed about the records.
+    releases
+        What was released, with leading axis [release].
+    final_states
+        The states of the chains after the last draw, leaves [release, chain, ...].
+    tuning
+        As adapted to each release, leaves [release, ...]; None where no step of the sweep uses one.
+    plan
+        The sweep that the draws were made by.
+    keys
+        What tells the key of each chain from others [release][chain].
+    """
+
+    draws: dict[str, np.ndarray]
+    info: dict[str, np.ndarray]
+    collected: Any
+    interrupted: bool
+    model: Model
+    releases: tuple[PrivateRelease, ...]
+    final_states: GibbsState
+    tuning: Tuning | None
+    plan: SweepPlan
+    keys: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def __getitem__(self, number: int) -> Posterior:
+        number = index(number)
+        trees = (self.draws, self.info, self.collected, self.final_states, self.tuning)
+        draws, info, collected, final_states, tuning = jax.tree.map(lambda leaf: leaf[number], trees)
+        return Posterior(
+            draws=draws,
+            info=info,
+            collected=collected,
+            interrupted=self.interrupted,
+            model=self.model,
+            release=self.releases[number],
+            final_states=final_states,
+            tuning=tuning,
+            plan=self.plan,
+            keys=self.keys[number],
+        )
+
+    def __iter__(self) -> Iterator[Posterior]:
+        return (self[number] for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"BatchPosterior: {len(self)} releases, each {self[0].describe()}"
+
+    def figures(self) -> dict[str, dict[str, np.ndarray]]:
+        """Means, sds, quantiles, their errors, effective sample sizes and R-hats of every parameter.
+
+        Returns
+        -------
+        dict
+            ``figures["coef"]["mean"]`` is [release, ...], and so are all others; see `dpjax.Posterior.summary`.
+        """
+        return {name: summarize(np.moveaxis(leaf, 0, 2)) for name, leaf in self.draws.items()}
+
+    def summary(self) -> Summary:
+        """A table of `figures`, with a row for each release and scalar parameter: ``"coef[7,0]"`` is of release 7.
+
+        Warns
+        -----
+        UserWarning
+            As `dpjax.Posterior.summary`, with the first of the rows whose figures are not to be trusted.
+        """
+        table = tabulate(self.figures())
+        nonfinite = self.info["num_nonfinite"]
+        warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=3)
+        if table.rows:
+            warn_of_poor_mixing(table, self[0].remedy)
+        return table

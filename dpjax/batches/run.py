@@ -1,0 +1,209 @@
+"""A run of a batch: as `dpjax.sampling.run`, with the chains and the tuning of every release.
+
+The chains of one release make a whole chunk before those of the next, some releases side by side: what a few chains
+move fits the cache of a processor, and what all chains of a batch move does not. An accelerator takes all at once.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.numbered import jit_model
+from dpjax.parameters import ParameterKernel, Tuning, fit_step_size
+from dpjax.plan import SweepPlan
+from dpjax.release import PrivateRelease
+from dpjax.running.chunk import Chunk
+from dpjax.running.devices import BY_CHAIN, bring_home, num_devices, over_devices, place, same_everywhere, to_host
+from dpjax.running.schedule import Segment, is_done
+from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
+from dpjax.sampling.run import adapt
+from dpjax.simulate import draw_state
+from dpjax.states import GibbsState
+
+__all__ = ["Run", "Status", "make_chunk", "open_run"]
+
+SIDE_BY_SIDE = 8
+"""The most releases whose chains a processor advances together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What stays as it is from the first step to the last.
+
+    releases
+        In the form of the latent data, leaves [release, ...].
+    chain_keys
+        Keys [release, chain].
+    step_size_keys
+        Keys [release].
+    mesh
+        The devices that share the releases; None for one.
+    """
+
+    model: Model
+    releases: PrivateRelease
+    plan: SweepPlan
+    collect: Collect | None
+    schedule: tuple[Segment, ...]
+    chain_keys: Key
+    step_size_keys: Key
+    mesh: Mesh | None
+
+    @cached_property
+    def release(self) -> PrivateRelease:
+        """The first release."""
+        return jax.tree.map(lambda leaf: leaf[0], self.releases)
+
+    @cached_property
+    def capacity(self) -> int:
+        """How many draws a chunk can hold."""
+        start = partial(draw_state, model=self.model, release=self.release)
+        states = jax.eval_shape(jax.vmap(start), self.chain_keys.reshape(-1))
+        return choose_capacity(self.model, self.collect, states)
+
+    @cached_property
+    def group(self) -> int:
+        """How many releases of each device are advanced side by side."""
+        number = len(self.chain_keys) // num_devices(self.mesh)
+        platform = jax.default_backend() if self.mesh is None else self.mesh.devices.flat[0].platform
+        most = min(SIDE_BY_SIDE, number) if platform == "cpu" else number
+        return max(size for size in range(1, most + 1) if number % size == 0)
+
+
+class Status(NamedTuple):
+    """How far a run has come.
+
+    segment
+        The number of the current segment.
+    filled
+        How many draws it has made.
+    tuning
+        As adapted to each release so far, leaves [release, ...]; None where no step uses one.
+    chains
+        What the chains carry, leaves [release, chain, ...].
+    draws
+        Host arrays [release, chain, draw, ...] of the current segment; those beyond `filled` mean nothing.
+    """
+
+    segment: int
+    filled: int
+    tuning: Tuning | None
+    chains: Chains
+    draws: Draw
+
+
+def open_run(run: Run, states: GibbsState, tuning: Tuning | None) -> Status:
+    """The status before the first step, with chains at the given starts, to which the step sizes are fitted."""
+    return open_segment(run, 0, adapt_step_sizes(run, 0, tuning, states), states)
+
+
+def open_segment(run: Run, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
+    """The status at the start of a segment, with empty arrays for its draws."""
+    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32)
+    status = Status(segment, 0, tuning, Chains(states, accepted), draws=None)  # type: ignore[arg-type]
+    draws, shapes = run.schedule[segment].draws, run_batch.eval_shape(*static(run), **dynamic(run, status, 0)).draws
+
+    def allocate(leaf: Any) -> np.ndarray:
+        return np.zeros((leaf.shape[0], leaf.shape[2], draws, *leaf.shape[3:]), leaf.dtype)
+
+    return status._replace(draws=jax.tree.map(allocate, shapes))
+
+
+def static(run: Run) -> tuple[Any, ...]:
+    """The arguments of the compiled program that decide what is compiled."""
+    return run.model, run.plan, run.collect, run.capacity, run.group, run.mesh
+
+
+def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
+    """The arguments of the compiled program that are ordinary values."""
+    segment = run.schedule[status.segment]
+    numbers = {"start": segment.start + status.filled * segment.thin, "length": length, "thin": segment.thin}
+    own = {"releases": run.releases, "tuning": status.tuning, "chain_keys": run.chain_keys, "chains": status.chains}
+    return own | {name: np.int32(number) for name, number in numbers.items()}
+
+
+OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")
+"""The arguments with leading axis [release], which devices share."""
+
+
+@partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "mesh"))
+@over_devices(by_chain=OF_RELEASE, arrays=("start", "length", "thin"), made=BY_CHAIN)
+def run_batch(
+    model: Model,
+    plan: SweepPlan,
+    collect: Collect | None,
+    capacity: int,
+    group: int,
+    mesh: Mesh | None,
+    *,
+    releases: PrivateRelease,
+    tuning: Tuning | None,
+    chain_keys: Key,
+    chains: Chains,
+    start: Array,
+    length: Array,
+    thin: Array,
+) -> Chunk:
+    """The chunks of `run_chunk` of every release, leaves [release, ...]."""
+
+    def run_one(given: dict[str, Any]) -> Chunk:
+        chunk: Chunk = run_chunk(model, plan, collect, capacity, None, **given, start=start, length=length, thin=thin)
+        return chunk
+
+    given = {"release": releases, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
+    chunks: Chunk = jax.lax.map(run_one, given, batch_size=group)
+    return chunks
+
+
+def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
+    """Make up to `length` draws within the current segment, and say how many; at its end, adapt and open the next."""
+    segment = run.schedule[status.segment]
+    length = same_everywhere(run.mesh, min(length, run.capacity, segment.draws - status.filled))
+    chunk = run_batch(*static(run), **place(run.mesh, dynamic(run, status, length), by_chain=OF_RELEASE))
+    for held, buffer in zip(jax.tree.leaves(status.draws), jax.tree.leaves(chunk.draws), strict=True):
+        held[:, :, status.filled : status.filled + length] = np.swapaxes(to_host(buffer)[:, :length], 1, 2)
+    status = status._replace(chains=chunk.states, filled=status.filled + length)
+    ended = status.filled == segment.draws and not is_done(run.schedule, status)
+    return (close_segment(run, status) if ended else status), length
+
+
+def close_segment(run: Run, status: Status) -> Status:
+    """Adapt to the segment's draws where the schedule says so, and open the next segment."""
+    tuning, states = status.tuning, status.chains.state
+    if run.schedule[status.segment].adapt and tuning is not None:
+        fitted = adapt_all(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+        tuning = adapt_step_sizes(run, status.segment + 1, fitted, bring_home(run.mesh, states))
+    return open_segment(run, status.segment + 1, tuning, states)
+
+
+@jit_model
+def adapt_all(model: Model, parameters: Parameters) -> Tuning:
+    """The tuning of each release [release, ...] by its own draws [release, chain, draw, ...]."""
+    fitted: Tuning = jax.vmap(lambda draws: adapt(model, draws))(parameters)
+    return fitted
+
+
+def adapt_step_sizes(run: Run, segment: int, tuning: Tuning | None, states: GibbsState) -> Tuning | None:
+    """The tuning of a segment, with step sizes fitted to where the chains are, states [release, chain, ...]."""
+    if tuning is None or run.plan.parameter_kernel is None:
+        return tuning
+    keys = jax.vmap(partial(jax.random.fold_in, data=segment))(run.step_size_keys)
+    return fit_step_sizes(run.model, run.plan.parameter_kernel, keys, tuning, states.parameters, states.latent.records)
+
+
+@partial(jit_model, static_argnames=("kernel",))
+def fit_step_sizes(
+    model: Model, kernel: ParameterKernel, keys: Key, tuning: Tuning, parameters: Parameters, records: Records
+) -> Tuning:
+    """The tunings [release, ...] with the step sizes of `fit_step_size`."""
+
+    def fit(key: Key, *given: Any) -> Any:
+        return fit_step_size(key, model, kernel, *given)
+
+    fitted: Tuning = jax.vmap(fit)(keys, tuning, parameters, records)
+    return fitted

@@ -1,0 +1,165 @@
+"""From a model and a list of releases to the posterior of each."""
+
+from functools import partial
+from typing import Any
+
+import jax
+
+from dpjax.base import Imputation, Key, Model
+from dpjax.batches.inputs import check_releases, stack
+from dpjax.batches.posterior import BatchPosterior
+from dpjax.batches.run import Run, Status, make_chunk, open_run
+from dpjax.imputation.forms import OwnLatentData, latent_form
+from dpjax.models.positions import check_derived
+from dpjax.parameters import KernelBuilder, ParameterKernel
+from dpjax.plan import SweepPlan, check_closed, make_plan
+from dpjax.posterior import warn_of_nonfinite
+from dpjax.release import PrivateRelease
+from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.running.fingerprint import identify_keys
+from dpjax.running.inputs import check_run
+from dpjax.running.loop import finish, is_interrupted
+from dpjax.sampling.chunks import Collect
+from dpjax.sampling.sample import RunKeys, split_key, tune_to_prior
+from dpjax.sampling.schedule import make_schedule
+from dpjax.sampling.starts import find_starts
+from dpjax.states import GibbsState
+from dpjax.threads import one_blas_thread
+
+__all__ = ["sample_batch"]
+
+
+def sample_batch(
+    key: Key,
+    model: Model,
+    releases: list[PrivateRelease],
+    *,
+    num_chains: int = 4,
+    num_warmup: int = 1_000,
+    num_samples: int = 1_000,
+    thin: int = 1,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    collect: Collect | None = None,
+    progress: bool = True,
+    devices: Devices = None,
+) -> BatchPosterior:
+    """Draw from p(parameters | release) for each of many releases, such as those of a simulation study.
+
+    Each release has its own chains, and its own warm-up, by one program. Release i is sampled as by `sample` with the
+    key ``jax.random.fold_in(key, i)``, to rounding: a study may look at any of them again alone.
+
+    Parameters
+    ----------
+    key
+        One typed key.
+    model
+        What is believed about the records of each release.
+    releases
+        Releases of one kind: of the same statistic, kind of mechanism and n, with other values or scales.
+    num_chains
+        Chains of each release.
+    num_warmup
+        Steps of each chain that are left out, as in `sample`.
+    num_samples
+        Draws of each chain.
+    thin
+        Steps from one draw to the next.
+    imputation
+        As in `sample`; nothing may be left to the warm-up, whose choice could differ between releases.
+    interweave
+        As in `sample`; but noise is not moved with the parameters, as it is there for very many records.
+    parameter_kernel
+        As in `sample`.
+    collect
+        ``state -> pytree``: what else to keep beside each draw.
+    progress
+        Whether to show a bar.
+    devices
+        What the releases are spread over; see `sample`. By default as many of this process's devices as divide their
+        number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable or releases are of different kinds (before compilation), or for some release no start
+        of positive density is found.
+    KeyboardInterrupt
+        If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+
+    Warns
+    -----
+    UserWarning
+        If draws are missing, or offers or moves were undone because a density, parameter or record was not finite.
+
+    Examples
+    --------
+    >>> import jax, dpjax
+    >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+    >>> total, noise = dpjax.statistics.total("y", -5, 5), dpjax.Laplace(2.0)
+    >>> released = [dpjax.Release([value], noise, total, n=20) for value in (8.0, 31.0)]
+    >>> settings = {"num_warmup": 64, "num_samples": 50, "progress": False}
+    >>> batch = dpjax.sample_batch(jax.random.key(1), model, released, **settings)
+    >>> batch.draws["mean"].shape
+    (2, 4, 50)
+    >>> batch[1]
+    Posterior: 4 chains of 50 draws of mean...
+    """
+    check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
+    given = check_releases(releases)
+    plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=collect is None)
+    check_closed(plan.imputation, imputation)
+    check_derived(model)
+    mesh = choose_mesh(devices, len(given), "the number of releases")
+    formed = [latent_form(model, release, plan.imputation) for release in given]
+    keys = [split_key(jax.random.fold_in(key, number), num_chains) for number in range(len(given))]
+    schedule = make_schedule(num_warmup, num_samples, thin)
+    stacked = stack([release for _, release in formed])
+    chain_keys, step_size_keys = stack([each.chains for each in keys]), stack([each.step_size for each in keys])
+    run = Run(formed[0][0], stacked, plan, collect, schedule, chain_keys, step_size_keys, mesh)
+    with one_blas_thread():
+        first = begin(run, keys, [release for _, release in formed])
+        return report(run, model, given, finish(run.schedule, first, partial(make_chunk, run), None, progress))
+
+
+def begin(run: Run, keys: list[RunKeys], releases: list[PrivateRelease]) -> Status:
+    """The status before the first step, each release with the starts and the tuning that `dpjax.sample` gives it."""
+    pairs = zip(keys, releases, strict=True)
+    states = [find(run.model, run.plan, number, *pair, run.chain_keys.shape[1]) for number, pair in enumerate(pairs)]
+    uses = run.plan.uses_tuning
+    tuning = stack([tune_to_prior(run.model, each.tuning) for each in keys]) if uses else None
+    return open_run(run, stack(states), tuning)
+
+
+def find(
+    model: Model, plan: SweepPlan, number: int, keys: RunKeys, release: PrivateRelease, num_chains: int
+) -> GibbsState:
+    """The starts of one release; an error says which one it is."""
+    search = plan.imputation.find_starts if isinstance(plan.imputation, OwnLatentData) else find_starts
+    try:
+        return search(keys.starts, model, release, num_chains, None)
+    except ValueError as error:
+        error.add_note(f"It is release {number} of the batch.")
+        raise
+
+
+def report(run: Run, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:
+    """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
+    interrupted = is_interrupted("sample_batch", run.schedule, status, None, stacklevel=3)
+    draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
+    nonfinite = draws.info["num_nonfinite"]
+    warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=4)
+    per_record: Any = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
+    return BatchPosterior(
+        draws={**draws.parameters, **draws.derived, **draws.reported},
+        info={**draws.info, "acceptance_rate_per_record": per_record},
+        collected=draws.collected,
+        interrupted=interrupted,
+        model=model,
+        releases=tuple(releases),
+        final_states=bring_home(run.mesh, status.chains.state),
+        tuning=status.tuning,
+        plan=run.plan,
+        keys=tuple(identify_keys(keys) for keys in run.chain_keys),
+    )

@@ -1,0 +1,119 @@
+"""Short runs of every sampler on several devices, for processes that tests start.
+
+``python -m tests.running.spread_runs FILE COUNT [ADDRESS NUMBER PROCESSES]`` writes the draws that are made on COUNT
+forced devices of this process, or on those of all processes that meet at the address, and those on one device.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+CHAINS = 8
+Named = tuple[str, Any]
+
+
+def augmented(devices: Any, **options: Any) -> Iterator[Named]:
+    """Data augmentation with a step size, whose warm-up pools the chains."""
+    import jax
+    import numpy as np
+
+    import dpjax
+
+    model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+    release = dpjax.Release(np.array([3.0]), dpjax.Gaussian(2.0), dpjax.statistics.total("y", -5.0, 5.0), n=6)
+    settings = {"num_warmup": 64, "num_samples": 12, "thin": 2, "parameter_kernel": "mala", "progress": False}
+    run = dpjax.sample(jax.random.key(1), model, release, num_chains=CHAINS, devices=devices, **settings, **options)
+    yield from run.draws.items()
+    yield from run.info.items()
+    yield "records at the end", run.final_states.latent.records["y"]
+    yield "step size", run.tuning.step_size
+
+
+def continued(devices: Any, folder: Path) -> Iterator[Named]:
+    """A run on these devices that is continued on one."""
+    from dpjax.running import loop
+
+    file, finish = folder / f"{len(devices)}.npz", loop.is_done
+    loop.is_done = lambda schedule, status: finish(schedule, status) or status.filled == 5
+    try:
+        list(augmented(devices, checkpoint=file))
+    finally:
+        loop.is_done = finish
+    return augmented(1, checkpoint=file)
+
+
+def mixed(devices: Any) -> Iterator[Named]:
+    """A mixture whose slots run out, at a time that its devices have to agree on."""
+    import jax
+    import numpy as np
+
+    import dpjax
+    from dpjax.mixture.samplers import conditional
+
+    conditional.FIRST_CAPACITY = 4
+    values, component = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3]), dpjax.mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
+    settings = {"num_chains": CHAINS, "num_warmup": 4, "num_samples": 12, "progress": False, "collect": "labels"}
+    run = dpjax.mixture.sample(
+        jax.random.key(3),
+        values,
+        dpjax.Laplace(0.6),
+        component=component,
+        concentration=2.0,
+        devices=devices,
+        **settings,
+    )
+    yield "clusters", run.draws["num_clusters"]
+    yield "labels", run.collected["labels"]
+    yield "slots", run.info["num_slots"]
+
+
+def published(devices: Any) -> Iterator[Named]:
+    """Draws under a budget."""
+    import jax
+    import jax.numpy as jnp
+
+    from dpjax import private
+    from tests.private.cases import AMPLE, WALK, ledger
+
+    starts = jnp.linspace(-0.1, 0.1, 2 * CHAINS).reshape(CHAINS, 2)
+    run = private.sample(jax.random.key(4), WALK, starts, ledger(AMPLE), num_iterations=20, devices=devices)
+    yield "published", run.draws
+    yield "accepted", run.not_private.acceptance_rate
+
+
+def met(devices: Any) -> Iterator[Named]:
+    """Pairs that meet, more than run at once."""
+    import jax
+
+    from dpjax.coupling import unbiased_estimates
+    from tests.coupling.enumerated import kernel, ones
+
+    sizes = {"num_pairs": 40, "batch_size": 24, "max_steps": 400}
+    found = unbiased_estimates(jax.random.key(5), kernel(), ones, k=2, m=4, **sizes, devices=devices)
+    yield "times", found.meetings.times
+    yield "estimates", found.values["ones"]
+
+
+def main(path: str, count: str, address: str = "", number: str = "0", processes: str = "1") -> None:
+    """All runs on all devices, and on one."""
+    os.environ["XLA_FLAGS"] = f"{FLAGS} --xla_force_host_platform_device_count={count}"
+    import jax
+    import numpy as np
+
+    jax.config.update("jax_enable_x64", os.environ.get("DPJAX_TEST_FLOAT32") != "1")
+    if address:
+        jax.distributed.initialize(address, int(processes), int(number))
+    everywhere, folder = jax.devices(), Path(path).parent
+    runs = {"sample": augmented, "mixture": mixed, "coupling": met}
+    if not address:
+        runs |= {"private": published, "continued": lambda devices: continued(devices, folder)}
+    found = {f"{name}, {what}": array for name, run in runs.items() for what, array in run(everywhere)}
+    expected = {f"{name}, {what}": array for name, run in runs.items() for what, array in run(jax.local_devices()[:1])}
+    np.savez(path, **{f"{name} [shared]": array for name, array in found.items()}, **expected)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
