@@ -25,6 +25,7 @@ MODULES = {
     "dpjax.exchangeable": dpjax.exchangeable,
     "dpjax.mixture": dpjax.mixture,
     "dpjax.models": dpjax.models,
+    "dpjax.plot": dpjax.plot,
     "dpjax.private": dpjax.private,
     "dpjax.private.accounting": accounting,
     "dpjax.private.events": events,

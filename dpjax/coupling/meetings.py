@@ -1,5 +1,6 @@
 """Meeting times of lagged pairs, and what they say about convergence."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from dpjax.base import Key
 from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course
-from dpjax.coupling.pool import run_pairs
+from dpjax.coupling.run import run_pairs
 from dpjax.running.devices import Devices
 from dpjax.validation import (
     check_array,
@@ -84,6 +85,7 @@ def meeting_times(
     max_steps: int,
     batch_size: int = 1024,
     devices: Devices = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Meetings:
     """The meeting times of independent pairs whose first chain is `lag` steps ahead.
 
@@ -103,15 +105,22 @@ def meeting_times(
         How many pairs run at once; on several devices a multiple of their number, rounded down.
     devices
         What these pairs are spread over; see `dpjax.sample`.
+    checkpoint
+        A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
+        continues it, to the same results. Arguments are the same if their code and what it refers to are.
 
     Raises
     ------
     TypeError, ValueError
         If the key is not a typed key, the kernel not a coupled one, or a number not a whole number of at least 1; or
-        there are no such devices, or fewer pairs than these.
+        there are no such devices, or fewer pairs than these, or the checkpoint is that of another run.
+    RuntimeError
+        If another run is using the checkpoint.
+    KeyboardInterrupt
+        If the run is interrupted: the pairs that have met by then are those that meet early, and would mislead.
     """
     lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
-    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices)
+    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices, checkpoint)
     return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
 
 

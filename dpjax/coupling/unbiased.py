@@ -1,5 +1,6 @@
 """Unbiased estimates of posterior expectations from coupled chains."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from dpjax.base import Key
 from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course, Lane
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
-from dpjax.coupling.pool import run_pairs
+from dpjax.coupling.run import run_pairs
 from dpjax.running.devices import Devices
 from dpjax.validation import check_count, check_function
 
@@ -91,6 +92,7 @@ def unbiased_estimates(
     max_steps: int,
     batch_size: int = 1024,
     devices: Devices = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> UnbiasedEstimates:
     """Estimates H_{k:m} of E h under the chain's limit, each with that very mean: one from each pair.
 
@@ -121,6 +123,8 @@ def unbiased_estimates(
         As in `meeting_times`.
     devices
         As in `meeting_times`.
+    checkpoint
+        As in `meeting_times`.
     """
     lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
     check_function("function", function, "position -> numbers")
@@ -128,7 +132,7 @@ def unbiased_estimates(
     check_count("m", m, "The window k..m holds at least k.", least=k)
     check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)
     course = Course(kernel, function, lag, k, m, max_steps)
-    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size, devices))
+    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size, devices, checkpoint))
 
 
 def collect(course: Course, lanes: Lane) -> UnbiasedEstimates:

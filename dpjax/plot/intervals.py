@@ -50,11 +50,13 @@ def forest(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> naive, exact = (np.random.default_rng(1).normal(size=(4, 200)) * width for width in (1.0, 2.0))
-    >>> axes = forest({"naive": {"mean": naive}, "dpjax": {"mean": exact}})
-    >>> [label.get_text() for label in axes.get_yticklabels()]
-    ['mean']
+    >>> import dpjax, numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> random = np.random.default_rng(1)
+    >>> answers = {"naive": {"mean": random.normal(size=(1, 500))}, "dpjax": {"mean": random.normal(size=(4, 500))}}
+    >>> axes = dpjax.plot.forest(answers, axes=Figure().subplots())
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['naive', 'dpjax']
     """
     check_share("level", level)
     drawn = {label: entries_of(label, answer) for label, answer in check_answers(answers).items()}

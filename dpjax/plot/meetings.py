@@ -46,11 +46,12 @@ def total_variation(meetings: Meetings | Mapping[str, Meetings], *, target: floa
 
     Examples
     --------
-    >>> import numpy as np
-    >>> waits = np.random.default_rng(1).geometric(0.2, 100)
-    >>> axes = total_variation(Meetings(5 + waits, waits > 0, 5, 1_000))
-    >>> axes.get_xlabel()
-    'sweep'
+    >>> import dpjax, numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> meetings = dpjax.coupling.Meetings(np.array([60, 70, 90, 130]), np.full(4, True), lag=50, max_steps=1_000)
+    >>> axes = dpjax.plot.total_variation(meetings, axes=Figure().subplots())
+    >>> axes.get_legend().get_texts()[0].get_text()
+    'below 0.01 from sweep 80'
     """
     check_share("target", target)
     several = by_name(meetings)
@@ -99,9 +100,10 @@ def survival(meetings: Meetings | Mapping[str, Meetings], *, axes: Any = None) -
 
     Examples
     --------
-    >>> import numpy as np
-    >>> waits = np.random.default_rng(1).geometric(0.2, 100)
-    >>> axes = survival(Meetings(5 + waits, waits > 0, 5, 1_000))
+    >>> import dpjax, numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> meetings = dpjax.coupling.Meetings(np.array([60, 70, 90, 130]), np.full(4, True), lag=50, max_steps=1_000)
+    >>> axes = dpjax.plot.survival(meetings, axes=Figure().subplots())
     >>> axes.get_xlabel()
     'sweeps together'
     """

@@ -1,5 +1,6 @@
 """A run that stops when it has drawn enough: its draws are the first ones of the whole run, however it is cut."""
 
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 import dpjax
 from dpjax.running import loop
 from dpjax.running.progress import Progress
-from dpjax.sampling.until import Look, look_at, next_look
+from dpjax.sampling.until import Look, check_until, look_at, next_look
 
 ENOUGH = dpjax.until(ess=400, r_hat=1.01)
 LOOKS = [100, 125, 157, 196, 245, 306, 382, 477, 597]
@@ -132,8 +133,6 @@ def test_what_is_no_condition_is_refused_before_anything_is_compiled(run, model,
 
 
 def test_a_model_without_parameters_has_nothing_to_look_at(monkeypatch, model):
-    from dpjax.sampling import until
-
-    monkeypatch.setattr(until, "parameter_shapes", lambda model: {})
+    monkeypatch.setattr(sys.modules["dpjax.sampling.until"], "parameter_shapes", lambda model: {})
     with pytest.raises(ValueError, match="for a model without parameters"):
-        until.check_until(ENOUGH, SimpleNamespace(derived=None, reported=None))
+        check_until(ENOUGH, SimpleNamespace(derived=None, reported=None))
