@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import machine
 
-BENCHMARKS = ("cost", "scaling", "effective", "twins", "imputation", "large", "growth", "memory", "depth")
+BENCHMARKS = ("cost", "scaling", "effective", "twins", "imputation", "large", "growth", "memory", "depth", "batches")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
