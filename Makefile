@@ -12,7 +12,7 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-float32 test-keys test-slow lint format types docs benchmarks lock clean
+.PHONY: demo test test-float32 test-keys test-slow lint format types docs notebooks api wheel benchmarks lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
@@ -42,7 +42,27 @@ types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 docs: $(VENV)/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Executes the notebooks that have changed, some minutes each, for Jupyter and for the site's gallery.
+NOTEBOOKS := $(patsubst notebooks/%.py,notebooks/executed/%.ipynb,$(wildcard notebooks/*.py))
+
+notebooks: $(NOTEBOOKS)
+
+notebooks/executed/%.ipynb: notebooks/%.py | $(VENV)/installed-docs
+	$(BIN)/python -m gallery.execute $< $@
+
+# Writes down the public interface, after a change that is meant.
+api: $(VENV)/installed
+	$(BIN)/python -m tests.public_api
+
+# Builds the wheel, installs it in an environment of its own, and draws from a posterior there.
+wheel:
+	$(PYTHON) -m venv --clear $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check build
+	$(VENV)-wheel/bin/python -m build --outdir $(VENV)-wheel/dist
+	$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS)) $(VENV)-wheel/dist/*.whl
+	cd $(VENV)-wheel && bin/python -I $(CURDIR)/.ci/smoke.py
 
 benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks
@@ -50,17 +70,17 @@ benchmarks: $(VENV)/installed
 # Writes the newest versions that pip finds for this Python into its constraints file.
 lock:
 	$(PYTHON) -m venv --clear $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check ".[plots,census,data,privacy,test,dev,docs]"
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check ".[plots,census,data,privacy,opendp,test,dev,docs]"
 	$(VENV)-lock/bin/python -m pip freeze --exclude dpjax > constraints/python$(PYTHON_VERSION).txt
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) dpjax-demo site
+	rm -rf $(VENV) $(VENV)-wheel .jax_cache dpjax-demo site notebooks/executed
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpjax needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable ".[plots,census,data,privacy,test]"
+	$(INSTALL) --editable ".[plots,census,data,privacy,opendp,test]"
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed

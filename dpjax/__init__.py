@@ -1,6 +1,6 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import coupling, exchangeable, mixture, models, private, releases, statistics
+from dpjax import coupling, exchangeable, mixture, models, plot, private, releases, statistics
 from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import (
     Array,
@@ -14,6 +14,7 @@ from dpjax.base import (
     SamplingAlgorithm,
 )
 from dpjax.batches import BatchPosterior, sample_batch
+from dpjax.compilation import enable_compilation_cache
 from dpjax.data_augmentation import gibbs, impute
 from dpjax.importance import importance_sample
 from dpjax.imputation import imwg, pcn, soma
@@ -47,8 +48,17 @@ from dpjax.posterior import Posterior
 from dpjax.predictive import prior_predict
 from dpjax.pytree import frozen_pytree
 from dpjax.refereeing import referee
-from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount, from_json, joint, mechanism_from
-from dpjax.sampling import sample
+from dpjax.release import (
+    LocalRelease,
+    PrecisionWarning,
+    Release,
+    UnknownCount,
+    describe,
+    from_json,
+    joint,
+    mechanism_from,
+)
+from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo
@@ -94,6 +104,8 @@ __all__ = [
     "calibrate",
     "counts",
     "coupling",
+    "describe",
+    "enable_compilation_cache",
     "exchangeable",
     "from_json",
     "from_numpyro",
@@ -115,6 +127,7 @@ __all__ = [
     "models",
     "parameter_kernel",
     "pcn",
+    "plot",
     "prior_predict",
     "private",
     "private_target",
@@ -126,6 +139,7 @@ __all__ = [
     "soma",
     "statistics",
     "tempered",
+    "until",
     "zcdp_epsilon",
     "zcdp_rho",
     "zcdp_scale",

@@ -38,6 +38,8 @@ Statistic = Callable[[Records], Array]
 class NormalScores(NamedTuple):
     """Noise as standard Normal numbers: independent of each other and of the parameters.
 
+    Attributes
+    ----------
     scores
         ``noise -> normals``, of the same structure and shapes.
     noise
@@ -51,8 +53,12 @@ class NormalScores(NamedTuple):
 class Coordinates(NamedTuple):
     """Unconstrained coordinates of the parameters.
 
-    unconstrain, constrain
-        Maps between the parameters and a dict of real arrays of the same names.
+    Attributes
+    ----------
+    unconstrain
+        From the parameters to a dict of real arrays of the same names.
+    constrain
+        Its inverse.
     log_jacobian
         ``unconstrained -> []``: log |det| of ``constrain``.
     """
@@ -65,6 +71,8 @@ class Coordinates(NamedTuple):
 class NonCentred(NamedTuple):
     """Records written as ``x = records(parameters, noise)``, where the noise is free of the parameters, or nearly so.
 
+    Attributes
+    ----------
     noise
         ``(key, parameters, records) -> noise``: the noise that gives these records, leaves of last axis [n]; a draw
         from its conditional law where several do (discrete fields), else the key is ignored.
@@ -105,10 +113,14 @@ class ConjugateCounts(NamedTuple):
     With counts c of the possible records and sums S_q of those counts that belong to q,
     p(c | n) ∝ Π_k 1 / c_k! · Π_q Γ(S_q + shift_q)^sign_q.
 
+    Attributes
+    ----------
     places
         The sums to which each possible record adds 1, int [c, m]; no sum twice.
-    shift, sign
-        Of each sum [q]; signs are +1 for a level's count and −1 for the total of a Dirichlet law.
+    shift
+        Of each sum [q].
+    sign
+        +1 for a level's count and −1 for the total of a Dirichlet law [q].
     update
         ``(key, sums) -> parameters``, a draw from p(parameters | counts) by the sums [q].
     log_density
@@ -125,6 +137,8 @@ class ConjugateCounts(NamedTuple):
 class Model(NamedTuple):
     """A complete-data model: records independent given the parameters, and a prior.
 
+    Attributes
+    ----------
     sample_prior
         ``key -> parameters``.
     log_prior
@@ -138,22 +152,22 @@ class Model(NamedTuple):
         Without it a BlackJAX kernel on the unconstrained scale is used.
     noncentred
         The non-centred form; with it, interweaving is on by default.
-    unconstrain, constrain
-        Maps between the parameters and a dict of unconstrained arrays of the same names; the identity
-        where every real value is allowed. Give both or neither.
+    unconstrain
+        From the parameters to a dict of unconstrained arrays of the same names; the identity where every real value
+        is allowed. Give it with `constrain`, or neither.
+    constrain
+        The inverse of `unconstrain`.
     log_jacobian
         ``unconstrained -> []``: log |det| of ``constrain``. Needed only where ``constrain`` is not elementwise.
-    summarize, log_likelihood
-        ``records -> summary`` and ``(parameters, summary) -> []``: the log-density of all records through
-        a sufficient statistic, so that a parameter kernel pays for the records once a sweep.
-        Give both or neither.
+    summarize
+        ``records -> summary``, a sufficient statistic, so that a parameter kernel pays for the records once a sweep.
+        Give it with `log_likelihood`, or neither.
+    log_likelihood
+        ``(parameters, summary) -> []``: the log-density of all records.
     support
         ``() -> records``: every possible record, leading axis [c], where there are finitely many.
     normal_field
         ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
-    count_field
-        The name of the only drawn field, where that is a whole number [] without an upper bound and ``log_density`` is
-        −∞ at numbers that it cannot be.
     derived
         ``parameters -> dict``: further quantities reported beside the draws, such as odds ratios.
     num_records
@@ -165,6 +179,9 @@ class Model(NamedTuple):
     update_log_density
         ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
         `new`. With it coupled chains can meet in the parameters before they have met in every record.
+    count_field
+        The name of the only drawn field, where that is a whole number [] without an upper bound and ``log_density`` is
+        −∞ at numbers that it cannot be.
     statistic_moments
         ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of what one record adds to a released sum; of
         records that are not of one law, the averages of both. The covariance may be None, and is then found by
@@ -224,6 +241,8 @@ class Model(NamedTuple):
 class Latent(NamedTuple):
     """What an imputation kernel carries: the records, their summed statistic and the release's log-density.
 
+    Attributes
+    ----------
     records
         The imputed confidential records, leading axis [n].
     statistic
@@ -240,6 +259,8 @@ class Latent(NamedTuple):
 class ImputationInfo(NamedTuple):
     """What an imputation sweep reports.
 
+    Attributes
+    ----------
     acceptance_rate
         The share of offers accepted [].
     accepted

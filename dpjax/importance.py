@@ -72,6 +72,12 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
 
     Parameters
     ----------
+    key
+        One typed key.
+    model
+        What is believed about the records.
+    release
+        What was released.
     num_draws
         Draws from the prior; the k-th uses ``fold_in(key, k)``.
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 import jax
@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Model
+from dpjax.compilation import quick_options
+from dpjax.validation import is_traced
 
 __all__ = ["Form", "Numbered", "jit_model", "numbered"]
 
@@ -22,6 +24,8 @@ Options = tuple[tuple[str, Any], ...]
 class Form:
     """How a model is built from its numbers; compiled programs are found by it.
 
+    Parameters
+    ----------
     build
         The function that builds the model.
     structure
@@ -140,12 +144,22 @@ class jit_model:
             model = form(numbers) if isinstance(form, Form) else form
             return function(model=model, **dict(options), **others)
 
-        self.jitted = jax.jit(compiled, static_argnums=(0, 1))
+        self.compiled, self.jitted = compiled, jax.jit(compiled, static_argnums=(0, 1))
         wraps(function)(self)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """What the function returns."""
         return self.jitted(*self.arrange(*arguments, **keywords))
+
+    def quickly(self, *arguments: Any, **keywords: Any) -> Any:
+        """What the function returns, by a program that is compiled quickly: for functions that run once, and soon."""
+        arranged = self.arrange(*arguments, **keywords)
+        return self.jitted(*arranged) if is_traced(*arranged[2:]) else self.quick(*arranged)
+
+    @cached_property
+    def quick(self) -> Callable[..., Any]:
+        """The compiled function of `quickly`."""
+        return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=quick_options())
 
     def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
         """The shapes and types of what the function returns."""
@@ -153,7 +167,8 @@ class jit_model:
 
     def clear_cache(self) -> None:
         """Forget the programs compiled so far."""
-        self.jitted.clear_cache()  # type: ignore[attr-defined]
+        for program in (self.jitted, self.quick):
+            program.clear_cache()  # type: ignore[attr-defined]
 
     def arrange(self, *arguments: Any, **keywords: Any) -> tuple[Form | Model, Options, tuple[Array, ...], Any]:
         """The arguments of the compiled function: what it is compiled for, the model's numbers, and the others."""

@@ -119,7 +119,9 @@ def move_noise(model: Model, release: PrivateRelease, plan: SweepPlan) -> SweepP
 
     Parameters
     ----------
-    model, release
+    model
+        In the form of the latent data.
+    release
         In the form of the latent data.
     """
     if isinstance(plan.imputation, OwnLatentData) or not plan.interweave or not should_move_noise(model, release):

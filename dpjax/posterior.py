@@ -13,6 +13,7 @@ from dpjax.imputation.forms import latent_form
 from dpjax.joined import join_runs
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
+from dpjax.pictured import Pictured
 from dpjax.plan import SweepPlan, is_collapsed
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
@@ -29,6 +30,8 @@ APPROXIMATE = "approximate: the normal law of the sum in place of imputed record
 class Prediction(NamedTuple):
     """Releases that the posterior predicts, and the one that was made.
 
+    Attributes
+    ----------
     values
         Released values of new records [draw, d], or [draw, n, ...] for a local release.
     released
@@ -40,7 +43,7 @@ class Prediction(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior:
+class Posterior(Pictured):
     """Draws from p(parameters | release).
 
     Parameters
@@ -56,8 +59,10 @@ class Posterior:
         What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
     interrupted
         Whether the run stopped before its last draw.
-    model, release
-        What the draws were made from.
+    model
+        The model that the draws were made from.
+    release
+        The release that they were made from.
     final_states
         The states of the chains after the last draw, leaves [chain, ...].
     tuning
@@ -69,6 +74,8 @@ class Posterior:
         were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
     keys
         What tells the key of each chain from others [chain], for `concat`.
+    ended
+        Why the run ended where it did, if `until` was given.
     """
 
     draws: dict[str, np.ndarray]
@@ -82,6 +89,7 @@ class Posterior:
     plan: SweepPlan | None
     approximate: bool = False
     keys: tuple[str, ...] = ()
+    ended: str = ""
 
     @staticmethod
     def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
@@ -111,7 +119,8 @@ class Posterior:
             how = APPROXIMATE
         else:
             how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
-        return f"{head}{', interrupted' if self.interrupted else ''}\n{how}"
+        ended = f"\n{self.ended}" if self.ended else ""
+        return f"{head}{', interrupted' if self.interrupted else ''}{ended}\n{how}"
 
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
@@ -161,48 +170,6 @@ class Posterior:
 
         return to_arviz(self)
 
-    def plot_table(
-        self,
-        key: Key | None = None,
-        *,
-        level: float = 0.9,
-        show: Sequence[int] | None = None,
-        labels: Sequence[str] | None = None,
-        axes: Any = None,
-    ) -> Any:
-        """A Matplotlib figure of a released table: the published numbers, least squares, and the posterior.
-
-        Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
-        its noise; the estimate by weighted least squares on the whole release, which may be negative; and the
-        posterior mean and interval of the sum of counts that was released.
-
-        Parameters
-        ----------
-        key
-            With a key the chains make 250 further sweeps each, whose sums are shown. It is not needed where counts were
-            collected, such as by ``collect=lambda state: {"counts": state.latent.records["counts"][0]}``. Without
-            either, the sums that the parameters expect stand in for them, and the legend says so.
-        level
-            The probability that bars and intervals hold.
-        show
-            The places of the numbers to show in the released value [d]; by default the first 60 of each part.
-        labels
-            Names of all released numbers [d]; by default their places.
-        axes
-            Matplotlib axes to draw on, one for each part that is shown; by default those of a new figure.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If the release is no noisy sum, the model's records are not of finitely many kinds, or places, labels and
-            axes do not fit the release.
-        """
-        from dpjax.adapters.tables import plot_table
-
-        return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
-
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
 
@@ -214,6 +181,8 @@ class Posterior:
 
         Parameters
         ----------
+        key
+            One typed key.
         num_draws
             How many draws to use, evenly spaced among those of all chains; by default all.
         """

@@ -20,6 +20,10 @@ def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_dr
 
     Parameters
     ----------
+    key
+        One typed key.
+    model
+        What is believed about the records.
     release_design
         The release whose mechanism, statistic and n are used; its value is only handed on, as `Prediction.released`.
     num_draws
@@ -29,6 +33,14 @@ def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_dr
     ------
     TypeError, ValueError
         If model and design do not fit, or the number is not positive.
+
+    Examples
+    --------
+    >>> import jax, dpjax
+    >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+    >>> design = dpjax.Release([0.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -3.0, 3.0), n=20)
+    >>> prior_predict(jax.random.key(1), model, design, num_draws=5).values.shape
+    (5, 1)
     """
     check_key("key", key)
     check_count("num_draws", num_draws)

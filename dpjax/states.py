@@ -7,14 +7,30 @@ from dpjax.release import PrivateRelease
 
 
 class Position(NamedTuple):
-    """Where a chain is: parameters on their natural scale and records with leading axis [n]."""
+    """Where a chain is: parameters on their natural scale and records with leading axis [n].
+
+    Attributes
+    ----------
+    parameters
+        On their natural scale.
+    records
+        Each field with leading axis [n].
+    """
 
     parameters: Parameters
     records: Records
 
 
 class GibbsState(NamedTuple):
-    """What the sampler carries: the parameters and the latent state of the imputation."""
+    """What the sampler carries: the parameters and the latent state of the imputation.
+
+    Attributes
+    ----------
+    parameters
+        On their natural scale.
+    latent
+        The state of the imputation.
+    """
 
     parameters: Parameters
     latent: Latent

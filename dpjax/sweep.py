@@ -30,6 +30,17 @@ class GibbsInfo(NamedTuple):
 
     ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
     finite.
+
+    Attributes
+    ----------
+    imputation
+        What the imputation reports.
+    centred
+        What the centred step reports; None where it is exact.
+    interweaving
+        What the non-centred step reports; None where it is off.
+    num_nonfinite
+        How often a move was undone because it led to parameters or records that are not finite [].
     """
 
     imputation: ImputationInfo
@@ -41,6 +52,8 @@ class GibbsInfo(NamedTuple):
 class Sweep(NamedTuple):
     """A sweep in two parts, which are given the same key and use different parts of it.
 
+    Attributes
+    ----------
     move
         ``(rng_key, state, tuning) -> (state, info)``: all that the next sweep depends on.
     complete
@@ -59,8 +72,10 @@ def build_kernel(
 
     Parameters
     ----------
-    model, release
+    model
         In the form of the latent data; see `latent_form`.
+    release
+        In the form of the latent data.
     """
     sweep = build_sweep(model, release, plan)
 

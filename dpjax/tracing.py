@@ -11,9 +11,11 @@ def reads(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
 
     Parameters
     ----------
-    argument, others
-        Arrays, trees of them or their shapes. A value that is computed and not used does not count; a function within
-        the function counts as a whole.
+    argument
+        The one that is asked about: an array, a tree of them or their shapes.
+    others
+        The other arguments, likewise. A value that is computed and not used does not count; a function within the
+        function counts as a whole.
     """
     program = jax.make_jaxpr(function)(argument, *others).jaxpr
     needed = set(map(id, program.outvars))

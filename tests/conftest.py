@@ -8,10 +8,20 @@ from pathlib import Path
 
 FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
 
-# Compilation takes most of the suite's time: optimising little and the older code generator save half of it.
+# Compilation takes most of the suite's time: optimising little, the older code generator and programs that are not cut
+# into parts for several threads save half of it.
 # `make test-slow` sets other flags, XLA's own, under which users run.
-FLAGS = ["--xla_backend_optimization_level=0", "--xla_cpu_use_fusion_emitters=false"]
+FLAGS = [
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+]
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
+
+# Programs are found again by what they compute: those of other workers, of the run before and of `make test-keys`.
+# Processes that tests start look there, too.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax  # noqa: E402
 import pytest  # noqa: E402

@@ -55,7 +55,7 @@ def test_a_right_model_passes(right: Calibration) -> None:
 
 def test_a_wrong_prior_is_rejected() -> None:
     """The fitted model's prior has half the standard deviation."""
-    wrong = dpjax.calibrate(jax.random.key(1), MODEL, DESIGN, fit=NARROW, interweave=False, **SHORT)
+    wrong = dpjax.calibrate(jax.random.key(1), MODEL, DESIGN, fit=NARROW, quantities=noise_size, **SHORT)
     assert np.min(wrong.p_values()["mean"]) < 1e-6
 
 
@@ -140,10 +140,12 @@ def test_autocorrelation_of_neighbours() -> None:
 
 
 def test_histograms_have_a_panel_for_each_number(right: Calibration) -> None:
-    pytest.importorskip("matplotlib")
-    figure = right.plot()
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    panels = right.plot(axes=figure.subplots(1, 3))
     figure.draw_without_rendering()
-    assert [axes.get_title() for axes in figure.axes] == ["log_density", "mean", "residual[0]"]
+    assert [axes.get_title() for axes in panels] == ["log_density", "mean", "residual[0]"]
+    with pytest.raises(ValueError, match="axes: given 2 axes; expected 3, one for each quantity"):
+        right.plot(axes=figure.subplots(1, 2))
 
 
 def twice(parameters: dict, records: dict, release: dpjax.Release) -> dict:

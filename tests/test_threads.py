@@ -1,11 +1,14 @@
 """Linear algebra has one thread while chains run, and its own number before and after."""
 
+import os
+from pathlib import Path
+
 import jax
 import pytest
 from threadpoolctl import threadpool_limits
 
 import dpjax
-from dpjax import __main__, models, statistics
+from dpjax import __main__, doctor, models, statistics
 from dpjax.threads import count_blas_threads, one_blas_thread
 
 
@@ -45,3 +48,20 @@ def test_the_doctor_reports(capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("jaxlib", "devices:", "threads:", "precision:", "compiled programs:"):
         assert word in printed
     assert ("jax_enable_x64" in printed) != jax.config.jax_enable_x64
+
+
+def test_the_doctor_sees_what_gets_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "ACCELERATORS", (__file__,))
+    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
+    with jax.debug_nans(True):
+        printed = doctor.report()
+    assert "jax_debug_nans is on" in printed
+    assert "no-such-package missing" in printed
+    assert ("an accelerator that JAX does not use" in printed) == (jax.default_backend() == "cpu")
+
+
+def test_the_doctor_tries_the_folder_for_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "program_folder", lambda: str(tmp_path / "new" / "folder"))
+    assert doctor.can_keep_programs()
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    assert not doctor.can_keep_programs()

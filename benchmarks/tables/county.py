@@ -10,9 +10,9 @@ from scipy import stats
 import dpjax
 from benchmarks.tables.problems import believe_county, draw_county, release_county
 from benchmarks.tables.sizes import counts_of, round_off
-from dpjax.adapters.tables import sums_of, variances_of
 from dpjax.diagnostics import ess_bulk, split_r_hat
 from dpjax.numerics.least_squares import least_squares
+from dpjax.plot.tables import sums_of, variances_of
 
 CHAINS = 4
 LEVEL = 0.9

@@ -61,8 +61,10 @@ def read_thresholded_counts(
     ----------
     path
         The file: a line of names, then one for each published count.
-    mechanism, threshold
-        The noise, and the least noisy count that was published.
+    mechanism
+        The noise.
+    threshold
+        The least noisy count that was published.
     keys
         Every key that could have been published, or how many there are; a text is a key of one column.
     n

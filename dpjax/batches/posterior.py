@@ -33,8 +33,10 @@ class BatchPosterior:
         What `collect` took, leaves [release, chain, draw, ...]; None if nothing was asked for.
     interrupted
         Whether the run stopped before its last draw.
-    model, releases
-        What the draws were made from.
+    model
+        What was believed about the records.
+    releases
+        What was released, with leading axis [release].
     final_states
         The states of the chains after the last draw, leaves [release, chain, ...].
     tuning

@@ -37,8 +37,10 @@ class Run:
 
     releases
         In the form of the latent data, leaves [release, ...].
-    chain_keys, step_size_keys
-        Keys [release, chain] and [release].
+    chain_keys
+        Keys [release, chain].
+    step_size_keys
+        Keys [release].
     mesh
         The devices that share the releases; None for one.
     """
@@ -76,8 +78,10 @@ class Run:
 class Status(NamedTuple):
     """How far a run has come.
 
-    segment, filled
-        The number of the current segment, and how many draws it has made.
+    segment
+        The number of the current segment.
+    filled
+        How many draws it has made.
     tuning
         As adapted to each release so far, leaves [release, ...]; None where no step uses one.
     chains

@@ -60,11 +60,18 @@ def sample_batch(
         Releases of one kind: of the same statistic, kind of mechanism and n, with other values or scales.
     num_chains
         Chains of each release.
-    num_warmup, num_samples, thin
-        Steps and draws of each chain, as in `sample`.
-    imputation, interweave, parameter_kernel
-        The kernel, as in `sample`; nothing may be left to the warm-up, whose choice could differ between releases, and
-        noise is not moved with the parameters, as it is there for very many records.
+    num_warmup
+        Steps of each chain that are left out, as in `sample`.
+    num_samples
+        Draws of each chain.
+    thin
+        Steps from one draw to the next.
+    imputation
+        As in `sample`; nothing may be left to the warm-up, whose choice could differ between releases.
+    interweave
+        As in `sample`; but noise is not moved with the parameters, as it is there for very many records.
+    parameter_kernel
+        As in `sample`.
     collect
         ``state -> pytree``: what else to keep beside each draw.
     progress

@@ -6,6 +6,7 @@ numbers that make them meet. The first is a *lag* of L steps ahead of the second
 time* τ is the first t ≥ L at which the two are equal, as they then are for good.
 """
 
+from dpjax.coupling import theory
 from dpjax.coupling.distances import Distance, mean_wasserstein, median_width, squared_mmd, wasserstein
 from dpjax.coupling.exchangeable import coupled_exchangeable
 from dpjax.coupling.gibbs import GibbsPair, coupled_gibbs
@@ -43,6 +44,7 @@ __all__ = [
     "reflection_maximal",
     "squared_mmd",
     "suggest_k_m",
+    "theory",
     "total_variation_bounds",
     "unbiased_estimates",
     "wasserstein",

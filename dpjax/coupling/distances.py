@@ -5,8 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist, pdist
+import scipy
 
 from dpjax.base import Records
 from dpjax.validation import check_array, check_count, check_generator, check_positive_number, fail
@@ -19,7 +18,15 @@ BLOCK = 1024
 
 @dataclass(frozen=True)
 class Distance:
-    """An estimate of a distance and its standard error."""
+    """An estimate of a distance and its standard error.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    standard_error
+        Its standard error.
+    """
 
     value: float
     standard_error: float
@@ -33,13 +40,21 @@ def wasserstein(first: Records, second: Records) -> float:
 
     Parameters
     ----------
-    first, second
-        Records, pytrees of one structure with leading axes [n]; all their numbers are coordinates, as they are.
+    first
+        Records, a pytree with leading axes [n]; all its numbers are coordinates, as they are.
+    second
+        Others, of the same structure and number.
 
     Raises
     ------
     ValueError
         If the two have other fields or another size, or hold anything but finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wasserstein({"y": np.array([0.0, 1.0])}, {"y": np.array([3.0, 2.0])})
+    2.0
     """
     one, other = pair_of_rows(first, second)
     if one.shape != other.shape:
@@ -47,12 +62,27 @@ def wasserstein(first: Records, second: Records) -> float:
         fail("second", f"numbers {list(other.shape)}", f"numbers {list(one.shape)}, as in first", remedy)
     if one.shape[1] == 1:
         return float(np.sqrt(np.mean((np.sort(one[:, 0]) - np.sort(other[:, 0])) ** 2)))
-    costs = cdist(one, other, "sqeuclidean")
-    return float(np.sqrt(costs[linear_sum_assignment(costs)].mean()))
+    costs = scipy.spatial.distance.cdist(one, other, "sqeuclidean")
+    return float(np.sqrt(costs[scipy.optimize.linear_sum_assignment(costs)].mean()))
 
 
 def mean_wasserstein(first: Records, second: Records) -> Distance:
-    """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n]."""
+    """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n].
+
+    Parameters
+    ----------
+    first
+        Records, a pytree with leading axes [pairs, n].
+    second
+        Others of the same structure and numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pairs = np.arange(6.0).reshape(3, 2)
+    >>> mean_wasserstein({"y": pairs}, {"y": pairs + 1}).value
+    1.0
+    """
     pair_of_rows(first, second)
     size = check_count("first", leading_size(first), "A standard error takes two pairs.", least=2)
     if leading_size(second) != size:
@@ -72,13 +102,22 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
         Pytree with leading axes [n].
     rng
         The source of the choice.
+    num
+        How many of them are compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> width = median_width({"y": np.arange(200.0)}, np.random.default_rng(1), num=50)
+    >>> 40 < width < 80
+    True
     """
     rows = to_rows("draws", draws)
     check_generator(rng)
     check_count("num", num, "A distance takes two draws.", least=2)
     check_count("draws", len(rows), "A distance takes two draws.", least=2)
     chosen = rng.choice(len(rows), min(num, len(rows)), replace=False)
-    return float(np.median(pdist(rows[chosen])))
+    return float(np.median(scipy.spatial.distance.pdist(rows[chosen])))
 
 
 def squared_mmd(first: Any, second: Any, width: float) -> Distance:
@@ -90,10 +129,20 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
 
     Parameters
     ----------
-    first, second
-        Draws, pytrees of one structure with leading axes [n] and [m], at least 3 each.
+    first
+        Draws, a pytree with leading axes [n], at least 3.
+    second
+        Others of the same structure, with leading axes [m], at least 3.
     width
         Such as `median_width`; scale the coordinates alike before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> distance = squared_mmd({"y": rng.normal(size=100)}, {"y": rng.normal(3.0, size=100)}, width=2.0)
+    >>> distance.value > 10 * distance.standard_error
+    True
     """
     check_positive_number("width", width)
     one, other = pair_of_rows(first, second)
@@ -118,7 +167,8 @@ def kernel_sums(first: np.ndarray, second: np.ndarray, width: float) -> tuple[np
     """The sums of the kernel matrix [n, m] over its columns [n] and over its rows [m], block by block."""
     over_columns, over_rows = [], np.zeros(len(second))
     for begin in range(0, len(first), BLOCK):
-        kernel = np.exp(-cdist(first[begin : begin + BLOCK], second, "sqeuclidean") / (2 * width**2))
+        squares = scipy.spatial.distance.cdist(first[begin : begin + BLOCK], second, "sqeuclidean")
+        kernel = np.exp(-squares / (2 * width**2))
         over_columns.append(kernel.sum(axis=1))
         over_rows += kernel.sum(axis=0)
     return np.concatenate(over_columns), over_rows

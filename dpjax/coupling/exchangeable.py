@@ -34,20 +34,40 @@ def coupled_exchangeable(
 
     Parameters
     ----------
-    log_density, propose, log_proposal, statistic
+    log_density
+        As in `dpjax.exchangeable.soma`.
+    propose
+        As in `dpjax.exchangeable.soma`.
+    log_proposal
         As in `dpjax.exchangeable.soma`.
     sample_start
         ``key -> records`` with leading axis [n].
     imputation
         ``dpjax.soma(...)`` or ``dpjax.imwg(...)``.
-    relabel, offers
+    statistic
+        As in `dpjax.exchangeable.soma`.
+    relabel
         As in `dpjax.coupling.coupled_gibbs`; with relabelling a meeting is one of the laws of functions that do not
         depend on the order of the records.
+    offers
+        As in `dpjax.coupling.coupled_gibbs`.
 
     Raises
     ------
     TypeError, ValueError
         If the parts are no functions, or the placement of offers and the relabelling do not fit each other.
+
+    Examples
+    --------
+    >>> import jax, dpjax
+    >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
+    >>> kernel = coupled_exchangeable(
+    ...     lambda records: density(records.sum(), 3.0),
+    ...     normal,
+    ...     density,
+    ...     sample_start=lambda key: normal(key, (4,)),
+    ...     imputation=dpjax.soma(),
+    ... )
     """
     check_functions(log_density, propose, log_proposal, statistic)
     check_function("sample_start", sample_start, "key -> records")

@@ -29,7 +29,19 @@ __all__ = ["GibbsPair", "coupled_gibbs"]
 
 
 class GibbsPair(NamedTuple):
-    """Two chains: their parameters, whether these are the same [], and their records with flags [n]."""
+    """Two chains: their parameters, whether these are the same [], and their records with flags [n].
+
+    Attributes
+    ----------
+    first
+        The first chain's parameters.
+    second
+        The second chain's.
+    same_parameters
+        Whether these are the same [].
+    records
+        Their records, with flags [n].
+    """
 
     first: Parameters
     second: Parameters
@@ -55,8 +67,10 @@ def coupled_gibbs(
 
     Parameters
     ----------
-    model, release
-        As in `dpjax.sample`; the release is one value of the sum of exchangeable records.
+    model
+        As in `dpjax.sample`.
+    release
+        One value of the sum of exchangeable records.
     imputation
         ``imwg(...)``, the default, or ``soma(...)``; or ``counts(width)``, whose chains move by common random numbers
         and leave the options below aside.

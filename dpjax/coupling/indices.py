@@ -14,8 +14,20 @@ def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Arr
 
     Parameters
     ----------
-    log_p, log_q : [m]
-        Log-weights; ``-inf`` is a weight of zero.
+    key
+        One typed key.
+    log_p : [m]
+        Log-weights of the first law; ``-inf`` is a weight of zero.
+    log_q : [m]
+        Those of the second.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> law = jnp.log(jnp.array([0.5, 0.3, 0.2]))
+    >>> x, y, same = categorical(jax.random.key(1), law, law)
+    >>> bool(same) and int(x) == int(y)
+    True
     """
     (x, _), (y, _) = couple_indices(jax.random.uniform(key, (), log_p.dtype), log_p, log_q)
     return x, y, x == y
@@ -33,8 +45,10 @@ def couple_indices(
     ----------
     uniform : []
         A draw from the uniform law on [0, 1).
-    log_p, log_q : [m]
-        Log-weights.
+    log_p : [m]
+        Log-weights of the first law.
+    log_q : [m]
+        Those of the second.
     first_in_line : [m] bool
         Entries that come first in the two residual sums, so that they meet each other rather than the rest; None
         keeps the order of the entries, as in the paper. Either order is a maximal coupling.

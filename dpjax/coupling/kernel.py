@@ -11,6 +11,8 @@ __all__ = ["CoupledKernel"]
 class CoupledKernel(NamedTuple):
     """A Markov kernel of pairs, each chain of which moves by one and the same kernel.
 
+    Attributes
+    ----------
     sample_start
         ``key -> position``, a draw of a chain's start.
     join
@@ -19,8 +21,10 @@ class CoupledKernel(NamedTuple):
         ``(rng_key, pair) -> (pair, info)``. Once met, pairs stay together.
     met
         ``pair -> [] bool``, read off flags.
-    first, second
-        ``pair -> position``.
+    first
+        ``pair -> position`` of the first chain.
+    second
+        ``pair -> position`` of the second.
     """
 
     sample_start: Callable[[Key], Any]

@@ -23,12 +23,18 @@ Function = Callable[[Any], Any]
 class Course(NamedTuple):
     """What all pairs of a run have in common; hashable, as programs are compiled for it.
 
+    Attributes
+    ----------
     kernel
         How pairs start and move.
     function
         h, ``position -> pytree of numbers``, whose average over the steps k..m of the first chain is taken; or None.
-    lag, k, m
-        The lag L and the averaging window.
+    lag
+        The lag L.
+    k
+        The first step of the averaging window.
+    m
+        Its last step.
     max_steps
         Steps of the first chain after which a pair ends, met or not.
     """
@@ -44,14 +50,18 @@ class Course(NamedTuple):
 class Lane(NamedTuple):
     """A pair after t steps of its first chain, with what has been summed up so far.
 
+    Attributes
+    ----------
     number
         Which of all pairs it is [], from which its keys are made.
     time
         t, the number of steps of the first chain [].
     meeting
         τ, the first t ≥ L with X_t = Y_{t−L} []; -1 before.
-    average, correction
-        Sums [q] of h(X_t) over k..m, and of the weighted differences h(X_t) − h(Y_{t−L}).
+    average
+        The sum [q] of h(X_t) over k..m.
+    correction
+        The sum [q] of the weighted differences h(X_t) − h(Y_{t−L}).
     second
         Where the second chain starts.
     pair

@@ -1,5 +1,6 @@
 """Meeting times of lagged pairs, and what they say about convergence."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from dpjax.base import Key
 from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course
-from dpjax.coupling.pool import run_pairs
+from dpjax.coupling.run import run_pairs
 from dpjax.running.devices import Devices
 from dpjax.validation import (
     check_array,
@@ -27,12 +28,16 @@ __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m
 class Meetings:
     """When pairs met.
 
+    Parameters
+    ----------
     times
         τ = min{t ≥ lag: X_t = Y_{t − lag}} of each pair [pairs]; `max_steps` where a pair had not met by then.
     met
         Whether a pair met [pairs]; the times of the others are censored.
-    lag, max_steps
-        As they were asked for.
+    lag
+        As it was asked for.
+    max_steps
+        As it was asked for.
     """
 
     times: np.ndarray
@@ -54,7 +59,17 @@ class Meetings:
 
 @dataclass(frozen=True)
 class Rate:
-    """An estimate of a convergence rate with a bootstrap interval."""
+    """An estimate of a convergence rate with a bootstrap interval.
+
+    Parameters
+    ----------
+    rate
+        The estimate.
+    lower
+        The lower end of a bootstrap interval.
+    upper
+        Its upper end.
+    """
 
     rate: float
     lower: float
@@ -70,6 +85,7 @@ def meeting_times(
     max_steps: int,
     batch_size: int = 1024,
     devices: Devices = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Meetings:
     """The meeting times of independent pairs whose first chain is `lag` steps ahead.
 
@@ -89,15 +105,22 @@ def meeting_times(
         How many pairs run at once; on several devices a multiple of their number, rounded down.
     devices
         What these pairs are spread over; see `dpjax.sample`.
+    checkpoint
+        A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
+        continues it, to the same results. Arguments are the same if their code and what it refers to are.
 
     Raises
     ------
     TypeError, ValueError
         If the key is not a typed key, the kernel not a coupled one, or a number not a whole number of at least 1; or
-        there are no such devices, or fewer pairs than these.
+        there are no such devices, or fewer pairs than these, or the checkpoint is that of another run.
+    RuntimeError
+        If another run is using the checkpoint.
+    KeyboardInterrupt
+        If the run is interrupted: the pairs that have met by then are those that meet early, and would mislead.
     """
     lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
-    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices)
+    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices, checkpoint)
     return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
 
 
@@ -125,6 +148,13 @@ def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.nd
     pairs is an unbiased estimate of the bound. Of relabelled pairs the laws are those of functions that do not
     depend on the order of the records, the parameters among them.
 
+    Parameters
+    ----------
+    meetings
+        Those of `meeting_times`, all met.
+    times
+        Steps t [times], from 0.
+
     Raises
     ------
     ValueError
@@ -149,6 +179,15 @@ def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 1
 
     From k on most pairs need no correction, and over a long window what k discards is small: Jacob, O'Leary and Atchadé
     (2020), Section 3.1.
+
+    Parameters
+    ----------
+    meetings
+        Those of `meeting_times`, all met.
+    quantile
+        Which quantile of the meeting times, less the lag, k is.
+    multiple
+        How many times k is m.
 
     Raises
     ------
@@ -181,10 +220,14 @@ def convergence_rate(
 
     Parameters
     ----------
+    meetings
+        Those of `meeting_times`, all met.
     rng
         The source of the bootstrap's resampling of pairs.
-    num_bootstrap, level
-        How many resamples, and the coverage of the percentile interval.
+    num_bootstrap
+        How many resamples.
+    level
+        The coverage of the percentile interval.
     smallest
         Survival below this share is left out: there a few pairs decide.
 
@@ -192,6 +235,14 @@ def convergence_rate(
     ------
     TypeError, ValueError
         If there are no meetings, the generator is none, or a number is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> waits = np.random.default_rng(1).geometric(0.2, 2_000)
+    >>> rate = convergence_rate(Meetings(5 + waits, waits > 0, 5, 1_000), np.random.default_rng(2))
+    >>> rate.lower < 0.8 < rate.upper
+    True
     """
     check_meetings(meetings)
     check_generator(rng)

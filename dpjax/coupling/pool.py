@@ -1,10 +1,12 @@
 """A pool of lanes through which any number of pairs passes: where a pair has ended, the next one starts.
 
 Pairs meet after very different numbers of steps. If each program ran a batch of pairs until the last of them had met,
-most of its lanes would idle; here programs run a few steps at a time, and between them ended pairs are taken out.
+most of its lanes would idle; here programs run a few steps at a time, and between them ended pairs are taken out, their
+lanes given to pairs that wait, and once none waits the last pairs moved to fewer lanes. Memory does not grow with the
+number of pairs but for what is kept of their ends, and what pairs do depends neither on the batch nor on the devices,
+each of which advances its own lanes.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,24 +18,18 @@ from jax.sharding import Mesh
 from dpjax.base import Array, Key
 from dpjax.coupling.lanes import Course, Lane, is_done, one_step, start_lane
 from dpjax.numerics import take_if
-from dpjax.running.devices import (
-    BY_CHAIN,
-    Devices,
-    num_devices,
-    over_devices,
-    place,
-    share_evenly,
-    to_host,
-)
-from dpjax.threads import one_blas_thread
+from dpjax.running.devices import BY_CHAIN, num_devices, over_devices, place, to_host
 
-__all__ = ["run_pairs"]
+__all__ = ["Pool", "Status", "new_status", "open_pool", "run_program"]
 
 SHRINK = 8
 """The last pairs are moved to this fraction of the lanes once they fit: not sooner, as each size is compiled."""
 
 MANY = 128
 """With fewer lanes than this they are moved in long runs only."""
+
+FIRST_STEPS = 8
+"""Steps of the first program."""
 
 LONGEST = 1 << 16
 """The most steps of one program; runs that come to this are so long that half of the lanes are worth another size."""
@@ -68,41 +64,82 @@ class Pool(NamedTuple):
         return place(self.mesh, {"key": self.key, **arguments}, by_chain=("lanes", "owners", "fresh"))
 
 
-def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int, devices: Devices) -> Lane:
-    """The lanes of all pairs [num_pairs] at their ends, without the chains themselves.
+class Status(NamedTuple):
+    """How far a run has come; a checkpoint holds all of it.
 
-    A program runs `batch_size` lanes for a number of steps that lets some pairs end. Their results are read off and
-    their lanes given to pairs that wait; once none waits, the remaining ones are moved to fewer lanes. Memory does not
-    grow with the number of pairs, and their draws depend neither on the batch nor on the devices, each of which
-    advances its own lanes.
+    segment
+        The number of the segment; a run of pairs has one.
+    filled
+        How many programs of it have run.
+    steps
+        How many steps the next program makes.
+    waiting
+        The first pair that has no lane yet.
+    owners
+        Which pair is in a lane [lane], and -1 where none is.
+    lanes
+        The pairs on their way, leading axis [lane].
+    ended
+        Which pairs are at their ends [pair].
+    results
+        The lanes of these at their ends, without the chains, host arrays [pair, ...]; of other pairs they mean nothing.
     """
-    mesh, size = share_evenly(devices, min(batch_size, num_pairs), "pairs at once")
-    pool, owners = Pool(key, course, mesh), np.arange(size)
-    lanes = pool.start(owners)
-    results: list[Lane | None] = [None] * num_pairs
-    waiting, steps = size, 8
-    with one_blas_thread():
-        while np.any(owners >= 0):
-            lanes, done = pool.advance(lanes, steps)
-            ended = done & (owners >= 0)
-            for lane, owner in harvest(lanes, ended, owners):
-                results[owner] = lane
-            owners = np.where(ended, -1, owners)
-            steps = next_steps(steps, ended.sum() / max(1, ended.sum() + np.sum(owners >= 0)))
-            if waiting < num_pairs:
-                owners, fresh, waiting = hire(owners, waiting, num_pairs)
-                lanes = pool.refill(lanes, owners, fresh)
-            elif (fewer := even_lanes(mesh, len(owners), int(np.sum(owners >= 0)), steps)) < len(owners):
-                kept = np.argsort(owners < 0, kind="stable")[:fewer]
-                owners, lanes = owners[kept], jax.tree.map(lambda leaf, kept=kept: leaf[kept], lanes)
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *results)
+
+    segment: int
+    filled: int
+    steps: int
+    waiting: int
+    owners: np.ndarray
+    lanes: Lane
+    ended: np.ndarray
+    results: Lane
 
 
-def harvest(lanes: Lane, ended: np.ndarray, owners: np.ndarray) -> Iterator[tuple[Lane, int]]:
-    """The lanes that have ended, as host arrays, and the pairs in them."""
-    host = to_host(lanes._replace(second=(), pair=()))
-    for lane in np.flatnonzero(ended):
-        yield jax.tree.map(lambda leaf, lane=lane: leaf[lane], host), int(owners[lane])
+def open_pool(pool: Pool, num_pairs: int, size: int) -> Status:
+    """The status before the first step, with the first pairs in so many lanes."""
+    owners = np.arange(size)
+    return new_status(pool, num_pairs, size, owners, pool.start(owners))
+
+
+def new_status(pool: Pool, num_pairs: int, waiting: int, owners: np.ndarray, lanes: Lane) -> Status:
+    """The status with no pair at its end; lanes may be shapes."""
+    kept = without_chains(lanes)
+    results = jax.tree.map(lambda leaf: np.zeros((num_pairs, *leaf.shape[1:]), leaf.dtype), kept)
+    return Status(0, 0, FIRST_STEPS, waiting, owners, lanes, np.zeros(num_pairs, bool), results)
+
+
+def without_chains(lanes: Lane) -> Lane:
+    """What is kept of lanes at their ends."""
+    return lanes._replace(second=(), pair=())
+
+
+def run_program(pool: Pool, status: Status) -> Status:
+    """The status one program on, with ended pairs out of their lanes and waiting ones in them.
+
+    The old status stays whole, but for results that it does not yet count as such.
+    """
+    lanes, done = pool.advance(status.lanes, status.steps)
+    leaving = done & (status.owners >= 0)
+    gone = status.owners[leaving]
+    store(status.results, lanes, leaving, gone)
+    ended, owners = status.ended.copy(), np.where(leaving, -1, status.owners)
+    ended[gone] = True
+    left = int(np.sum(owners >= 0))
+    steps, waiting = next_steps(status.steps, len(gone) / max(1, len(gone) + left)), status.waiting
+    if waiting < len(ended):
+        owners, fresh, waiting = hire(owners, waiting, len(ended))
+        lanes = pool.refill(lanes, owners, fresh)
+    elif (fewer := even_lanes(pool.mesh, len(owners), left, steps)) < len(owners):
+        kept = np.argsort(owners < 0, kind="stable")[:fewer]
+        owners, lanes = owners[kept], jax.tree.map(lambda leaf: leaf[kept], lanes)
+    return Status(0, status.filled + 1, steps, waiting, owners, lanes, ended, status.results)
+
+
+def store(results: Lane, lanes: Lane, leaving: np.ndarray, pairs: np.ndarray) -> None:
+    """Put the lanes that leave in the places of their pairs."""
+    held, ends = jax.tree.leaves(results), jax.tree.leaves(to_host(without_chains(lanes)))
+    for result, end in zip(held, ends, strict=True):
+        result[pairs] = end[leaving]
 
 
 def next_steps(steps: int, share: float) -> int:

@@ -29,19 +29,35 @@ def maximal(
 
     Parameters
     ----------
-    sample_p, sample_q
-        ``key -> value``; values are pytrees of one structure.
-    log_p, log_q
-        ``value -> []``, normalised log-densities.
+    key
+        One typed key.
+    sample_p
+        ``key -> value``, a draw of the first law.
+    log_p
+        ``value -> []``, its normalised log-density.
+    sample_q
+        ``key -> value``, a draw of the second law, a pytree of the same structure.
+    log_q
+        ``value -> []``, its normalised log-density.
     max_trials
         See `maximal_records`.
 
     Returns
     -------
-    x, y
-        The two values; y is a copy of x where they are the same.
+    x
+        The first value.
+    y
+        The second, a copy of x where they are the same.
     same : [] bool
         The flag by which the two meet.
+
+    Examples
+    --------
+    >>> import jax
+    >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
+    >>> x, y, same = maximal(jax.random.key(1), normal, density, normal, density, max_trials=10)
+    >>> bool(same) and float(x) == float(y)
+    True
     """
     for name, function in {"sample_p": sample_p, "log_p": log_p, "sample_q": sample_q, "log_q": log_q}.items():
         check_function(name, function, "key -> value" if name.startswith("sample") else "value -> []")
@@ -79,10 +95,14 @@ def maximal_records(
 
     Parameters
     ----------
-    sample_p, sample_q
-        ``(key, num) -> values`` with leading axis [num].
-    log_p, log_q
-        ``values -> [num]``, normalised log-densities.
+    sample_p
+        ``(key, num) -> values`` of the first law, with leading axis [num].
+    sample_q
+        The same of the second law.
+    log_p
+        ``values -> [num]``, the normalised log-density of the first law.
+    log_q
+        The same of the second law.
     max_trials
         Above 1; ``inf`` is exactly maximal.
     equal : []
@@ -92,8 +112,10 @@ def maximal_records(
 
     Returns
     -------
-    x, y
-        Values with leading axis [num].
+    x
+        Values of the first law, with leading axis [num].
+    y
+        Values of the second.
     same : [num] bool
         Which pairs are one draw.
     """

@@ -18,10 +18,21 @@ def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) ->
 
     Parameters
     ----------
-    mean_p, mean_q : [k]
-        The means.
+    key
+        One typed key.
+    mean_p : [k]
+        The mean of the first law.
+    mean_q : [k]
+        The mean of the second.
     factor : [k, k]
         The lower Cholesky factor L of the covariance.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> x, y, same = reflection_maximal(jax.random.key(1), jnp.zeros(2), jnp.zeros(2), jnp.eye(2))
+    >>> bool(same)
+    True
     """
     normal_key, uniform_key = jax.random.split(key)
     normal = jax.random.normal(normal_key, mean_p.shape, mean_p.dtype)
@@ -46,6 +57,21 @@ def common_uniform(uniform: Array, log_p: Array, log_q: Array) -> tuple[Array, A
 
     The maximal coupling of two Bernoulli laws: P(same) = 1 − |p − q|. A probability that is not a number is 0, and
     one above 1 is 1.
+
+    Parameters
+    ----------
+    uniform
+        One uniform number in [0, 1).
+    log_p
+        The log-probability of the first event.
+    log_q
+        That of the second.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> [bool(event) for event in common_uniform(jnp.array(0.4), jnp.log(0.5), jnp.log(0.3))]
+    [True, False, False]
     """
     log_uniform = jnp.log(uniform)
     x, y = log_uniform < log_p, log_uniform < log_q

@@ -19,6 +19,8 @@ __all__ = ["SweepInfo", "sweep", "sweep_records"]
 class SweepInfo(NamedTuple):
     """What a coupled sweep reports.
 
+    Attributes
+    ----------
     acceptance_rate
         The share of offers accepted by each chain [2].
     num_nonfinite

@@ -1,5 +1,6 @@
 """Unbiased estimates of posterior expectations from coupled chains."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from dpjax.base import Key
 from dpjax.coupling.kernel import CoupledKernel
 from dpjax.coupling.lanes import Course, Lane
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
-from dpjax.coupling.pool import run_pairs
+from dpjax.coupling.run import run_pairs
 from dpjax.running.devices import Devices
 from dpjax.validation import check_count, check_function
 
@@ -24,6 +25,12 @@ __all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
 class Estimate:
     """A mean and its standard error, pytrees as the function returns them, and what they cost.
 
+    Parameters
+    ----------
+    mean
+        The mean, a pytree as the function returns it.
+    standard_error
+        Its standard error, likewise.
     cost
         Steps of one chain in all.
     inefficiency
@@ -40,6 +47,8 @@ class Estimate:
 class UnbiasedEstimates:
     """H_{k:m} of every pair.
 
+    Parameters
+    ----------
     values
         The estimates, leaves [pairs, ...].
     averages
@@ -83,6 +92,7 @@ def unbiased_estimates(
     max_steps: int,
     batch_size: int = 1024,
     devices: Devices = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> UnbiasedEstimates:
     """Estimates H_{k:m} of E h under the chain's limit, each with that very mean: one from each pair.
 
@@ -92,13 +102,29 @@ def unbiased_estimates(
 
     Parameters
     ----------
-    key, kernel, lag, num_pairs, max_steps, batch_size, devices
+    key
+        As in `meeting_times`.
+    kernel
         As in `meeting_times`.
     function
         h, ``position -> pytree of numbers``; of relabelled pairs it must not depend on the records' order. Define it
         once: programs are compiled for it.
-    k, m
-        The window, 0 ≤ k ≤ m; see `suggest_k_m`.
+    k
+        The first step of the averaging window; see `suggest_k_m`.
+    m
+        Its last step, at least k.
+    lag
+        As in `meeting_times`.
+    num_pairs
+        As in `meeting_times`.
+    max_steps
+        As in `meeting_times`.
+    batch_size
+        As in `meeting_times`.
+    devices
+        As in `meeting_times`.
+    checkpoint
+        As in `meeting_times`.
     """
     lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
     check_function("function", function, "position -> numbers")
@@ -106,7 +132,7 @@ def unbiased_estimates(
     check_count("m", m, "The window k..m holds at least k.", least=k)
     check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)
     course = Course(kernel, function, lag, k, m, max_steps)
-    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size, devices))
+    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size, devices, checkpoint))
 
 
 def collect(course: Course, lanes: Lane) -> UnbiasedEstimates:

@@ -19,12 +19,18 @@ class Comparison:
 
     Parameters
     ----------
-    title, promise
-        The data set and its mechanism, for the figure.
+    title
+        The data set, for the figure.
+    promise
+        Its mechanism, for the figure.
     measure
         What the quantities are, with their unit.
-    non_private, naive, dpjax
-        The answers, with the same quantities in the same order.
+    non_private
+        The answer from the confidential data.
+    naive
+        That from the release as if it had no noise, with the same quantities in the same order.
+    dpjax
+        That of dpjax, likewise.
     """
 
     title: str

@@ -14,6 +14,8 @@ __all__ = ["Placement", "make_placement"]
 class Placement:
     """Where the offers of a sweep over n records are made; built by `make_placement`.
 
+    Parameters
+    ----------
     kind
         ``"soma"``, or the scan of IMwG.
     attempts

@@ -21,7 +21,15 @@ Propose = Callable[[Key], Any]
 
 
 class ExchangeableState(NamedTuple):
-    """A chain's records, leading axis [n], and the log-weight log π(x) − Σ log q(x_j) []."""
+    """A chain's records, leading axis [n], and the log-weight log π(x) − Σ log q(x_j) [].
+
+    Attributes
+    ----------
+    records
+        A pytree with leading axis [n].
+    log_weight
+        log π(x) − Σ log q(x_j) [].
+    """
 
     records: Any
     log_weight: Array
@@ -73,6 +81,29 @@ def imwg(
     """Independent Metropolis within Gibbs for a permutation-invariant density: it leaves π invariant.
 
     The parameters are those of `soma`; `scan` is the order in which records get their offers.
+
+    Parameters
+    ----------
+    log_density
+        As in `soma`.
+    propose
+        As in `soma`.
+    log_proposal
+        As in `soma`.
+    statistic
+        As in `soma`.
+    scan
+        ``"systematic"``: one offer to each record, in order; ``"random"``: n offers to records chosen at random.
+
+    Examples
+    --------
+    >>> import jax
+    >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
+    >>> kernel = imwg(lambda records: density(records.sum(), 3.0), normal, density)
+    >>> state = kernel.init(jax.random.normal(jax.random.key(1), (4,)))
+    >>> state, info = kernel.step(jax.random.key(2), state)
+    >>> state.records.shape
+    (4,)
     """
     return algorithm(log_density, propose, log_proposal, statistic, imputation.imwg(scan))
 

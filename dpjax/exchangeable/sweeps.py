@@ -28,10 +28,14 @@ __all__ = [
 class Innovations(NamedTuple):
     """The random numbers of a sweep besides its offers, leading axis [offers]; within the sweep those of one offer.
 
+    Attributes
+    ----------
     places
         The records that an offer is tried at: [offers, attempts] of windows, [offers] of IMwG, None for all.
-    select, accept
-        Uniforms [offers] that choose the record and decide on the offer.
+    select
+        Uniforms [offers] that choose the record.
+    accept
+        Uniforms [offers] that decide on the offer.
     """
 
     places: Array | None
@@ -42,7 +46,13 @@ class Innovations(NamedTuple):
 class SweepState(NamedTuple):
     """One chain within a sweep.
 
-    summary, log_weight, columns
+    Attributes
+    ----------
+    summary
+        See `dpjax.exchangeable.targets.ExchangeableTarget`.
+    log_weight
+        See `dpjax.exchangeable.targets.ExchangeableTarget`.
+    columns
         See `dpjax.exchangeable.targets.ExchangeableTarget`.
     source
         Where the record at each place comes from [n]: i < n is record i at the start of the sweep, n + k offer k.

@@ -22,8 +22,10 @@ def choose_attempts(key: Key, model: Model, release: Release, latent: Latent, pa
 
     Parameters
     ----------
-    latent, parameters
-        Where the chains are, with leading axis [chain].
+    latent
+        The records of the chains, leaves [chain, ...].
+    parameters
+        Their parameters, leaves [chain, ...].
     """
     sizes = candidate_sizes(release.n)
     keys = jax.random.split(key, latent.log_density.shape[0])

@@ -52,7 +52,9 @@ def build_births_kernel(model: Model, release: Release) -> ImputationKernel:
 
     Parameters
     ----------
-    model, release
+    model
+        In the form of `dpjax.imputation.data_sets`.
+    release
         In the form of `dpjax.imputation.data_sets`.
     """
     design = design_of(release)
@@ -110,8 +112,10 @@ def sweep(
         See `up_gains`.
     data_set
         Rows [N, ...] and how many of them, the first ones, are real.
-    births, exchanges
-        Rows [N, ...] offered to each slot, in the order of visits.
+    births
+        Rows [N, ...] offered for birth to each slot, in the order of visits.
+    exchanges
+        Rows [N, ...] offered in exchange, likewise.
     order : [N]
         The row that stands in each slot, in the order of visits: a permutation.
     uniforms : [2, N]

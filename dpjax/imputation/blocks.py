@@ -55,10 +55,14 @@ def choose_block(
 
     Parameters
     ----------
-    latent, parameters
-        Where the chains are, with leading axis [chain].
-    blocks, correlations
-        Those to choose from.
+    latent
+        The records of the chains, leaves [chain, ...].
+    parameters
+        Their parameters, leaves [chain, ...].
+    blocks
+        The sizes to choose from.
+    correlations
+        The correlations to choose from.
     """
     keys = jax.random.split(key, latent.log_density.shape[0])
     jumps = np.asarray(mean_jumps(model, blocks, correlations, release, latent, parameters, keys), float)

@@ -32,8 +32,10 @@ class DataSetSum:
     ----------
     statistic
         That of one row.
-    prior, capacity
-        The law of the number of real rows, and the number of all.
+    prior
+        The law of the number of real rows.
+    capacity
+        The number of all rows.
     """
 
     statistic: Statistic

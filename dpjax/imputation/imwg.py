@@ -90,6 +90,12 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = 
     ValueError, TypeError
         If the scan has another name, or the window is not a positive whole number or ``"auto"``, or one of a random
         scan.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.imwg(scan="random").scan
+    'random'
     """
     if scan not in ("systematic", "random"):
         fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their offers.")

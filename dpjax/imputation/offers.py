@@ -15,10 +15,16 @@ from dpjax.validation import fail
 class Decisions(NamedTuple):
     """What became of a sweep's offers.
 
-    residual, log_density
-        Where they lead: the residual [d] and the log-density [] at it.
-    accepted, broken
-        Which of them were accepted [offers], and which had a density that is not a number [offers].
+    Attributes
+    ----------
+    residual
+        Where they lead [d].
+    log_density
+        The log-density [] there.
+    accepted
+        Which of them were accepted [offers].
+    broken
+        Which had a density that is not a number [offers].
     num_rounds
         How many rounds of decisions were made []; None where each offer was decided on in turn.
     """

@@ -104,6 +104,12 @@ def pcn(
         If block or window is not a positive whole number or correlation is not in [0, 1); at the build, if the block
         exceeds n, the model lacks scores that are needed, or the release is local (`dpjax.imwg` is exact or vectorised
         there).
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.pcn(block=50, correlation=0.9).block
+    50
     """
     if not (isinstance(block, str) and block == "auto"):
         block = check_count("block", block, "Pass a whole number in 1..n or 'auto'.")

@@ -115,8 +115,12 @@ def reverse_total(weight: Array, total: Array, current: Array) -> Array:
 
     Parameters
     ----------
-    weight, total, current : []
-        w_I, W and w_0 in one unit.
+    weight : []
+        w_I, in one unit with the others.
+    total : []
+        W.
+    current : []
+        w_0.
     """
     # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
     return jnp.maximum(total - weight, 0.0) + current

@@ -31,8 +31,10 @@ def build_systematic_kernel(
     offer
         ``(rng_key, parameters, records) -> records``, one offer to each of them, by a kernel that is reversible for
         the law of the records given the parameters.
-    block, window
-        See `systematic_sweep`.
+    block
+        How many neighbouring records are decided on together.
+    window
+        How many blocks are decided on side by side; 1 for one after the other.
     """
     if model.exchangeable and are_many(release.n):
         return build_kernel_in_pieces(release, offer, block, window)
@@ -49,12 +51,18 @@ def build_systematic_kernel(
 class Progress(NamedTuple):
     """How far a sweep in pieces has come.
 
-    residual, log_density
-        The residual [d] and the log-density [] at it.
-    records, accepted
-        All records, and which of them took their offer [n].
-    num_broken, num_rounds
-        How many offers had a density that is not a number [], and how many rounds were made [] if any.
+    residual
+        The value less the summed statistic [d].
+    log_density
+        The log-density [] of the release at it.
+    records
+        All of them, those of earlier pieces as they are now.
+    accepted
+        Which of them took their offer [n].
+    num_broken
+        How many offers had a density that is not a number [].
+    num_rounds
+        How many rounds were made [] if any.
     """
 
     residual: Array
@@ -114,8 +122,10 @@ def systematic_sweep(
 
     Parameters
     ----------
-    records, offers
-        Pytrees with leading axis [n].
+    records
+        A pytree with leading axis [n].
+    offers
+        Another of the same structure.
     uniforms : [⌈n / block⌉]
         The offers to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
     block

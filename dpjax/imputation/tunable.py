@@ -31,6 +31,8 @@ class Tunable(Imputation, Protocol):
         ----------
         key
             For draws that the choice may need: equal arguments must give an equal choice.
-        latent, parameters
-            The states of the chains, leaves [chain, ...].
+        latent
+            The records of the chains, leaves [chain, ...].
+        parameters
+            Their parameters, leaves [chain, ...].
         """

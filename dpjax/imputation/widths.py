@@ -55,8 +55,10 @@ def choose_window(key: Key, imputation: Any, model: Model, release: Any, latent:
     ----------
     imputation
         A frozen dataclass with a field ``window``.
-    latent, parameters
-        Where the chains are, with leading axis [chain].
+    latent
+        The latent data of the chains, with leading axis [chain].
+    parameters
+        Their parameters, with leading axis [chain].
     """
     keys = jax.random.split(key, latent.log_density.shape[0])
     numbers = release.observed.size * len(keys)

@@ -28,6 +28,8 @@ __all__ = ["Place", "Problem", "build_problem", "build_target"]
 class Place(NamedTuple):
     """Where a chain is; chains move in one vector of all these numbers, side by side, see `Problem.place`.
 
+    Attributes
+    ----------
     whitened
         The parameters, unconstrained and whitened [k].
     scales
@@ -44,6 +46,8 @@ class Place(NamedTuple):
 class Problem(NamedTuple):
     """What the density is made of.
 
+    Attributes
+    ----------
     release
         What was released; of its mechanism all noise is real.
     moments

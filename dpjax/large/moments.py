@@ -26,6 +26,8 @@ Weighed = Callable[[Parameters], tuple[Array, Array]]
 class Source(NamedTuple):
     """Where the moments come from; hashable, as programs are compiled for it.
 
+    Attributes
+    ----------
     declared
         Whether the model knows the mean, and whether it knows the covariance, too.
     points

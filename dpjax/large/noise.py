@@ -25,6 +25,8 @@ __all__ = ["NoiseLaw", "check_noise", "noise_law", "simulate_variance", "smooth"
 class NoiseLaw(NamedTuple):
     """The noise of all coordinates.
 
+    Attributes
+    ----------
     variance
         Of the noise of each coordinate, or of the Normal law that stands in for it [d].
     scaled

@@ -34,10 +34,14 @@ begin_search, continue_search, _ = dual_averaging_adaptation(ACCEPTANCE)
 class Chains(NamedTuple):
     """What the chains carry, each [chain, ...].
 
+    Attributes
+    ----------
     state
         Where they are.
-    step_size, inverse_mass_matrix
-        Their kernels.
+    step_size
+        That of their kernels.
+    inverse_mass_matrix
+        That of their kernels.
     search
         The search for a step size by dual averaging, of which nothing is used once the warm-up is over.
     """

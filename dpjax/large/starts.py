@@ -42,6 +42,8 @@ DISPERSION = 2.0
 class Starts(NamedTuple):
     """Where chains begin.
 
+    Attributes
+    ----------
     places
         Vectors of all that a chain moves [chain, size].
     tuning
@@ -61,8 +63,12 @@ class Starts(NamedTuple):
 class Point(NamedTuple):
     """What is known at whitened parameters [k].
 
-    log_density, slope
-        The log-density [] and its gradient [k].
+    Attributes
+    ----------
+    log_density
+        The log-density [].
+    slope
+        Its gradient [k].
     information
         That of value and prior about the parameters [k, k], where V is held.
     covariance

@@ -59,8 +59,12 @@ class Laplace(Additive):
 
         Parameters
         ----------
-        value, mean, scale : [...]
-            The released value and the mean and standard deviation of y.
+        value : [...]
+            The released value.
+        mean : [...]
+            The mean of y.
+        scale : [...]
+            The standard deviation of y.
 
         Notes
         -----
@@ -83,8 +87,14 @@ class Laplace(Additive):
 
         Parameters
         ----------
-        value, mean, scale : [...]
-            The released value and the mean and standard deviation of y.
+        key
+            One typed key.
+        value : [...]
+            The released value.
+        mean : [...]
+            The mean of y.
+        scale : [...]
+            The standard deviation of y.
 
         Notes
         -----
@@ -147,8 +157,12 @@ class Gaussian(Additive):
 
         Parameters
         ----------
-        value, mean, scale : [...]
-            The released value and the mean and standard deviation of y.
+        value : [...]
+            The released value.
+        mean : [...]
+            The mean of y.
+        scale : [...]
+            The standard deviation of y.
         """
         variance = jnp.square(scale) + jnp.square(self.scale)
         return -jnp.square(value - mean) / (2 * variance) - jnp.log(variance) / 2 - log(2 * pi) / 2
@@ -158,8 +172,14 @@ class Gaussian(Additive):
 
         Parameters
         ----------
-        value, mean, scale : [...]
-            The released value and the mean and standard deviation of y.
+        key
+            One typed key.
+        value : [...]
+            The released value.
+        mean : [...]
+            The mean of y.
+        scale : [...]
+            The standard deviation of y.
         """
         value, mean, scale = jnp.broadcast_arrays(as_floating(value), as_floating(mean), as_floating(scale))
         total = jnp.hypot(scale, self.scale)

@@ -18,10 +18,22 @@ def laplace_scale(epsilon: float, sensitivity: float) -> float:
 
     The same scale serves the discrete Laplace mechanism on integer statistics.
 
+    Parameters
+    ----------
+    epsilon
+        ε.
+    sensitivity
+        The L1 sensitivity Δ₁.
+
     Raises
     ------
     ValueError
         If an argument is not finite and positive.
+
+    Examples
+    --------
+    >>> laplace_scale(epsilon=0.5, sensitivity=2.0)
+    4.0
     """
     _check_positive(epsilon=epsilon, sensitivity=sensitivity)
     return float(sensitivity / epsilon)
@@ -29,6 +41,15 @@ def laplace_scale(epsilon: float, sensitivity: float) -> float:
 
 def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
     """The smallest δ for which Gaussian noise of standard deviation `scale` is (ε, δ)-DP.
+
+    Parameters
+    ----------
+    epsilon
+        ε.
+    scale
+        The standard deviation σ of the noise.
+    sensitivity
+        The L2 sensitivity Δ₂.
 
     Raises
     ------
@@ -39,6 +60,11 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
     -----
     Theorem 8 of Balle and Wang (2018) is exact: δ = Φ(a) - e^ε Φ(b), a, b = ± Δ / (2σ) - ε σ / Δ.
     The relative rounding error is of the order of 1e-14 max(1, σ / Δ).
+
+    Examples
+    --------
+    >>> gaussian_delta(epsilon=1.0, scale=3.73, sensitivity=1.0)
+    1e-05
     """
     _check_positive(epsilon=epsilon, scale=scale, sensitivity=sensitivity)
     return exp(log_gaussian_delta(epsilon, scale / sensitivity))
@@ -46,6 +72,15 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
 
 def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     """The smallest standard deviation for which Gaussian noise is (ε, δ)-DP, for any ε > 0 and δ in (0, 1).
+
+    Parameters
+    ----------
+    epsilon
+        ε.
+    delta
+        δ.
+    sensitivity
+        The L2 sensitivity Δ₂.
 
     Raises
     ------
@@ -56,6 +91,11 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     -----
     The analytic calibration of Balle and Wang (2018): their exact condition is solved by bisection in
     log σ and log δ, and the end of the last bracket that keeps the promise is returned.
+
+    Examples
+    --------
+    >>> gaussian_scale(epsilon=1.0, delta=1e-5, sensitivity=1.0)
+    3.73
     """
     _check_positive(epsilon=epsilon, sensitivity=sensitivity)
     _check_delta(delta)
@@ -76,10 +116,22 @@ def zcdp_scale(rho: float, sensitivity: float) -> float:
 
     The same σ serves the discrete Gaussian mechanism on integer statistics (Canonne, Kamath and Steinke 2020).
 
+    Parameters
+    ----------
+    rho
+        ρ.
+    sensitivity
+        The L2 sensitivity Δ₂.
+
     Raises
     ------
     ValueError
         If an argument is not finite and positive.
+
+    Examples
+    --------
+    >>> zcdp_scale(rho=0.02, sensitivity=1.0)
+    5.0
     """
     _check_positive(rho=rho, sensitivity=sensitivity)
     return float(sensitivity / sqrt(2 * rho))
@@ -88,10 +140,22 @@ def zcdp_scale(rho: float, sensitivity: float) -> float:
 def zcdp_rho(scale: float, sensitivity: float) -> float:
     """The ρ = sensitivity² / (2σ²) of Gaussian or discrete Gaussian noise, the inverse of `zcdp_scale`.
 
+    Parameters
+    ----------
+    scale
+        The standard deviation σ of the noise.
+    sensitivity
+        The L2 sensitivity Δ₂.
+
     Raises
     ------
     ValueError
         If an argument is not finite and positive.
+
+    Examples
+    --------
+    >>> zcdp_rho(scale=5.0, sensitivity=1.0)
+    0.02
     """
     _check_positive(scale=scale, sensitivity=sensitivity)
     return float((sensitivity / scale) ** 2 / 2)
@@ -102,10 +166,22 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
     It holds for every ρ-zCDP mechanism; for one Gaussian release `gaussian_delta` is smaller.
 
+    Parameters
+    ----------
+    rho
+        ρ.
+    delta
+        δ.
+
     Raises
     ------
     ValueError
         If ρ is not finite and positive, or δ is not in (0, 1).
+
+    Examples
+    --------
+    >>> zcdp_epsilon(rho=0.1, delta=1e-6)
+    2.45
     """
     _check_positive(rho=rho)
     _check_delta(delta)

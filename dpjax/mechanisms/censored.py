@@ -25,9 +25,11 @@ class Censored:
     ----------
     mechanism
         The additive mechanism whose value was clamped.
-    lower, upper : [] or [d]
-        The bounds, in the units of the released value; ``None`` where there is none, but give at least one.
-        A value beyond a bound counts as one at the bound; a `Release` refuses it.
+    lower : [] or [d]
+        The least value that was published, in its units; ``None`` where there is no such bound, but give at least
+        one. A value beyond a bound counts as one at the bound; a `Release` refuses it.
+    upper : [] or [d]
+        The greatest, likewise.
 
     Raises
     ------
@@ -39,6 +41,11 @@ class Censored:
     Notes
     -----
     Clamping costs no privacy: what the inner mechanism promises still holds.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> never_negative = dpjax.Censored(dpjax.Laplace(3.0), lower=0.0)
     """
 
     mechanism: Censorable

@@ -32,6 +32,12 @@ class DiscreteLaplace(Additive):
     ------
     ValueError
         If a scale is not finite and positive.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> float(dpjax.DiscreteLaplace(scale=2.0).log_density(jax.numpy.array([3]), jax.numpy.array([3])))
+    -1.41
     """
 
     integer_noise: ClassVar[bool] = True

@@ -25,8 +25,12 @@ def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> f
     ----------
     epsilon
         The budget of the whole release, for replacing one record.
-    num_draws, num_bins, n
-        The numbers k of draws, m of bins and n of records.
+    num_draws
+        The number k of draws.
+    num_bins
+        The number m of bins.
+    n
+        The number of records.
 
     Raises
     ------
@@ -36,6 +40,11 @@ def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> f
     Notes
     -----
     Theorem 4.2 of Wasserman and Zhou (2010): δ = (m / n) / (m / n + e^(ε/k) - 1).
+
+    Examples
+    --------
+    >>> smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
+    0.331
     """
     check_positive_number("epsilon", epsilon)
     for name, number in {"num_draws": num_draws, "num_bins": num_bins, "n": n}.items():
@@ -66,6 +75,12 @@ class SmoothedHistogram:
     Notes
     -----
     Wasserman and Zhou (2010); equation 12 of Beraha, Favaro and Rao (2025) with the factor m that it lacks.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> weight = dpjax.smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
+    >>> mechanism = dpjax.SmoothedHistogram(weight, num_draws=50)
     """
 
     weight: Array | float

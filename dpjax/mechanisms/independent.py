@@ -47,6 +47,11 @@ class Independent:
     TypeError, ValueError
         If there is none, or not as many sizes; a part is no mechanism, or one whose value is not as long as the
         statistic under it; or a size is not a whole number of at least 1.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> noise = dpjax.Independent((dpjax.Laplace(1.0), dpjax.Exact()), sizes=(3, 1))
     """
 
     mechanisms: tuple[Any, ...]

@@ -37,6 +37,11 @@ class PartitionSelection:
     Lam, Desfontaines, Simmons-Marengo and Gipson (2020, Differentially private SQL with bounded user contribution),
     provided that the count compared is the one published. The noise that keeps most keys is near a truncated geometric
     law: Desfontaines, Voss, Gipson and Mandayam (2022, Differentially private partition selection).
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> rule = dpjax.mechanisms.PartitionSelection(dpjax.Censored(dpjax.Laplace(2.0), lower=20.0))
     """
 
     mechanism: Censored

@@ -21,10 +21,16 @@ class Privacy:
         ``"pure"`` (ε), ``"approximate"`` (ε, δ), ``"zcdp"`` (ρ) or ``"local"`` (ε per record).
     neighbours
         The neighbouring relation: ``"replace-one"`` or ``"add-or-remove"``. It is never assumed.
-    epsilon, delta, rho
-        The values that the notion needs.
-    sensitivity, norm
-        The sensitivity to which the noise was calibrated and its norm (1 or 2), where known.
+    epsilon
+        ε, where the notion has it.
+    delta
+        δ, likewise.
+    rho
+        ρ, likewise.
+    sensitivity
+        The sensitivity to which the noise was calibrated, where known.
+    norm
+        Its norm, 1 or 2, where known.
 
     Raises
     ------
@@ -32,6 +38,13 @@ class Privacy:
         If a value is not a plain number: the metadata is hashed with compiled programs.
     ValueError
         If a value that the notion needs is missing, or a value is out of range.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> promise = dpjax.Privacy("zcdp", "add-or-remove", rho=0.1)
+    >>> dpjax.Laplace(2.0, privacy=dpjax.Privacy("pure", "replace-one", epsilon=1.0)).privacy.epsilon
+    1.0
     """
 
     notion: Notion

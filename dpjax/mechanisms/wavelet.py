@@ -22,10 +22,20 @@ def haar_sensitivity(resolution: int) -> float:
     Two values in different halves differ in one coefficient of level 0 and two of every finer one:
     2 Σ_j 2^(j/2) = 2 (2^((J+1)/2) - 1) / (√2 - 1).
 
+    Parameters
+    ----------
+    resolution
+        The highest level J.
+
     Raises
     ------
     TypeError, ValueError
         If the resolution is not a whole number of at least 0.
+
+    Examples
+    --------
+    >>> haar_sensitivity(3)
+    14.49
     """
     level = check_count("resolution", resolution, "Pass the finest level J.", least=0)
     return 2 * (2 ** ((level + 1) / 2) - 1) / (sqrt(2) - 1)
@@ -48,6 +58,11 @@ def haar_scale(epsilon: float, resolution: int, calibration: Literal["tight", "p
     ------
     ValueError
         If ε is not finite and positive, or the calibration is not one of the two.
+
+    Examples
+    --------
+    >>> haar_scale(epsilon=2.0, resolution=3)
+    7.24
     """
     check_positive_number("epsilon", epsilon)
     tight = haar_sensitivity(resolution) / epsilon
@@ -83,6 +98,11 @@ class HaarWavelet:
     Notes
     -----
     Equation 3 of Beraha, Favaro and Rao (2025), whose k runs to 2^j - 1.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> channel = dpjax.HaarWavelet(dpjax.haar_scale(epsilon=2.0, resolution=3), resolution=3)
     """
 
     scale: Array | float

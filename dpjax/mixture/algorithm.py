@@ -21,7 +21,15 @@ __all__ = ["MixturePosition", "gibbs"]
 
 
 class MixturePosition(NamedTuple):
-    """Where a chain starts: the clusters of the records, as labels [n] in 0..capacity - 1, and the records [n, ...]."""
+    """Where a chain starts: the clusters of the records, as labels [n] in 0..capacity - 1, and the records [n, ...].
+
+    Attributes
+    ----------
+    labels
+        The clusters of the records [n], in 0..capacity - 1.
+    records
+        The records [n, ...].
+    """
 
     labels: Array
     records: Array
@@ -43,8 +51,16 @@ def gibbs(
 
     Parameters
     ----------
-    values, channel, component, concentration, sampler
-        As those of `sample`.
+    values
+        As in `sample`.
+    channel
+        As in `sample`.
+    component
+        As in `sample`.
+    concentration
+        As in `sample`.
+    sampler
+        As in `sample`.
     capacity
         The number of slots for clusters; by default that with which `sample` begins, at least 32. A sweep costs by the
         slot.

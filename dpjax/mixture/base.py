@@ -63,6 +63,8 @@ class Component(Protocol):
 
         Parameters
         ----------
+        key
+            One typed key.
         theta
             The present parameters, leaves [H, ...]; a conjugate draw ignores them.
         counts : [H]
@@ -118,6 +120,8 @@ def record_density(component: Component) -> Callable[[Array, Theta], Array]:
 class Tractable(NamedTuple):
     """A channel and a component whose marginal g(z | θ) = ∫ q(z | y) f(y | θ) dy is known.
 
+    Attributes
+    ----------
     log_marginal
         ``(value, theta) -> []``: log g(z | θ) of one released value under one set of parameters.
     sample_latent
@@ -131,6 +135,8 @@ class Tractable(NamedTuple):
 class Mixing(NamedTuple):
     """A draw of the mixing measure: Σ_h weights[h] δ(theta[h]) and the mass of the atoms beyond the slots.
 
+    Attributes
+    ----------
     weights
         The weights [H] of the slots; with `remainder` they sum to 1.
     theta
@@ -147,12 +153,16 @@ class Mixing(NamedTuple):
 class MixtureState(NamedTuple):
     """What a chain carries. Records share a cluster if their labels agree; which label that is means nothing.
 
+    Attributes
+    ----------
     labels
         The slot [n] of each record, int32.
     records
         The imputed confidential records [n] or [n, p].
-    counts, totals
-        The clusters' numbers of records [H] and sums of features [H, k].
+    counts
+        The clusters' numbers of records [H].
+    totals
+        Their sums of features [H, k].
     mixing
         The mixing measure from which the labels were drawn.
     concentration
@@ -173,6 +183,8 @@ class MixtureState(NamedTuple):
 class MixtureInfo(NamedTuple):
     """What a sweep reports.
 
+    Attributes
+    ----------
     acceptance_rate
         The share of records [] whose offer was accepted; 1 where they are drawn exactly.
     num_nonfinite

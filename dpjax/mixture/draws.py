@@ -30,8 +30,12 @@ class Parts:
 class Draw(NamedTuple):
     """What is kept of a sweep.
 
-    num_clusters, concentration
-        The number of clusters and the concentration [].
+    Attributes
+    ----------
+    num_clusters
+        The number of clusters [].
+    concentration
+        The concentration [].
     mixing
         The mixing measure.
     info

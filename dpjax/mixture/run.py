@@ -27,10 +27,14 @@ __all__ = ["Run", "Status", "grow", "make_chunk", "make_schedule", "open_run", "
 class Run:
     """What stays as it is from the first step to the last.
 
+    Parameters
+    ----------
     collect
         What to keep of a state beside the mixing measure; None for nothing.
-    start_keys, chain_keys
-        Keys [chain].
+    start_keys
+        Keys of the starts [chain].
+    chain_keys
+        Keys of the chains [chain].
     mesh
         The devices that share the chains; None for one.
     """
@@ -46,8 +50,12 @@ class Run:
 class Status(NamedTuple):
     """How far a run has come; a checkpoint holds all of it.
 
-    segment, filled
-        The number of the current segment, and how many draws it has made.
+    Attributes
+    ----------
+    segment
+        The number of the current segment.
+    filled
+        How many draws it has made.
     setup
         The sampler with its slots, which may grow in number.
     states

@@ -76,8 +76,10 @@ def sample(
         Chains, run side by side.
     num_warmup
         Sweeps of each chain that are thrown away.
-    num_samples, thin
-        Draws kept of each chain, `thin` sweeps apart.
+    num_samples
+        Draws kept of each chain.
+    thin
+        How many sweeps they are apart.
     collect
         What else to keep beside each draw: ``state -> pytree`` of a `MixtureState`, or names among ``"labels"``, which
         `MixturePosterior.co_clustering` needs, and ``"records"``. A function defined once compiles once.

@@ -20,8 +20,15 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
 
     Parameters
     ----------
-    a, b
-        A Gamma prior of the shape ``a`` or ``b`` [], or the known number; a known shape is no parameter.
+    a
+        A Gamma prior of the first shape [], or the known number; a known shape is no parameter.
+    b
+        The same of the second shape.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a prior is of another type, or a number is not finite and positive.
 
     Notes
     -----
@@ -30,10 +37,10 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     nearer to 1 than 64 units of rounding, stand there as one number, and the density next to 0 and 1 is its average
     over such a cell: the posterior is right for shapes however small.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a prior is of another type, or a number is not finite and positive.
+    Examples
+    --------
+    >>> import dpjax
+    >>> model = beta(dpjax.models.GammaPrior(2.0, 1.0), 1.5)
     """
     first, second = positive("a", a, GammaPrior, "a"), positive("b", b, GammaPrior, "b")
     bijections = first.bijections | second.bijections

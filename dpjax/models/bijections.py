@@ -16,6 +16,8 @@ __all__ = ["COVARIANCE", "POSITIVE", "SIMPLEX", "Bijection", "scales"]
 class Bijection(NamedTuple):
     """A map of one parameter to an unconstrained array, and back.
 
+    Attributes
+    ----------
     log_jacobian
         ``unconstrained -> []``: log |det| of ``constrain``, with respect to the coordinates of the parameter
         that its density refers to.

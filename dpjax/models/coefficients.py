@@ -21,9 +21,13 @@ __all__ = ["Coefficients", "conjugate_coefficients", "independent_coefficients"]
 class Coefficients(NamedTuple):
     """What a regression asks of ``coef`` [k] and the noise variance.
 
+    Attributes
+    ----------
     variance
         ``parameters -> []``.
-    sample_prior, log_prior
+    sample_prior
+        As in a model, for these parameters alone.
+    log_prior
         As in a model, for these parameters alone.
     update
         ``(key, parameters, design [k, n], response [n]) -> parameters``, invariant for their law given the records.

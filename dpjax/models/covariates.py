@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Parameters
+from dpjax.compilation import jit_quickly
 from dpjax.models.arguments import as_covariance, as_scalar, as_vector
 from dpjax.models.bijections import COVARIANCE, Bijection
 from dpjax.models.joint_priors import NormalInverseWishartPrior
@@ -18,9 +19,13 @@ __all__ = ["Covariates", "given_covariates", "learned_covariates"]
 class Covariates(NamedTuple):
     """What a regression asks of its covariates, x ~ N(mean, L Lᵀ).
 
+    Attributes
+    ----------
     law
         ``parameters -> (mean [p], L [p, p])``.
-    sample_prior, log_prior
+    sample_prior
+        As in a model, for the parameters of this law alone.
+    log_prior
         As in a model, for the parameters of this law alone.
     update
         ``(key, x [p, n]) -> parameters``, an exact draw given the covariates: ``{}`` where nothing is learned.
@@ -40,7 +45,7 @@ class Covariates(NamedTuple):
 def given_covariates(covariate_mean: Any, covariate_cov: Any) -> Covariates:
     """Covariates of a known law."""
     mean = as_vector("covariate_mean", covariate_mean, "Pass one mean for each covariate, [p].")
-    factor = factorize(as_covariance("covariate_cov", covariate_cov, mean.size))
+    factor = jit_quickly(factorize)(as_covariance("covariate_cov", covariate_cov, mean.size))
     return Covariates(
         dim=mean.size,
         law=lambda parameters: (mean, factor),

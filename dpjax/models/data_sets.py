@@ -33,8 +33,10 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
 
     Parameters
     ----------
-    form, numbers
-        The other model, by `dpjax.numbered.split`; its records are exchangeable.
+    form
+        The other model's form, by `dpjax.numbered.split`; its records are exchangeable.
+    numbers
+        The other model's numbers.
     prior
         The law of the number of records.
     capacity

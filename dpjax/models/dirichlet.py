@@ -30,6 +30,11 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     dim
         The number of shares, at least 2.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If the prior is of another type or its size is not 1 or dim, or dim is not a whole number above 1.
+
     Notes
     -----
     There is no exact update of the shapes: a kernel on the log scale moves them, through ``summarize`` and
@@ -37,10 +42,10 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     A share nearer to 0 than 4 of the smallest floats stands there as one number, and the density is its average over
     that cell: the posterior is right for shapes however small.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the prior is of another type or its size is not 1 or dim, or dim is not a whole number above 1.
+    Examples
+    --------
+    >>> import dpjax
+    >>> model = dirichlet(dpjax.models.GammaPrior(2.0, 1.0), dim=3)
     """
     dim = check_count("dim", dim, "A composition has at least two shares.", least=2)
     check_prior(shape_prior, dim)

@@ -31,13 +31,20 @@ class NormalInverseGammaPrior:
         The mean of the coefficients; one number stands for all.
     precision : [] or [k, k]
         The prior precision in units of 1 / variance; a number stands for that multiple of the identity.
-    shape, scale : []
-        The law of the variance.
+    shape : []
+        The shape of the law of the variance.
+    scale : []
+        Its scale.
 
     Raises
     ------
     ValueError
         If an entry is not finite, the precision not symmetric positive definite, or shape or scale not positive.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> prior = NormalInverseGammaPrior(0.0, 0.1, 3.0, 2.0)
     """
 
     mean: ArrayLike
@@ -116,6 +123,11 @@ class NormalInverseWishartPrior:
     ValueError
         If shapes disagree, an entry is not finite, the scale is not symmetric positive definite, the precision
         not positive or the degrees not above p - 1.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> prior = NormalInverseWishartPrior(jnp.zeros(2), 0.5, 4.0, jnp.eye(2))
     """
 
     mean: ArrayLike

@@ -35,8 +35,10 @@ def linear_regression(
 
     Parameters
     ----------
-    covariate_mean, covariate_cov
-        The known m [p] and S [p, p]; together, or neither.
+    covariate_mean
+        The known m [p]; with `covariate_cov`, or neither.
+    covariate_cov
+        The known S [p, p].
     covariate_prior
         The prior of ``covariate_mean`` [p] and ``covariate_cov`` [p, p] where they are to be learned.
     coef_prior

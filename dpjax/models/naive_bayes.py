@@ -37,6 +37,11 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     feature_concentration : [K, I, J]
         The independent Dirichlet priors of the rows of ``feature_probabilities`` [K, I, J].
 
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes disagree, a concentration is not positive, or there are fewer than two classes or levels.
+
     Notes
     -----
     The update is an exact Dirichlet draw. The non-centred form keeps 1 + K uniform numbers for each record.
@@ -45,10 +50,10 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     The support is listed, and the parameters can be integrated out of counts, where there are at most 100,000 possible
     records.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If shapes disagree, a concentration is not positive, or there are fewer than two classes or levels.
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> model = naive_bayes(jnp.ones(2), jnp.ones((3, 2, 4)))
     """
     classes, features = check_concentrations(class_concentration, feature_concentration)
     num_features, num_classes, num_levels = features.shape

@@ -23,8 +23,10 @@ def normal_moments(
     ----------
     columns
         The columns of each field.
-    mean, factor
-        The mean [k] of the columns, and a lower factor [k, k] of their covariance.
+    mean
+        The mean [k] of the columns.
+    factor
+        A lower factor [k, k] of their covariance.
     """
     if isinstance(statistic, Histogram) and statistic.field in columns:
         place = columns[statistic.field].start

@@ -18,10 +18,14 @@ __all__ = ["Positive", "positive"]
 class Positive(NamedTuple):
     """What a model asks of a positive parameter [], known or learned; a known one is left out of the draws.
 
+    Attributes
+    ----------
     value
         ``parameters -> []``.
-    sample_prior, log_prior
-        As in a model, for this parameter alone: ``{}`` and 0 where it is known.
+    sample_prior
+        As in a model, for this parameter alone: ``{}`` where it is known.
+    log_prior
+        As in a model, for this parameter alone: 0 where it is known.
     update
         ``(key, data) -> parameters``, a draw from the prior's ``posterior(data)``: ``{}`` where it is known.
     update_log_density

@@ -90,6 +90,11 @@ class GammaPrior:
     -----
     UserWarning
         If the shape is so small that more than 0.1 % of the law lies below the smallest float.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> model = dpjax.models.exponential(dpjax.models.GammaPrior(2.0, 1.0))
     """
 
     shape: ArrayLike

@@ -50,7 +50,9 @@ def clamped_moments(
 
     Parameters
     ----------
-    mean, lower, upper : [k]
+    mean : [k]
+    lower : [k]
+    upper : [k]
     factor : [k, k]
         Of the covariance, ``factor @ factor.T``.
     pairs

@@ -52,8 +52,10 @@ def draw_log_cut_gamma(key: Key, shape: Array, cut: Array) -> Array:
 
     Parameters
     ----------
-    shape, cut : [H]
-        The shapes, at least 1, and the cuts, positive.
+    shape : [H]
+        The shapes, at least 1.
+    cut : [H]
+        The cuts, positive.
     """
     centre = shape - 1 / 3
     tail = cut < shape - jnp.sqrt(shape) / 2

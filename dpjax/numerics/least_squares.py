@@ -34,8 +34,10 @@ def least_squares(
     ----------
     matrix : [d, c]
         The sums.
-    value, variance : [d]
-        What was published, and the variance of its noise; 0 of exact sums.
+    value : [d]
+        What was published.
+    variance : [d]
+        The variance of its noise; 0 of exact sums.
     total
         Σ c, where it is known. It is used where the sums leave nothing open.
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
-from scipy.stats import qmc
+import scipy
 
 from dpjax.base import Array, Key
 
@@ -26,6 +25,8 @@ REACH = 10.0
 class Rule(NamedTuple):
     """E f(z) ≈ Σ_q weights[q] f(points[:, q]), for z standard Normal.
 
+    Attributes
+    ----------
     points
         The nodes [k, q].
     weights
@@ -65,7 +66,7 @@ def pad(rule: Rule, size: int) -> Rule:
 def line(size: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights [size] for one Normal number."""
     if size <= MOST_HERMITE:
-        nodes, weights = special.roots_hermitenorm(size)
+        nodes, weights = scipy.special.roots_hermitenorm(size)
         return nodes, weights
     nodes = np.linspace(-REACH, REACH, size)
     return nodes, np.exp(-np.square(nodes) / 2)
@@ -82,6 +83,6 @@ def grid(dim: int, side: int) -> tuple[np.ndarray, np.ndarray]:
 def sobol(key: Key, dim: int, num_points: int) -> tuple[np.ndarray, np.ndarray]:
     """Scrambled Sobol points [dim, q] as Normal numbers, q the next power of two, and equal weights."""
     seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
-    uniforms = qmc.Sobol(dim, seed=seed).random_base2(max(1, (num_points - 1).bit_length()))
+    uniforms = scipy.stats.qmc.Sobol(dim, seed=seed).random_base2(max(1, (num_points - 1).bit_length()))
     # The points are whole multiples of 2^-30, of which one may be 0: each is read as the middle of its cell.
-    return special.ndtri(uniforms.T + 2.0**-31), np.ones(len(uniforms))
+    return scipy.special.ndtri(uniforms.T + 2.0**-31), np.ones(len(uniforms))

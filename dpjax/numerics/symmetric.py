@@ -19,8 +19,12 @@ __all__ = ["CAUCHY", "LAPLACE", "LOGISTIC", "NORMAL", "SOFT_LAPLACE", "Symmetric
 class Symmetric(NamedTuple):
     """A law that is symmetric about 0, through its lower half.
 
-    log_tail, inverse
-        ``x -> log P(X ≤ x)`` for x ≤ 0, and its inverse for values up to log(1/2).
+    Attributes
+    ----------
+    log_tail
+        ``x -> log P(X ≤ x)`` for x ≤ 0.
+    inverse
+        Its inverse for values up to log(1/2).
     """
 
     log_tail: Callable[[Array], Array]

@@ -59,6 +59,8 @@ def should_move_noise(model: Model, release: PrivateRelease) -> bool:
 class FrameLaw(NamedTuple):
     """The frame's coordinates given parameters and value, were the sum linear in them and all laws Normal.
 
+    Attributes
+    ----------
     sums
         The released sum; see `build_sums`.
     value
@@ -101,8 +103,12 @@ def frame_law(release: Release, sums: Sums, variance: Array, reference: Paramete
 class Space(NamedTuple):
     """Where the moves are made: vectors of p whitened parameters and m whitened coordinates of the frame.
 
-    model, tuning
-        The model with the coordinates of its non-centred step, and their whitening.
+    Attributes
+    ----------
+    model
+        The model with the coordinates of its non-centred step.
+    tuning
+        Their whitening.
     unravel
         The map from vectors [p] to unconstrained parameters.
     law

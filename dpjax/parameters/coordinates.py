@@ -27,6 +27,8 @@ the target: on private regressions (ε = 1 and 10) 1.5 gave the most effective d
 class Tuning(NamedTuple):
     """The whitening of the unconstrained vector, ``vector = location + factor @ whitened``, and a step size.
 
+    Attributes
+    ----------
     location
         The centre [k].
     factor
@@ -102,10 +104,27 @@ def build_log_density(
 def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
     """The whitening fitted to draws from the prior; the step size is 1.
 
+    Parameters
+    ----------
+    key
+        One typed key.
+    model
+        The model whose prior is drawn from.
+    num_draws
+        How many draws.
+
     Raises
     ------
     TypeError, ValueError
         If there is no typed key, the model's functions do not fit each other, or the number is not positive.
+
+    Examples
+    --------
+    >>> import jax, dpjax
+    >>> prior = dpjax.models.NormalPrior(0.0, 2.0)
+    >>> model = dpjax.models.normal(mean_prior=prior, variance=1.0)
+    >>> initial_tuning(jax.random.key(1), model, 100).location.shape
+    (1,)
     """
     check_key("key", key)
     check_model(model)

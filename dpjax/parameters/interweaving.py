@@ -25,6 +25,8 @@ NUM_MOVES = 2
 class InterweavingInfo(NamedTuple):
     """What the non-centred step reports.
 
+    Attributes
+    ----------
     num_shrink
         Density evaluations of the elliptical moves [].
     is_accepted

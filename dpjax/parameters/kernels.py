@@ -208,7 +208,7 @@ def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options:
         ``"elliptical_slice"``; or a function ``log_density -> SamplingAlgorithm``, which chooses its own step size.
     num_steps
         Steps a sweep, at least 1.
-    options
+    **options
         ``target_acceptance`` of the four kernels with a step size; ``max_doublings`` of NUTS; ``num_leapfrogs`` of HMC;
         ``width`` of the brackets of ``"slice_sampling"`` and ``"coordinate_slice"``, in units of the whitening.
 

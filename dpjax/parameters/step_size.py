@@ -17,6 +17,9 @@ from dpjax.parameters.kernels import ParameterKernel, SteppedKernel
 NUM_STEPS = 100
 """Steps of the chains for one fit: enough to come near the target rate from a step size a hundred times too wide."""
 
+FEW_RECORDS = 2**12
+"""Of all chains together: with more, these steps by a program that was compiled quickly take longer than it saves."""
+
 
 def fit_step_size(
     key: Key,
@@ -33,7 +36,8 @@ def fit_step_size(
     """
     if tuning is None or not isinstance(kernel, SteppedKernel):
         return tuning
-    return average_steps(key, model, replace(kernel, num_steps=1), tuning, parameters, records)
+    fit = average_steps.quickly if jax.tree.leaves(records)[0].size <= FEW_RECORDS else average_steps
+    return fit(key, model, replace(kernel, num_steps=1), tuning, parameters, records)
 
 
 @partial(jit_model, static_argnames=("kernel",))

@@ -46,8 +46,10 @@ def compare(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[n
     ----------
     draws
         Standardised, [chain, draw, row].
-    before, after
-        Starts and ends on the same scale [start, row].
+    before
+        Starts [start, row].
+    after
+        Ends [start, row], on the same scale.
     """
     low, high = np.quantile(draws, (TAIL, 1 - TAIL), axis=(0, 1))
 
@@ -75,8 +77,10 @@ def drift_of(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[
     ----------
     draws
         A function of the draws [chain, draw, row].
-    before, after
-        The same of starts and ends [start, row].
+    before
+        The same of starts [start, row].
+    after
+        The same of ends [start, row].
     """
     kept = np.clip(covariance_over(np.var(before, axis=0), before, after), 0.0, 1.0)
     rest = after - kept * before

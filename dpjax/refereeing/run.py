@@ -79,9 +79,13 @@ def referee(
     unbiased
         Whether coupled chains, which start at draws, are to give unbiased estimates of the exact means and mean
         squares, too. They take longer, and there has to be a coupling for model and release; see `dpjax.coupling`.
-    imputation, interweave, parameter_kernel
-        The sweep; see `dpjax.sample`. By default the one that made the draws, or would. A wrong kernel does not see
+    imputation
+        Of the sweep; see `dpjax.sample`. By default that which made the draws, or would. A wrong kernel does not see
         its own error: where the kernel itself is in doubt, pass another.
+    interweave
+        Of the sweep; see `dpjax.sample`.
+    parameter_kernel
+        Of the sweep; see `dpjax.sample`.
 
     Returns
     -------
@@ -201,7 +205,9 @@ def run(
 
     Parameters
     ----------
-    model, release
+    model
+        In the form of the latent data.
+    release
         In the form of the latent data.
     draws
         All that there are [chain, draw, ...]; the kernel is fitted to them.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.imputation.forms import OwnLatentData
@@ -95,7 +95,7 @@ def has_forgotten(former: np.ndarray, present: np.ndarray) -> bool:
     pairs, count = present.shape
     covariance = np.mean(former * present, axis=0)
     correlation = covariance / np.sqrt(np.mean(former**2, axis=0) * np.mean(present**2, axis=0))
-    margin = stats.norm.isf(SURE / count) / np.sqrt(max(pairs - 3, 1))
+    margin = scipy.stats.norm.isf(SURE / count) / np.sqrt(max(pairs - 3, 1))
     return bool(np.all(correlation <= np.tanh(np.arctanh(FORGOTTEN) + margin)))
 
 

@@ -109,7 +109,7 @@ def estimate(key: Key, pairs: Pairs, draws: dict[str, np.ndarray]) -> Estimates:
         If some pair of chains does not meet within 20,000 steps.
     """
     pilot_key, run_key = jax.random.split(key)
-    options = {"num_pairs": NUM_PAIRS, "max_steps": MAX_STEPS}
+    options: dict[str, Any] = {"num_pairs": NUM_PAIRS, "max_steps": MAX_STEPS}
     meetings = meeting_times(pilot_key, pairs.kernel, **options)
     meetings.require_all("unbiased estimates")
     k, m = map(round_up, suggest_k_m(meetings))

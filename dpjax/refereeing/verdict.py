@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpjax.refereeing.drifts import TAIL, are_one, columns, compare, covariance_over, ratio
 from dpjax.summary import Summary, entry_names
@@ -40,8 +40,10 @@ class Verdict:
     ----------
     draws
         The draws in question by name [chain, draw, ...].
-    before, after
-        Those of them that exact chains began at, and where these ended [start, ...].
+    before
+        Those of them that exact chains began at [start, ...].
+    after
+        Where these ended [start, ...].
     num_sweeps
         Exact sweeps that each chain made.
     num_warmup
@@ -102,14 +104,14 @@ class Verdict:
     @property
     def p_values(self) -> np.ndarray:
         """The p-values of t tests that the means have not changed [test, row], each by itself."""
-        return 2 * stats.t.sf(np.abs(self.scores), self.num_starts - 1)
+        return 2 * scipy.stats.t.sf(np.abs(self.scores), self.num_starts - 1)
 
     @property
     def p_value(self) -> float:
         """The smallest p-value times the number of tests (Bonferroni), those of unbiased estimates among them."""
         smallest = np.min(self.p_values)
         if self.unbiased is not None:
-            smallest = min(smallest, 2 * stats.norm.sf(np.max(np.abs(ratio(*self.unbiased)))))
+            smallest = min(smallest, 2 * scipy.stats.norm.sf(np.max(np.abs(ratio(*self.unbiased)))))
         return float(min(1.0, smallest * self.num_tests))
 
     @property
@@ -135,7 +137,8 @@ class Verdict:
 
         A shift fades as chains forget their starts, so that a share of 1 - correlation of it is seen as a drift.
         """
-        critical = stats.t.isf(SIGNIFICANT / (2 * self.num_tests), self.num_starts - 1) + stats.norm.ppf(POWER)
+        significant = scipy.stats.t.isf(SIGNIFICANT / (2 * self.num_tests), self.num_starts - 1)
+        critical = significant + scipy.stats.norm.ppf(POWER)
         left = 1 - np.maximum(self.correlation, 0.0)
         return critical * self.comparison[1][0] / np.where(left > 0, left, np.nan)
 
@@ -223,14 +226,24 @@ class Verdict:
 
     __repr__ = describe
 
-    def plot(self) -> Any:
-        """A Matplotlib figure: for each parameter, the median and central 90 % of the draws and of the ends.
+    def plot(self, *, axes: Any = None) -> Any:
+        """The median and central 90 % of the draws and of the ends, a row for each of up to 40 scalar parameters.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw into; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.verdicts import plot_verdict
+        from dpjax.plot.verdicts import plot_verdict
 
-        return plot_verdict(self)
+        return plot_verdict(self, axes)

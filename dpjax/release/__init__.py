@@ -8,6 +8,7 @@ from dpjax.release.local import LocalRelease
 from dpjax.release.reading import from_json
 from dpjax.release.summed import Release
 from dpjax.release.unknown import UnknownCount
+from dpjax.release.words import describe
 
 __all__ = [
     "CONVENTIONS",
@@ -17,6 +18,7 @@ __all__ = [
     "PrivateRelease",
     "Release",
     "UnknownCount",
+    "describe",
     "from_json",
     "joint",
     "mechanism_from",

@@ -21,6 +21,8 @@ from dpjax.validation import check_array, check_positive, fail
 class Convention(NamedTuple):
     """How one way of publishing the noise turns into a mechanism.
 
+    Attributes
+    ----------
     mechanism
         The mechanism's class.
     scale

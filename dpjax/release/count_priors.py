@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from scipy import stats
+import scipy
 
 from dpjax.base import Array, Key
 from dpjax.numerics.count_laws import (
@@ -31,8 +31,10 @@ class UniformCount:
 
     Parameters
     ----------
-    low, high
-        The bounds, from 0 to 2^31 − 2.
+    low
+        The lower bound, at least 0.
+    high
+        The upper bound, at most 2^31 − 2.
 
     Raises
     ------
@@ -83,6 +85,11 @@ class PoissonCount:
     ------
     TypeError, ValueError
         If the mean is not one number in this range.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> n = dpjax.UnknownCount(PoissonCount(100.0))
     """
 
     mean: float
@@ -105,7 +112,7 @@ class PoissonCount:
 
     def quantile_beyond(self, mass: float) -> int:
         """The least number with at most this probability above it."""
-        return int(stats.poisson.isf(mass, self.mean))
+        return int(scipy.stats.poisson.isf(mass, self.mean))
 
 
 @frozen_pytree
@@ -124,6 +131,11 @@ class NegativeBinomialCount:
     ------
     TypeError, ValueError
         If the two are not single numbers in their ranges.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> n = dpjax.UnknownCount(NegativeBinomialCount(100.0, 5.0))
     """
 
     mean: float
@@ -150,7 +162,7 @@ class NegativeBinomialCount:
 
     def quantile_beyond(self, mass: float) -> int:
         """The least number with at most this probability above it."""
-        return int(stats.nbinom.isf(mass, self.size, self.size / (self.size + self.mean)))
+        return int(scipy.stats.nbinom.isf(mass, self.size, self.size / (self.size + self.mean)))
 
 
 def read_mean(mean: Any) -> Any:

@@ -18,7 +18,7 @@ def joint(*releases: Release) -> Release:
 
     Parameters
     ----------
-    releases
+    *releases
         Noisy sums over the same n records, each with its own value, mechanism and statistic. Given the records the
         mechanisms drew their noise independently of each other. Joint releases among them are taken apart.
 

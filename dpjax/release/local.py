@@ -138,7 +138,7 @@ class LocalRelease:
         ----------
         units
             The units of the values, in words.
-        metadata
+        **metadata
             Whatever else should be written, such as source or date; kept, but not read back.
         """
         content = {

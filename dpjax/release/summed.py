@@ -193,7 +193,7 @@ class Release:
         ----------
         units
             The units of the value, in words.
-        metadata
+        **metadata
             Whatever else should be written, such as source or date; kept, but not read back.
         """
         content = {

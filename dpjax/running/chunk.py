@@ -30,6 +30,8 @@ Keep = Callable[[Any, Any], Any]
 class Chunk(NamedTuple):
     """What a chunk leaves.
 
+    Attributes
+    ----------
     states
         The chains' states [chain, ...] after its last draw.
     draws
@@ -82,8 +84,10 @@ def make_draws(
         The chains' states [chain, ...].
     start
         The number t of the first step.
-    length, thin
-        How many draws to make, and how many steps apart.
+    length
+        How many draws to make.
+    thin
+        How many steps they are apart.
     capacity
         The largest length.
     complete

@@ -124,9 +124,10 @@ def over_devices(*, by_chain: tuple[str, ...], arrays: tuple[str, ...], made: An
 
     Parameters
     ----------
-    by_chain, arrays
-        The names of the arguments with leading axis [chain], and of other arrays, which are whole on every device. All
-        other arguments decide what is compiled.
+    by_chain
+        The names of the arguments with leading axis [chain].
+    arrays
+        Those of other arrays, which are whole on every device. All other arguments decide what is compiled.
     made
         Where the chains are in what is returned, such as `BY_CHAIN`.
     """

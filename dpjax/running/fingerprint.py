@@ -17,6 +17,7 @@ from dpjax.running.schedule import Segment
 __all__ = [
     "Plain",
     "identify_arrays",
+    "identify_key",
     "identify_keys",
     "identify_parts",
     "identify_run",
@@ -32,14 +33,21 @@ SIGNIFICANT_DIGITS = 5
 def identify_run(key: Key, num_chains: int, sampling: Segment) -> dict[str, Plain]:
     """The versions, the key and the numbers of a run, of which `sampling` is the last segment."""
     return {
-        "dpjax version": installed_version(),
-        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
-        "key implementation": str(jax.random.key_impl(key)),
-        "key": digest(jax.random.key_data(key)),
+        **identify_key(key),
         "num_chains": num_chains,
         "num_warmup": sampling.start,
         "num_samples": sampling.draws,
         "thin": sampling.thin,
+    }
+
+
+def identify_key(key: Key) -> dict[str, Plain]:
+    """The key of a run, and the versions that decide what comes of it."""
+    return {
+        "dpjax version": installed_version(),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "key implementation": str(jax.random.key_impl(key)),
+        "key": digest(jax.random.key_data(key)),
     }
 
 

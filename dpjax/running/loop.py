@@ -1,5 +1,6 @@
 """The loop of a run on the host: chunk after chunk, until all draws are made or the user interrupts it."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -9,9 +10,21 @@ from dpjax.running.checkpoint import PeriodicCheckpoint
 from dpjax.running.progress import Progress, next_length
 from dpjax.running.schedule import Segment, Status, is_done, steps_made
 
-__all__ = ["finish", "is_interrupted"]
+__all__ = ["Watch", "finish", "is_interrupted"]
 
 Reached = TypeVar("Reached", bound=Status)
+
+
+class Watch:
+    """What may end a run before its last draw; by itself nothing does."""
+
+    def room(self, status: Status) -> float:
+        """How many draws may be made before the run is looked at again."""
+        return math.inf
+
+    def is_enough(self, status: Status) -> bool:
+        """Whether the run ends here."""
+        return False
 
 
 def finish(
@@ -20,8 +33,9 @@ def finish(
     make_chunk: Callable[[Reached, int], tuple[Reached, int]],
     file: PeriodicCheckpoint | None,
     show: bool,
+    watch: Watch | None = None,
 ) -> Reached:
-    """Make chunks until all draws are made, or until an interruption; the status of the last whole chunk.
+    """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.
 
     Parameters
     ----------
@@ -31,13 +45,15 @@ def finish(
         Where the run is saved from time to time and at its end.
     show
         Whether to show a bar.
+    watch
+        What may end the run before.
     """
-    length = 1
+    length, watch = 1, watch or Watch()
     with Progress(schedule[-1].stop, steps_made(schedule, status), show) as bar:
         try:
-            while not is_done(schedule, status):
+            while not (is_done(schedule, status) or watch.is_enough(status)):
                 segment, began = schedule[status.segment], time.perf_counter()
-                status, made = make_chunk(status, length)
+                status, made = make_chunk(status, int(min(length, watch.room(status))))
                 length = next_length(made, time.perf_counter() - began)
                 if file is not None:
                     file.save_sometimes(status)

@@ -8,12 +8,16 @@ __all__ = ["Segment", "Status", "is_done", "steps_made"]
 class Segment(NamedTuple):
     """A part of a run with one kernel.
 
+    Attributes
+    ----------
     phase
         ``"warm-up"`` or ``"sampling"``.
     start
         The number of its first step.
-    draws, thin
-        It makes `draws` draws of each chain, `thin` steps apart.
+    draws
+        How many draws it makes of each chain.
+    thin
+        How many steps they are apart.
     adapt
         Whether the kernel is adapted to these draws at its end.
     """

@@ -1,5 +1,6 @@
 """The loop everyone uses: starts, warm-up, compiled chunks, progress and checkpoints."""
 
 from dpjax.sampling.sample import sample
+from dpjax.sampling.until import Until, until
 
-__all__ = ["sample"]
+__all__ = ["Until", "sample", "until"]

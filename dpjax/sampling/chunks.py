@@ -29,6 +29,8 @@ side by side those of all chains would be held at once."""
 class Chains(NamedTuple):
     """What the chains carry from step to step.
 
+    Attributes
+    ----------
     state
         The states, leading axis [chain].
     accepted
@@ -42,8 +44,14 @@ class Chains(NamedTuple):
 class Draw(NamedTuple):
     """What is kept of a step.
 
-    parameters, derived, reported
-        The parameters, and what the model derives from them and reports of the records.
+    Attributes
+    ----------
+    parameters
+        The parameters.
+    derived
+        What the model derives from them.
+    reported
+        What it reports of the records.
     info
         Reports on the steps since the last draw: rates and flags are averaged, counts summed.
     collected

@@ -23,7 +23,7 @@ def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
         **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
         **identify_parts(dict(functions_and_objects(run))),
         **identify_arrays({"release": run.release, "initial": initial}),
-        **identify_arrays({"model": probe(run.model, run.release)}, rounded=True),
+        **identify_arrays({"model": probe.quickly(run.model, run.release)}, rounded=True),
     }
 
 

@@ -40,7 +40,7 @@ def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int)
 
 def whiten_by(run: Run, draws: Parameters) -> Tuning | None:
     """The tuning fitted to draws [chain, draw, ...], where the plan uses one; else None."""
-    return adapt(run.model, draws) if run.plan.uses_tuning else None
+    return adapt.quickly(run.model, draws) if run.plan.uses_tuning else None
 
 
 def put_in_place(key: Key, run: Run, states: GibbsState) -> GibbsState:

@@ -30,6 +30,8 @@ ENOUGH_ACCEPTED = 0.5
 class Run:
     """What stays as it is from the first step to the last.
 
+    Parameters
+    ----------
     plan
         As the user wants it; what is tuned is in `Status`.
     mesh
@@ -61,10 +63,16 @@ class Run:
 class Status(NamedTuple):
     """How far a run has come; a checkpoint holds all of it.
 
-    segment, filled
-        The number of the current segment, and how many draws it has made.
-    plan, tuning
-        The kernel, as adapted so far; the tuning is None where no step of it uses one.
+    Attributes
+    ----------
+    segment
+        The number of the current segment.
+    filled
+        How many draws it has made.
+    plan
+        The kernel, as adapted so far.
+    tuning
+        Its tuning; None where no step of it uses one.
     chains
         What the chains carry.
     draws
@@ -144,7 +152,7 @@ def close_segment(run: Run, status: Status) -> Status:
     """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
     tuning, plan, state = status.tuning, status.plan, bring_home(run.mesh, status.chains.state)
     if run.schedule[status.segment].adapt and tuning is not None:
-        tuning = adapt(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+        tuning = adapt.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_size(run, status.segment + 1, tuning, state)
     if status.segment == 0:
         # At the starts the plan was a guess; now the chains have come some way.

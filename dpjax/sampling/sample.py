@@ -1,14 +1,17 @@
 """From a model and a release to draws from the posterior: the loop everyone uses."""
 
 import os
+import time
 from contextlib import nullcontext
 from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.compilation import jit_quickly
 from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.models.positions import check_derived
 from dpjax.numbered import jit_model
@@ -17,7 +20,7 @@ from dpjax.plan import make_plan, move_noise
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.checkpoint import check_path
-from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.running.devices import Devices, bring_home, choose_mesh, same_everywhere, to_host
 from dpjax.running.fingerprint import identify_keys
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish, is_interrupted
@@ -29,6 +32,7 @@ from dpjax.sampling.large_starts import draw_large, put_in_place, whiten_by
 from dpjax.sampling.run import Run, Status, has_check, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
+from dpjax.sampling.until import Until, UntilEnough, check_until
 from dpjax.threads import one_blas_thread
 
 
@@ -42,7 +46,7 @@ class RunKeys(NamedTuple):
     step_size: Key
 
 
-@partial(jax.jit, static_argnames="num_chains")
+@partial(jit_quickly, static_argnames=("num_chains",))
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
     search, climb, tuning, plan, chains, step_size = jax.random.split(key, 6)
@@ -66,6 +70,7 @@ def sample(
     initial: Parameters | Literal["large-sample"] | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    until: Until | None = None,
     devices: Devices = None,
 ) -> Posterior:
     """Draw from p(parameters | release) by data augmentation, with the confidential records imputed and left out.
@@ -83,13 +88,19 @@ def sample(
     num_warmup
         Steps of each chain that are thrown away. The kernel is adapted in windows whose bounds depend on this number
         only, and is then left as it is.
-    num_samples, thin
-        Draws kept of each chain, `thin` steps apart.
-    imputation, interweave, parameter_kernel
-        The kernel; see `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and
-        ``"auto"`` for the imputation that docs/choosing.md recommends for the release. By default counts stand for the
-        records where these take no more different values than there are records, and neither `interweave` nor `collect`
-        asks for records; see `dpjax.counts`.
+    num_samples
+        Draws kept of each chain.
+    thin
+        How many sweeps they are apart.
+    imputation
+        See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
+        imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
+        take no more different values than there are records, and neither `interweave` nor `collect` asks for records;
+        see `dpjax.counts`.
+    interweave
+        See `dpjax.gibbs`.
+    parameter_kernel
+        See `dpjax.gibbs`.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
@@ -104,6 +115,9 @@ def sample(
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
         can be written any more, the draws are returned with a warning.
+    until
+        Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. The draws are the
+        first ones of the run without it, and a checkpoint is continued whatever is asked for.
     devices
         What the chains are spread over: how many of this process's devices, or a list of `jax.Device`, perhaps of
         several processes, each of which then makes the same call and gets the whole posterior; see docs/scaling.md.
@@ -134,9 +148,11 @@ def sample(
     Draws depend on the key, the arguments, and the hardware and versions that compute them, and not on the number of
     devices. Nothing is claimed about convergence: see `Posterior.summary`.
     """
+    began = time.monotonic()
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=collect is None)
     check_derived(model)
+    check_until(until, model)
     initial = check_initial(model, release, initial, num_chains)
     given = (model, release)
     model, release = latent_form(model, release, plan.imputation)
@@ -148,10 +164,12 @@ def sample(
     run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
     held = nullcontext() if file is None else file.held()
+    watching = (len(schedule) - 1, draws_of, partial(same_everywhere, mesh), began)
+    watch = None if until is None else UntilEnough(until, *watching)
     with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
         first, advance = partial(begin, run, given, keys, initial, file), partial(make_chunk, run)
-        return report(run, given, finish(run.schedule, first(), advance, file, progress), file)
+        return report(run, given, finish(run.schedule, first(), advance, file, progress, watch), file, watch)
 
 
 def begin(
@@ -179,7 +197,7 @@ def begin(
 
 def first_tuning(run: Run, key: Key) -> Tuning | None:
     """The tuning fitted to the prior; None where no step of the sweep uses one."""
-    return tune_to_prior(run.model, key) if run.plan.uses_tuning else None
+    return tune_to_prior.quickly(run.model, key) if run.plan.uses_tuning else None
 
 
 @jit_model
@@ -188,7 +206,19 @@ def tune_to_prior(model: Model, key: Key) -> Tuning:
     return fit_to_prior(key, model)
 
 
-def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: Checkpoint | None) -> Posterior:
+def draws_of(status: Status) -> dict[str, np.ndarray]:
+    """What is kept under its name of each draw made so far, [chain, draw, ...]."""
+    held = {**status.draws.parameters, **status.draws.derived, **status.draws.reported}
+    return {name: leaf[:, : status.filled] for name, leaf in held.items()}
+
+
+def report(
+    run: Run,
+    given: tuple[Model, PrivateRelease],
+    status: Status,
+    file: Checkpoint | None,
+    watch: UntilEnough | None,
+) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are.
 
     Parameters
@@ -196,12 +226,13 @@ def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: 
     given
         Model and release as the user knows them.
     """
-    interrupted = is_interrupted("sample", run.schedule, status, file, stacklevel=3)
+    enough = watch is not None and bool(watch.why)
+    interrupted = not enough and is_interrupted("sample", run.schedule, status, file, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     warn_of_nonfinite(draws.info["num_nonfinite"], stacklevel=4)
     per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(
-        draws={**draws.parameters, **draws.derived, **draws.reported},
+        draws=draws_of(status),
         info={**draws.info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
@@ -211,4 +242,5 @@ def report(run: Run, given: tuple[Model, PrivateRelease], status: Status, file: 
         tuning=status.tuning,
         plan=status.plan,
         keys=identify_keys(run.chain_keys),
+        ended="" if watch is None or interrupted else watch.explain(status),
     )

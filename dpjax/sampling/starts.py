@@ -26,10 +26,15 @@ MAX_TRIES = 1_000
 MAX_SWEEPS = 1_000
 TEMPERATURE = 4.0
 
+FEW_RECORDS = 2**16
+"""Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
+
 
 class Candidate(NamedTuple):
     """A start and how good it is.
 
+    Attributes
+    ----------
     found
         Whether the release and the prior have positive density there [].
     score
@@ -63,10 +68,11 @@ def find_starts(
         If no start of positive density is found for some chain.
     """
     search_key, climb_key = keys
-    best = search(model, num_chains, search_key, release, initial)
-    if not np.all(best.found):
+    look = search.quickly if num_chains * release.n <= FEW_RECORDS else search
+    best = look(model, num_chains, search_key, release, initial)
+    if not np.all(np.asarray(best.found)):
         best = climb(model, climb_key, release, best)
-    if not np.all(best.found):
+    if not np.all(np.asarray(best.found)):
         fail_to_start(release, np.asarray(best.found), initial)
     return best.state
 

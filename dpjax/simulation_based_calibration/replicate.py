@@ -24,6 +24,8 @@ Quantities = Callable[[Parameters, Records, PrivateRelease], dict[str, Any]]
 class Replicate(NamedTuple):
     """What a replicate reports, by name, each [...].
 
+    Attributes
+    ----------
     ranks
         How many draws are below the truth.
     autocorrelation

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpjax.summary import Summary, tabulate
 
@@ -39,7 +39,7 @@ class Calibration:
         """
         expected = self.expected_counts()
         single = {
-            name: stats.chisquare(counts, expected.reshape(-1, *(1,) * (counts.ndim - 1)), axis=0).pvalue
+            name: scipy.stats.chisquare(counts, expected.reshape(-1, *(1,) * (counts.ndim - 1)), axis=0).pvalue
             for name, counts in self.counts().items()
         }
         number = sum(np.size(p_value) for p_value in single.values())
@@ -85,14 +85,26 @@ class Calibration:
         }
         return tabulate(figures)
 
-    def plot(self) -> Any:
-        """A Matplotlib figure with a histogram of each quantity's ranks, and the band that holds 99 % of its bars.
+    def plot(self, *, axes: Any = None) -> Any:
+        """A histogram of each quantity's ranks, up to 24 of them, with the band that holds 99 % of its bars.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw into, one for each scalar quantity; by default those of a new figure.
+
+        Returns
+        -------
+        numpy.ndarray
+            The axes [quantity].
 
         Raises
         ------
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        ValueError
+            If there are not as many axes as quantities.
         """
-        from dpjax.adapters.ranks import plot_ranks
+        from dpjax.plot.ranks import plot_ranks
 
-        return plot_ranks(self)
+        return plot_ranks(self, axes)

@@ -86,8 +86,12 @@ def calibrate(
         to each replicate in four windows.
     quantities
         ``(parameters, records, release) -> dict`` of more arrays to rank. A function defined once compiles once.
-    imputation, interweave, parameter_kernel
-        The sweep; see `dpjax.gibbs`.
+    imputation
+        Of the sweep; see `dpjax.gibbs`.
+    interweave
+        Of the sweep; see `dpjax.gibbs`.
+    parameter_kernel
+        Of the sweep; see `dpjax.gibbs`.
 
     Raises
     ------

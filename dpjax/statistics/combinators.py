@@ -101,10 +101,24 @@ class SparseStacked(Stacked):
 def scaled(statistic: Statistic, factor: float) -> Scaled:
     """A statistic times a constant, such as 1 / n for means in place of sums.
 
+    Parameters
+    ----------
+    statistic
+        A function of one record that returns [d].
+    factor
+        The constant, finite and not 0.
+
     Raises
     ------
     ValueError
         If the factor is zero or not finite.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax.statistics import total
+    >>> scaled(total("y", 0.0, 5.0), 0.1)({"y": jnp.array(9.0)}).tolist()
+    [0.5]
     """
     check_function(statistic)
     remedy = "Pass the constant that multiplies the statistic."
@@ -115,10 +129,23 @@ def scaled(statistic: Statistic, factor: float) -> Scaled:
 def stacked(*statistics: Statistic) -> Stacked:
     """Several statistics of the same record, joined in the order given.
 
+    Parameters
+    ----------
+    *statistics
+        Functions of one record.
+
     Raises
     ------
     ValueError
         If there is none.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax.statistics import cells, total
+    >>> both = stacked(cells("group", 2), total("y", 0.0, 5.0))
+    >>> both({"group": jnp.array(1), "y": jnp.array(3.0)}).tolist()
+    [0.0, 1.0, 3.0]
     """
     if not statistics:
         fail("statistics", "none", "at least one statistic", "Pass the statistics to join.")

@@ -68,6 +68,13 @@ def log_composition(field: str, lower: float, *, dimension: int | None = None) -
     ----------
     Xiong and Ju, SOMA: a novel sampler for Bayesian inference from privatized data, Example 3. Its noise scale
     rests on the simpler bound -d log(lower), which is exact for d = 2.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> shares = log_composition("share", lower=0.01, dimension=2)
+    >>> shares({"share": jnp.array([0.75, 0.25])}).tolist()
+    [-0.288, -1.386]
     """
     remedy = "Clamp shares at a small positive number, such as 0.01."
     bound = as_number("lower", lower, lambda array: (array > 0) & (array < 1), "a number between 0 and 1", remedy)

@@ -111,8 +111,10 @@ def total(
     ----------
     field
         The record field, [] or [d].
-    lower, upper : [] or [d]
-        The bounds in the field's units; None leaves that side unclamped, and then there is no sensitivity.
+    lower : [] or [d]
+        The lower bound in the field's units; None leaves that side unclamped, and then there is no sensitivity.
+    upper : [] or [d]
+        The upper bound, likewise.
     dimension
         The length d of the field, where the bounds are numbers that hold for every coordinate. Without it a
         field with numbers for bounds has d = 1, and an unclamped field any length.
@@ -146,10 +148,16 @@ def mean(
 
     Parameters
     ----------
-    field, lower, upper, dimension
+    field
         As in `total`.
     n
         The public number of records.
+    lower : [] or [d]
+        As in `total`.
+    upper : [] or [d]
+        As in `total`.
+    dimension
+        As in `total`.
     """
     return Scaled(total(field, lower, upper, dimension=dimension), 1 / check_count("n", n))
 
@@ -162,8 +170,10 @@ def gram(lower: Sequence[float], upper: Sequence[float], response: tuple[float, 
 
     Parameters
     ----------
-    lower, upper : [p]
-        The bounds of the record field ``x`` [p].
+    lower : [p]
+        The lower bounds of the record field ``x`` [p].
+    upper : [p]
+        The upper bounds.
     response
         The bounds of the record field ``y`` []; without them only the triangle of X'X.
 

@@ -168,13 +168,24 @@ def class_features(num_classes: int, num_features: int, num_levels: int) -> Clas
 
     Parameters
     ----------
-    num_classes, num_features, num_levels
-        I, K and J.
+    num_classes
+        I.
+    num_features
+        K.
+    num_levels
+        J.
 
     Raises
     ------
     ValueError
         If a number is below 1, or each feature has fewer than two cells.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> counts = class_features(num_classes=2, num_features=1, num_levels=3)
+    >>> counts.dimension
+    6
     """
     sizes = {"num_classes": num_classes, "num_features": num_features, "num_levels": num_levels}
     statistic = ClassFeatures(**{name: check_count(name, size) for name, size in sizes.items()})

@@ -32,6 +32,8 @@ STEP_COST = 16
 class Touched:
     """The sums that a move along each direction changes.
 
+    Parameters
+    ----------
     index
         Their places [order, batch, move, k].
     weight
@@ -51,6 +53,8 @@ class Touched:
 class Directions:
     """Directions of one kind, in several orders.
 
+    Parameters
+    ----------
     cells
         The cells that move [order, batch, move, a]. Moves of a batch touch no sum in common, and are made at once.
     signs

@@ -30,12 +30,20 @@ LARGEST = 2**31 - 1
 class Corners:
     """Where rows and columns meet: places (u, v) of each part, numbered part by part and row by row.
 
+    Parameters
+    ----------
     cells
         The cells of the first place, then those of the second, and so on.
-    start, size
-        Where in `cells` those of each place begin, and how many they are [place].
-    first, rows, columns
-        Of the part of each place its first place, and its numbers of rows and columns [place].
+    start
+        Where in `cells` those of each place begin [place].
+    size
+        How many they are [place].
+    first
+        Of the part of each place its first place [place].
+    rows
+        Its number of rows [place].
+    columns
+        Its number of columns [place].
     """
 
     cells: np.ndarray
@@ -49,8 +57,12 @@ class Corners:
 class Draws(NamedTuple):
     """The random numbers of a swap: its first place [], and those of its window [1].
 
-    turn, member
-        Whole numbers that choose the other row and column [2], and the cell in each place [4].
+    Attributes
+    ----------
+    turn
+        Whole numbers that choose the other row and column [2].
+    member
+        Whole numbers that choose the cell in each place [4].
     """
 
     place: Array

@@ -50,6 +50,8 @@ class Swap:
 class Fibre:
     """The moves that keep what is known.
 
+    Parameters
+    ----------
     groups
         Cells of one label may be exchanged one for one [c]; −1 for cells that are known to be empty.
     swaps

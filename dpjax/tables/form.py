@@ -44,12 +44,16 @@ KINDS = (AdditiveNoise, ElementwiseDensity)
 class Table:
     """What the counts are of; hashed by identity, so that compiled programs are found again.
 
+    Parameters
+    ----------
     model
         The model of the records.
     support
         Every possible record, leading axis [c].
-    sums, parts
-        What each adds to the released sums: to all of them, and to those of each part of the release.
+    sums
+        What each adds to all released sums.
+    parts
+        What each adds to those of each part of the release.
     known
         The sums among them that were released as they are, with their values.
     fibre

@@ -33,6 +33,8 @@ SMALLEST_STEP, LARGEST_STEP = 0.1, 2.5
 class JointInfo(NamedTuple):
     """What the joint moves of a sweep report.
 
+    Attributes
+    ----------
     acceptance_rate
         The share accepted [].
     num_nonfinite

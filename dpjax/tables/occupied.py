@@ -42,6 +42,8 @@ BLOCK = 16
 class Groups:
     """Groups of cells that may be exchanged one for one.
 
+    Parameters
+    ----------
     label
         The group of each cell [c]; −1 for cells that stay as they are.
     batches
@@ -76,10 +78,16 @@ class Groups:
 class Draws(NamedTuple):
     """The random numbers of a round: its batch of groups [], and of each group of the batch those of its pair.
 
-    rank, anywhere
-        Uniforms [g, 2] that choose among the occupied cells, and among all.
-    offset, uniform
-        Of windows and of places in them [g].
+    Attributes
+    ----------
+    rank
+        Uniforms [g, 2] that choose among the occupied cells.
+    anywhere
+        Uniforms [g, 2] that choose among all.
+    offset
+        Of windows [g].
+    uniform
+        Of places in them [g].
     """
 
     batch: Array

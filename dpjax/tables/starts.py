@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+import scipy
 from scipy.sparse import csr_array, hstack, vstack
 
 from dpjax.base import Array, Key, Model, Parameters
@@ -173,9 +173,9 @@ def into_fibre(table: Table, cells: np.ndarray, possible: np.ndarray) -> np.ndar
     held = totals @ cells
     # Variables are what is added to each cell and what is taken from it.
     limits = (np.concatenate(ends) - held for ends in (least, most))
-    constraint = LinearConstraint(hstack([totals, -totals]), *limits)
-    bounds = Bounds(0, np.concatenate([np.where(possible, np.inf, 0.0), cells]))
-    found = milp(np.ones(2 * size), constraints=constraint, bounds=bounds, integrality=np.ones(2 * size))
+    constraint = scipy.optimize.LinearConstraint(hstack([totals, -totals]), *limits)
+    bounds = scipy.optimize.Bounds(0, np.concatenate([np.where(possible, np.inf, 0.0), cells]))
+    found = scipy.optimize.milp(np.ones(2 * size), constraints=constraint, bounds=bounds, integrality=np.ones(2 * size))
     if found.x is None:
         given = "known totals that contradict each other, the number of records, or cells of probability 0"
         remedy = "Check the released values of dpjax.Exact() and n, and the model's support and `initial`."

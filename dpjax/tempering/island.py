@@ -37,6 +37,8 @@ STEP_SIZE_CHAINS = 4
 class Trace(NamedTuple):
     """Reports on each step [step]; NaN beyond the last.
 
+    Attributes
+    ----------
     temperature
         The inverse temperature λ at which the particles were moved.
     ess
@@ -59,6 +61,8 @@ class Trace(NamedTuple):
 class Island(NamedTuple):
     """What the loop carries.
 
+    Attributes
+    ----------
     particles
         States [particle, ...] of equal weight, whose ``latent.log_density`` is log η, not tempered.
     temperature

@@ -26,10 +26,15 @@ class TemperedSample:
         log p(release value).
     log_marginal_likelihood_error
         Its standard error, from the spread between islands, by the delta method.
-    temperatures, effective_sample_sizes, log_increments, acceptance_rates
-        Of each step [island, step]: the power of the release's density, which is the inverse temperature; the effective
-        sample size and the logarithm of the mean weight before resampling; and the share of imputation offers accepted.
-        NaN where an island took fewer steps.
+    temperatures
+        The power of the release's density after each step [island, step], which is the inverse temperature; NaN where
+        an island took fewer steps, as in the next three.
+    effective_sample_sizes
+        That of each step before resampling [island, step].
+    log_increments
+        The logarithm of the mean weight of each step [island, step].
+    acceptance_rates
+        The share of imputation offers accepted in each step [island, step].
     num_nonfinite
         How many weights, offers and moves [island, step] were left out because a density, parameter or record was not
         finite.

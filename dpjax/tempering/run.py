@@ -44,8 +44,10 @@ def tempered(
     ----------
     key
         One typed key.
-    model, release
-        What is believed about the records, and what was released.
+    model
+        What is believed about the records.
+    release
+        What was released.
     num_particles
         Particles of an island. Each is a set of parameters with n records: ``num_islands * num_particles * n`` records
         are held at once.
@@ -56,9 +58,13 @@ def tempered(
     target_ess
         The effective sample size of each step as a share of the particles, between 0 and 1: nearer to 1 there are more
         steps, and each loses less.
-    imputation, interweave, parameter_kernel
-        The sweep; see `dpjax.gibbs`. It is tuned to the particles at each power. Records of a local release are drawn
-        exactly where there are finitely many, else by Metropolis steps.
+    imputation
+        Of the sweep; see `dpjax.gibbs`. It is tuned to the particles at each power. Records of a local release are
+        drawn exactly where there are finitely many, else by Metropolis steps.
+    interweave
+        Of the sweep; see `dpjax.gibbs`.
+    parameter_kernel
+        Of the sweep; see `dpjax.gibbs`.
 
     Raises
     ------

@@ -22,8 +22,8 @@ def moments(mean: jax.Array, factor: jax.Array, bound: jax.Array) -> jax.Array:
 def test_derivatives_are_those_of_differences():
     arguments, step = (MEAN, FACTOR, jnp.array([1.0, 0.9, 1.2])), 1e-5
     flat, unravel = ravel_pytree(arguments)
-    exact = jax.jacfwd(lambda vector: moments(*unravel(vector)))(flat)
-    run = jax.jit(jax.vmap(lambda vector: moments(*unravel(vector))))
+    function = jax.jit(lambda vector: moments(*unravel(vector)))
+    exact, run = jax.jit(jax.jacfwd(function))(flat), jax.jit(jax.vmap(function))
     steps = step * jnp.eye(flat.size)
     differences = (run(flat[None] + steps) - run(flat[None] - steps)) / (2 * step)
     np.testing.assert_allclose(exact, differences.T, atol=1e-9)
@@ -32,4 +32,4 @@ def test_derivatives_are_those_of_differences():
 @pytest.mark.x64
 def test_slopes_by_each_argument_are_those_of_differences():
     arguments = [jnp.array(leaf) for leaf in ([[-0.3], [0.2]], [0.1], [0.5], [0.7], [-0.8], [1.1])]
-    check_grads(product_beyond, arguments, order=1, modes=["fwd", "rev"], atol=1e-7, rtol=1e-7)
+    check_grads(jax.jit(product_beyond), arguments, order=1, modes=["fwd", "rev"], atol=1e-7, rtol=1e-7)

@@ -195,6 +195,8 @@ def pairs_of(posterior: Posterior) -> Pairs:
 
 
 def test_plot() -> None:
-    (axes,) = make_verdict(RNG.normal(size=(4, 25, 3)), RNG.normal(size=(100, 3))).plot().axes
+    own = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    axes = make_verdict(RNG.normal(size=(4, 25, 3)), RNG.normal(size=(100, 3))).plot(axes=own)
+    assert axes is own
     assert [label.get_text() for label in axes.get_yticklabels()] == ["theta[0]", "theta[1]", "theta[2]"]
     assert "no drift" in axes.get_title()

@@ -56,7 +56,7 @@ def test_starts_that_are_too_wide_are_noticed(few, monkeypatch):
 
 def test_the_whitening_is_that_of_the_draws_and_stays(few):
     """Warm-up of this length would fit another one to its own draws."""
-    options = {"initial": "large-sample", "num_samples": 2, "parameter_kernel": "nuts", "progress": False}
+    options = {"initial": "large-sample", "num_samples": 2, "parameter_kernel": "hmc", "progress": False}
     tunings = [
         dpjax.sample(jax.random.key(2), MODEL, RELEASE, num_warmup=number, **options).tuning for number in (0, 64)
     ]

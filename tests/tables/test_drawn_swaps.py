@@ -51,12 +51,16 @@ def check_windows(built: Built) -> None:
     case = cases.build("known margins")
     (corners,) = make_corners(table_of(count_form(case.model, case.release)[1]))
     move = drawn.template(built.law, SIGNS, 1, WIDTH)
+
+    @jax.jit
+    def window_of(key: jax.Array, counts: jax.Array, below: jax.Array) -> tuple[core.Plan, jax.Array]:
+        cells = drawn_swaps.cells_at(corners, drawn_swaps.draw_swap(key, corners, WIDTH))
+        plan = drawn.plan_at(built.law, SIGNS, cells[None], jnp.ones(1, bool))
+        return plan, core.log_weights(built.law, move, plan, core.start(built.law, counts), below)
+
     for place, counts in enumerate(tables_of(built.exact, 6)):
-        numbers = drawn_swaps.draw_swap(jax.random.key(place), corners, WIDTH)
-        plan = drawn.plan_at(built.law, SIGNS, drawn_swaps.cells_at(corners, numbers)[None], jnp.ones(1, bool))
         below = np.array([place % (WIDTH + 1)])
-        state = core.start(built.law, jnp.asarray(counts))
-        found = core.log_weights(built.law, move, plan, state, jnp.asarray(below))
+        plan, found = window_of(jax.random.key(place), jnp.asarray(counts), jnp.asarray(below))
         compare(np.asarray(found, float), built.exact.log_weight_of(window(move, plan, counts, below)), below)
 
 

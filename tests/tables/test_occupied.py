@@ -1,5 +1,6 @@
 """Pairs of occupied cells: the chance of a pair, the law of its window, and the groups that pairs are drawn from."""
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -58,39 +59,48 @@ def test_cells_are_drawn_with_the_chance_that_the_formula_says() -> None:
 CHOOSE = jax.jit(occupied.choose_places)
 
 
-def windows(
-    built: Built, groups: occupied.Groups, counts: np.ndarray, pair: np.ndarray
+def compile_windows(built: Built, groups: occupied.Groups) -> Callable:
+    """The log-weights [g, W + 1] of a batch's windows and their offsets [g], of counts, the batch and places [g, 2]."""
+    move = drawn.template(built.law, occupied.SIGNS, groups.batches.shape[1], WIDTH)
+
+    @jax.jit
+    def windows(counts: jax.Array, batch: jax.Array, places: jax.Array) -> tuple[jax.Array, jax.Array]:
+        seen: list[jax.Array] = []
+        draws = occupied.draw_round(jax.random.key(1), groups, WIDTH)._replace(batch=batch)
+        held = occupied.find_occupied(groups, counts)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(occupied, "choose_places", lambda *rest: places)
+            patch.setattr(core, "choose", lambda weights, uniform: seen.append(weights) or 0)
+            occupied.meet(built.law, groups, move, core.start(built.law, counts), held, draws)
+        return seen.pop(), draws.offset
+
+    return windows
+
+
+def window_of_pair(
+    windows: Callable, groups: occupied.Groups, counts: np.ndarray, pair: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The log-weights of the window of one pair around its present counts, and the tables there [W + 1, c]."""
-    seen: list[jax.Array] = []
-    state = core.start(built.law, jnp.asarray(counts))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(occupied, "choose_places", lambda *rest: jnp.asarray(np.broadcast_to(places, (size, 2))))
-        patch.setattr(core, "choose", lambda weights, uniform: seen.append(weights) or 0)
-        label = groups.label[pair[0]]
-        batch, place = (int(found[0]) for found in np.nonzero(groups.batches == label))
-        size = groups.batches.shape[1]
-        places = [
-            np.flatnonzero((groups.cells[label].ravel() == cell) & groups.is_cell[label].ravel())[0] for cell in pair
-        ]
-        held = occupied.find_occupied(groups, jnp.asarray(counts))
-        draws = occupied.draw_round(jax.random.key(1), groups, WIDTH)._replace(batch=jnp.asarray(batch))
-        move = drawn.template(built.law, occupied.SIGNS, size, WIDTH)
-        occupied.meet(built.law, groups, move, state, held, draws)
-    below = (counts[pair[0]] + int(draws.offset[place]) % (WIDTH + 1)) % (WIDTH + 1)
+    label = groups.label[pair[0]]
+    batch, place = (int(found[0]) for found in np.nonzero(groups.batches == label))
+    cells, is_cell = groups.cells[label].ravel(), groups.is_cell[label].ravel()
+    places = [np.flatnonzero((cells == cell) & is_cell)[0] for cell in pair]
+    everywhere = jnp.asarray(np.broadcast_to(places, (groups.batches.shape[1], 2)))
+    log_weights, offset = jax.device_get(windows(jnp.asarray(counts), jnp.asarray(batch), everywhere))
+    below = (counts[pair[0]] + int(offset[place]) % (WIDTH + 1)) % (WIDTH + 1)
     steps = np.arange(WIDTH + 1) - below
     tables = counts + np.outer(steps, np.eye(len(counts), dtype=int)[pair[0]] - np.eye(len(counts), dtype=int)[pair[1]])
-    return np.asarray(seen[0])[place], tables
+    return log_weights[place], tables
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])
-def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
+def check_windows(name: str) -> None:
+    """Raise unless windows hold the law of the table and of the pair."""
     built, groups = build(name), groups_of(name)
-    rng = np.random.default_rng(3)
+    rng, windows = np.random.default_rng(3), compile_windows(built, groups)
     for counts in tables_of(built.exact, 4):
         label = rng.choice(np.flatnonzero(groups.size > 1))
         pair = rng.choice(np.flatnonzero(groups.label == label), 2, replace=False)
-        found, tables = windows(built, groups, counts, pair)
+        found, tables = window_of_pair(windows, groups, counts, pair)
         inside = np.all(tables >= 0, axis=1)
         members = np.flatnonzero(groups.label == label)
         expected = np.full(len(tables), -np.inf)
@@ -103,6 +113,21 @@ def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
         np.testing.assert_allclose(
             found[possible] - found[start], expected[possible] - expected[start], atol=max(CLOSE, 1e-9)
         )
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])
+def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
+    check_windows(name)
+
+
+def forget(*arguments: object) -> jax.Array:
+    return jnp.zeros(jnp.shape(arguments[0]))
+
+
+def test_a_pair_whose_chance_is_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(occupied, "log_chance", forget)
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        check_windows("skewed")
 
 
 def test_sums_and_numbers_of_occupied_cells_are_carried_along() -> None:
@@ -132,10 +157,7 @@ def partition(groups: np.ndarray) -> CellSums:
     return CellSums(groups[:, None], np.ones((len(groups), 1)), int(groups.max()) + 1)
 
 
-def forget(*arguments: object) -> jax.Array:
-    return jnp.zeros(jnp.shape(arguments[0]))
-
-
+@pytest.mark.slow
 def test_a_pair_whose_chance_is_forgotten_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(occupied, "log_chance", forget)
     monkeypatch.setattr(occupied, "ROUNDS", 30)

@@ -12,6 +12,8 @@ __all__ = ["PL94_PERSON", "PL94_UNIT", "Histogram", "choose_attributes", "codes_
 class Histogram(NamedTuple):
     """The categories of which every query is a sum.
 
+    Attributes
+    ----------
     sizes
         The number of categories of each attribute; the last attribute is the fastest.
     codings

@@ -23,8 +23,12 @@ ROWS_AT_ONCE = 1_000
 class Measurement(NamedTuple):
     """A query of one area.
 
-    geocode, query
-        The area and the query's name.
+    Attributes
+    ----------
+    geocode
+        The area.
+    query
+        The query's name.
     coding
         How it codes each attribute of the histogram.
     sign

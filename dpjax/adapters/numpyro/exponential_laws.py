@@ -40,8 +40,12 @@ def unit_edges(dtype: Any) -> Edges:
 class ExponentialLaw(NamedTuple):
     """A law as a function of standard Exponential noise.
 
-    noise, value
-        The increasing map between the inner edges, and its inverse, elementwise.
+    Attributes
+    ----------
+    noise
+        The increasing map from values to noise between the inner edges, elementwise.
+    value
+        Its inverse.
     log_slope
         The logarithm of the derivative of `noise`, elementwise.
     edges

@@ -13,10 +13,14 @@ CENTRED = "centred"
 class Form(NamedTuple):
     """One distribution's values [n, ...] as noise [n, ...].
 
+    Attributes
+    ----------
     words
         The form, for `Model.describe`.
-    noise, value
-        ``(key, value) -> noise`` and its inverse ``noise -> value``.
+    noise
+        ``(key, value) -> noise``.
+    value
+        Its inverse ``noise -> value``.
     log_density
         ``noise -> [n]`` where the noise is not free of the distribution's parameters.
     scores

@@ -16,6 +16,7 @@ from dpjax.adapters.numpyro.refusals import same
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Model, Parameters, Records
+from dpjax.compilation import jit_quickly
 from dpjax.models.checks import check_model
 from dpjax.tracing import reads
 from dpjax.validation import fail, is_traced, summarize
@@ -40,7 +41,7 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     n
         A number of records to look at the model with, where it has an argument ``n`` without a default. A model whose
         prior depends on it describes that many records.
-    arguments
+    **arguments
         Further arguments of ``fn`` that never change, such as covariates known to the public. Where these give each
         record a law of its own, the model describes that many records, and ``dpjax.imwg()`` imputes them.
 
@@ -110,8 +111,8 @@ def has_prior_of_size(laws: Laws) -> bool:
     programs = [jax.make_jaxpr(one.log_prior)(shapes) for one in sizes]
     if len({str(program) + repr(program.consts) for program in programs}) == 1:
         return False  # without a computation
-    parameters = laws.sample_prior(jax.random.key(0))
-    return not same(*(one.log_prior(parameters) for one in sizes))
+    densities = jit_quickly(lambda parameters: [one.log_prior(parameters) for one in sizes])
+    return not same(*densities(jit_quickly(laws.sample_prior)(jax.random.key(0))))
 
 
 def find_quantities(laws: Laws) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def private_target(
         Arguments of ``fn`` with one entry for each record [n, ...]. They are as confidential as the records.
     chunk_size
         How many records' gradients are held at once.
-    arguments
+    **arguments
         Further arguments of ``fn``, the same for all records and public.
 
     Raises

@@ -5,6 +5,7 @@ its own. The rest is tried, at parameters over the whole of their support: what 
 covariates behind a rectifier, shows at another.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +15,7 @@ from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.laws import Laws
 from dpjax.adapters.numpyro.visit import Layout
 from dpjax.base import Array, Key, Parameters, Records
+from dpjax.compilation import jit_quickly
 from dpjax.numerics import take_if
 from dpjax.tracing import reads
 
@@ -28,7 +30,7 @@ def settle(layout: Layout) -> tuple[Layout, bool]:
     """The layout with its number of records fixed where only one is possible, and whether they are exchangeable."""
     laws = Laws(layout)
     any_size = takes_any_size(laws)
-    trials = jax.device_get(jax.jit(lambda key: try_all(laws, any_size, key))(jax.random.key(0)))
+    trials = jax.device_get(jit_quickly(partial(try_all, laws, any_size))(jax.random.key(0)))
     refusals.check_independence(trials.mixed, trials.density_of_mixed)
     refusals.check_independence(trials.even, trials.density_of_even)
     alike = [(trials.rolled, trials.density_of_rolled), (trials.first, trials.density_of_first)]
@@ -40,14 +42,24 @@ def settle(layout: Layout) -> tuple[Layout, bool]:
 class Trial(NamedTuple):
     """Densities [n] of drawn records, which agree pairwise where records are independent, and where they have one law.
 
-    mixed, density_of_mixed
-        Mixed from two draws, and of the mixture.
-    even, density_of_even
-        Of the records at even places, and of these beside others that are not a number.
-    rolled, density_of_rolled
-        Rolled, and of the rolled records.
-    first, density_of_first
-        Of the first record among all, and of it alone where the model takes any number.
+    Attributes
+    ----------
+    mixed
+        Mixed from two draws.
+    density_of_mixed
+        Of the mixture.
+    even
+        Of the records at even places.
+    density_of_even
+        Of these beside others that are not a number.
+    rolled
+        Rolled.
+    density_of_rolled
+        Of the rolled records.
+    first
+        Of the first record among all.
+    density_of_first
+        Of it alone where the model takes any number.
     """
 
     mixed: Array

@@ -37,10 +37,14 @@ WORDS = "a Normal score, by the distribution function"
 class Cut(NamedTuple):
     """An interval in the units of a standard law, for each of a set of values.
 
+    Attributes
+    ----------
     flip
         Whether the law is turned about 0, so that the interval lies mostly below 0.
-    low, high
-        log F at its ends, after that.
+    low
+        log F at the lower end, after that.
+    high
+        log F at the upper end, after that.
     """
 
     flip: Array

@@ -40,16 +40,24 @@ class EnoughError(Exception):
 class Layout(NamedTuple):
     """What a NumPyro model consists of, as dpjax sees it.
 
-    function, arguments
-        The model, and the keyword arguments that never change.
+    Attributes
+    ----------
+    function
+        The model.
+    arguments
+        The keyword arguments that never change.
     takes_size
         Whether it takes the number of records as its argument ``n``.
-    size, fixed
-        A number of records that is possible, and whether it is the only one.
+    size
+        A number of records that is possible.
+    fixed
+        Whether it is the only one.
     plate
         The name of the records' plate.
-    parameters, fields
-        The names of the sample sites outside and inside that plate, in the order of the model.
+    parameters
+        The names of the sample sites outside that plate, in the order of the model.
+    fields
+        The names of those inside it.
     known
         The names of the record fields that are not drawn, but given among the arguments [n, ...].
     """

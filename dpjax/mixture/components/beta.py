@@ -34,13 +34,20 @@ class GammaShapes:
 
     Parameters
     ----------
-    shape, rate : []
-        Of the Gamma law of each parameter.
+    shape : []
+        The shape of the Gamma law of each parameter.
+    rate : []
+        Its rate.
 
     Raises
     ------
     ValueError
         If a number is not finite and positive.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> component = dpjax.mixture.GammaShapes(shape=2.0, rate=0.5)
     """
 
     shape: Array | float

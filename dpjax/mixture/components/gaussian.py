@@ -31,8 +31,10 @@ class NormalInverseGamma:
         The prior mean of a cluster's mean.
     precision : []
         How many records the prior mean is worth.
-    shape, scale : []
-        Of the inverse gamma law, of density ∝ v^(-shape - 1) exp(-scale / v).
+    shape : []
+        The shape of the inverse gamma law, of density ∝ v^(-shape - 1) exp(-scale / v).
+    scale : []
+        Its scale.
 
     Raises
     ------

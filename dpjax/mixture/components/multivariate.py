@@ -106,8 +106,12 @@ class NormalInverseWishart:
 
         Returns
         -------
-        mean, precision, degrees
-            Their parameters [H, d], [H] and [H].
+        mean
+            Their means [H, d].
+        precision
+            Their precisions [H].
+        degrees
+            Their degrees of freedom [H].
         scale_cholesky
             The lower Cholesky factors [H, d, d] of their scale matrices.
         """

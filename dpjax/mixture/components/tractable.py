@@ -28,8 +28,21 @@ def register_tractable(channel: type, component: type) -> Callable[[Build], Buil
 
     Parameters
     ----------
-    channel, component
-        Their types.
+    channel
+        The channel's type.
+    component
+        The component's type.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> class Silent(dpjax.Gaussian):
+    ...     pass
+    >>> normal = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> known = dpjax.mixture.find_tractable(dpjax.Gaussian(1.0), normal)
+    >>> @register_tractable(Silent, dpjax.mixture.NormalInverseGamma)
+    ... def as_of_gaussian(channel):
+    ...     return known
     """
 
     def register(build: Build) -> Build:
@@ -40,7 +53,24 @@ def register_tractable(channel: type, component: type) -> Callable[[Build], Buil
 
 
 def find_tractable(channel: Mechanism, component: Component) -> Tractable | None:
-    """The known marginal of a channel and a component, None where there is none."""
+    """The known marginal of a channel and a component, None where there is none.
+
+    Parameters
+    ----------
+    channel
+        A mechanism.
+    component
+        A component.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> normal = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> find_tractable(dpjax.Laplace(1.0), normal) is not None
+    True
+    >>> find_tractable(dpjax.HaarWavelet(1.0, resolution=3), normal) is None
+    True
+    """
     build = PAIRS.get((type(channel), type(component)))
     return None if build is None else build(channel, component)
 

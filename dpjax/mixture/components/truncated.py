@@ -32,8 +32,14 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
 
     Parameters
     ----------
-    mean, precision, shape, scale : []
-        As those of `NormalInverseGamma`, with a shape of at least 1.
+    mean : []
+        As in `NormalInverseGamma`.
+    precision : []
+        As in `NormalInverseGamma`.
+    shape : []
+        As in `NormalInverseGamma`, at least 1.
+    scale : []
+        As in `NormalInverseGamma`.
     noise_variance : []
         η², the variance of the noise; taken from the channel.
 
@@ -41,6 +47,11 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
     -----
     Model (11) of Beraha, Favaro and Rao (2025), whose base measure lacks the constant 1 / P(shape, scale / η²). It is
     another prior than the Normal-inverse-gamma law of a record's own mean and variance.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> component = dpjax.mixture.TruncatedNormalInverseGamma(0.0, 0.1, 2.0, 1.0, noise_variance=0.5)
     """
 
     noise_variance: Array | float = 0.0

@@ -28,6 +28,8 @@ Loss = Literal["binder", "variation"]
 class Partition(NamedTuple):
     """A partition of the records.
 
+    Attributes
+    ----------
     labels
         The cluster [n] of each record, numbered from 0 in the order of their first records.
     expected_loss
@@ -68,6 +70,13 @@ def find_partition(
     ------
     TypeError, ValueError
         If an argument is unusable.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> drawn = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 2]])
+    >>> find_partition(jax.random.key(1), drawn).labels.tolist()
+    [0, 0, 1, 1]
     """
     check_key("key", key)
     check_loss(loss)
@@ -88,6 +97,10 @@ def expected_loss(labels: Any, partition: Any, *, loss: Loss = "variation") -> f
 
     Parameters
     ----------
+    labels
+        The cluster of each record in each draw [..., n].
+    partition
+        The partition [n].
     loss
         ``"variation"`` or ``"binder"``, as in `find_partition`.
 
@@ -95,6 +108,12 @@ def expected_loss(labels: Any, partition: Any, *, loss: Loss = "variation") -> f
     ------
     TypeError, ValueError
         If an argument is unusable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(expected_loss(np.array([[0, 0, 1], [0, 1, 1]]), np.array([0, 0, 1]), loss="binder"))
+    0.222
     """
     check_loss(loss)
     drawn, own = relabel(check_labels(labels)), relabel(check_labels(partition, "partition"))

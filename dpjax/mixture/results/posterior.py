@@ -25,10 +25,16 @@ __all__ = ["Density", "MixturePosterior"]
 class Density(NamedTuple):
     """The posterior of a density at points of a grid, each [points].
 
+    Attributes
+    ----------
+    grid
+        The points.
     mean
         The posterior mean: the density of a new record.
-    lower, upper
-        Pointwise credible bounds.
+    lower
+        The pointwise lower credible bound.
+    upper
+        The pointwise upper credible bound.
     mcse
         The Monte Carlo standard error of the mean.
     """
@@ -171,7 +177,7 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.mixtures import plot_density
+        from dpjax.plot.mixtures import plot_density
 
         if np.ndim(grid) != 1:
             fail("grid", f"shape {list(np.shape(grid))}", "points [points]", "A density on a line can be drawn.")
@@ -185,7 +191,7 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.mixtures import plot_num_clusters
+        from dpjax.plot.mixtures import plot_num_clusters
 
         return plot_num_clusters(self.draws["num_clusters"], axes)
 
@@ -196,13 +202,15 @@ class MixturePosterior:
         ----------
         partition
             What `partition` returned.
+        axes
+            The Matplotlib axes to draw in; None for new ones.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.mixtures import plot_co_clustering
+        from dpjax.plot.mixtures import plot_co_clustering
 
         n = self._labels().shape[1]
         if not isinstance(partition, Partition) or len(partition.labels) != n:

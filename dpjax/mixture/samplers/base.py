@@ -22,6 +22,8 @@ MAX_SLOTS = 2**14
 class Slots(NamedTuple):
     """The room that a chain has, and how chains are advanced.
 
+    Attributes
+    ----------
     capacity
         The number of slots H for clusters.
     in_turn

@@ -158,6 +158,11 @@ def conditional(
     ------
     TypeError, ValueError
         If a choice is unusable; with a problem, if it does not go with it.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> sampler = dpjax.mixture.conditional(offers=4)
     """
     if weights not in ("posterior", "stick"):
         fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")

@@ -46,6 +46,8 @@ class Anchors(NamedTuple):
 class SplitMove(NamedTuple):
     """What is fixed during one move.
 
+    Attributes
+    ----------
     tractable
         The known marginal g(z | θ), if the records concerned are proposed anew with their sides; None if they stay.
     theta
@@ -61,6 +63,8 @@ class SplitMove(NamedTuple):
 class LaunchState(NamedTuple):
     """What a proposal is drawn from.
 
+    Attributes
+    ----------
     theta
         The parameters [3, ...] of the two clusters and of their union.
     log_densities

@@ -26,8 +26,14 @@ LEFT_OUT = 1e-3
 class Relabelled(NamedTuple):
     """Labels and records after a move, before the parameters of the clusters are drawn anew.
 
-    labels, records, log_channel
-        As those of `MixtureState`; of several held auxiliaries the second axis counts them.
+    Attributes
+    ----------
+    labels
+        As in `MixtureState`.
+    records
+        As in `MixtureState`; of several held auxiliaries the second axis counts them.
+    log_channel
+        As in `MixtureState`, likewise.
     theta
         The parameters [H, ...] with those of new clusters among them.
     acceptance_rate

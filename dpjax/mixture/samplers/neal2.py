@@ -36,6 +36,11 @@ def neal2() -> Neal2:
     """Move the labels one after another given the clusters' parameters: Neal (2000), algorithm 2.
 
     A record opens a cluster with weight α ∫ g(z | θ) dG0(θ), and parameters given itself. It needs what `neal3` needs.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> sampler = dpjax.mixture.neal2()
     """
     return Neal2()
 

@@ -37,6 +37,11 @@ def neal3() -> Neal3:
 
     It needs a base measure conjugate to the released values: records that are known and a component with
     ``log_evidence``, or `TruncatedNormalInverseGamma` behind Gaussian noise.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> sampler = dpjax.mixture.neal3()
     """
     return Neal3()
 

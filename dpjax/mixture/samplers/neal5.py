@@ -78,6 +78,11 @@ def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
     TypeError, ValueError
         If a choice is unusable; with a problem, if the records are known, or all are released at once and there are
         several auxiliaries.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> sampler = dpjax.mixture.neal5(auxiliaries=3)
     """
     auxiliaries = check_count("auxiliaries", auxiliaries, "Pass how many auxiliary records each person gets.")
     if not isinstance(redraw, bool):

@@ -28,6 +28,8 @@ __all__ = [
 class Imputed(NamedTuple):
     """Records after an update.
 
+    Attributes
+    ----------
     records
         The records [n, ...].
     log_channel

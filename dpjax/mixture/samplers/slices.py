@@ -14,6 +14,8 @@ __all__ = ["Slices", "choose_slots", "draw_slices", "open_slices"]
 class Slices(NamedTuple):
     """Slice variables and what they leave for each record to choose from.
 
+    Attributes
+    ----------
     levels
         The slice variable u_i [n] of each record: only slots of height at least u_i may be chosen.
     heights

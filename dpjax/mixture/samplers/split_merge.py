@@ -103,6 +103,11 @@ def split_merge(sampler: Sampler, proposals: int = 1, launch_scans: int = 5) -> 
     ------
     TypeError, ValueError
         If an argument is unusable; with a problem, if such moves do not go with it or with the sampler.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> sampler = dpjax.mixture.split_merge(dpjax.mixture.conditional(), proposals=2)
     """
     check_instance("sampler", sampler, Sampler, "Pass one such as dpjax.mixture.conditional().")
     proposals = check_count("proposals", proposals, "Pass how many proposals a sweep begins with.")

@@ -22,6 +22,8 @@ Offered = TypeVar("Offered")
 class Urn(NamedTuple):
     """Which cluster each record is offered.
 
+    Attributes
+    ----------
     sources
         The other record [n] whose cluster it is, where it is not new.
     fresh
@@ -70,9 +72,10 @@ def settle(urn: Urn, labels: Array, offer: Callable[[Array], Offered], accept: C
     ----------
     labels : [n]
         The slots before the sweep.
-    offer, accept
-        ``labels -> offers`` and ``offers -> [n]``; what a record gets depends on its own label only, and whether it
-        takes that on what no later record gets.
+    offer
+        ``labels -> offers``; what a record gets depends on its own label only.
+    accept
+        ``offers -> [n]``; whether a record takes that depends on what no later record gets.
     """
     before = labels[urn.sources]
     earlier = urn.sources < jnp.arange(labels.shape[0], dtype=labels.dtype)

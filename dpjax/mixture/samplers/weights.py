@@ -19,6 +19,8 @@ __all__ = ["Weights", "blocked_weights", "draw_sticks", "posterior_weights", "st
 class Weights(NamedTuple):
     """The weights of the slots and what is left for the slots beyond.
 
+    Attributes
+    ----------
     weights
         The weight [H] of each slot.
     beyond

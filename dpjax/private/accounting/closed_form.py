@@ -10,7 +10,7 @@ sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `s
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
-from scipy.optimize import brentq
+import scipy
 
 from dpjax.mechanisms.calibration import log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
@@ -24,7 +24,15 @@ FAR_BELOW = 1e3  # stands for -inf in root finding
 
 
 class Taus(NamedTuple):
-    """The noise of a run, in sensitivities: of the log-likelihood ratio and of one gradient (None without)."""
+    """The noise of a run, in sensitivities: of the log-likelihood ratio and of one gradient (None without).
+
+    Attributes
+    ----------
+    tau_l
+        Of the log-likelihood ratio.
+    tau_g
+        Of one gradient; None where none is asked for.
+    """
 
     tau_l: float
     tau_g: float | None
@@ -35,10 +43,22 @@ def sensitivity(bound: float, neighbours: Neighbours) -> float:
 
     Replacing one record moves the sum by up to 2 bound, adding or removing one by up to bound.
 
+    Parameters
+    ----------
+    bound
+        The largest norm b of one record's vector.
+    neighbours
+        The neighbouring relation: 2b under ``"replace-one"``, b under ``"add-or-remove"``.
+
     Raises
     ------
     ValueError
         If the bound is not finite and positive or the relation is not named.
+
+    Examples
+    --------
+    >>> sensitivity(1.0, neighbours="replace-one")
+    2.0
     """
     check_positive("bound", check_real("bound", bound))
     check_neighbours(neighbours)
@@ -63,6 +83,11 @@ def mu(num_iterations: int, tau_l: float, tau_g: float | None, num_leapfrog: int
     ------
     TypeError, ValueError
         If a count or a noise is out of range.
+
+    Examples
+    --------
+    >>> mu(num_iterations=100, tau_l=10.0, tau_g=20.0, num_leapfrog=9)
+    1.75
     """
     iterations = check_count("num_iterations", num_iterations, least=0)
     gradients = check_count("num_leapfrog", num_leapfrog, least=0) + 1
@@ -76,10 +101,22 @@ def mu(num_iterations: int, tau_l: float, tau_g: float | None, num_leapfrog: int
 def log_delta(epsilon: float, mu: float) -> float:
     """log δ(ε) of a composition of Gaussian queries with privacy loss N(μ, 2μ) (Theorem 2.4), tight and in log space.
 
+    Parameters
+    ----------
+    epsilon
+        ε.
+    mu
+        μ, half the variance of the privacy loss.
+
     Raises
     ------
     ValueError
         If ε or μ is negative or not finite.
+
+    Examples
+    --------
+    >>> log_delta(epsilon=1.0, mu=0.5)
+    -2.06
     """
     check_not_negative("epsilon", epsilon)
     check_not_negative("mu", mu)
@@ -89,10 +126,22 @@ def log_delta(epsilon: float, mu: float) -> float:
 def epsilon(delta: float, mu: float) -> float:
     """The smallest ε >= 0 at which a composition of Gaussian queries is (ε, δ)-DP: Theorem 2.4 solved for ε.
 
+    Parameters
+    ----------
+    delta
+        δ.
+    mu
+        μ, half the variance of the privacy loss.
+
     Raises
     ------
     ValueError
         If δ is not in (0, 1) or μ is negative or not finite.
+
+    Examples
+    --------
+    >>> epsilon(delta=1e-5, mu=0.5)
+    4.38
     """
     check_delta(delta)
     target = log(delta)
@@ -101,7 +150,8 @@ def epsilon(delta: float, mu: float) -> float:
     high = 1.0
     while log_delta(high, mu) > target:
         high *= 2
-    return float(brentq(lambda guess: log_delta(guess, mu) - target, 0.0, high, xtol=1e-300, rtol=LOG_TOLERANCE))
+    tolerances = {"xtol": 1e-300, "rtol": LOG_TOLERANCE}
+    return float(scipy.optimize.brentq(lambda guess: log_delta(guess, mu) - target, 0.0, high, **tolerances))
 
 
 def largest_mu(epsilon: float, delta: float) -> float:
@@ -109,10 +159,22 @@ def largest_mu(epsilon: float, delta: float) -> float:
 
     It is what a budget buys: μ adds up over queries, chains and runs.
 
+    Parameters
+    ----------
+    epsilon
+        ε.
+    delta
+        δ.
+
     Raises
     ------
     ValueError
         If ε is not finite and positive or δ is not in (0, 1).
+
+    Examples
+    --------
+    >>> largest_mu(epsilon=1.0, delta=1e-5)
+    0.0359
     """
     check_positive("epsilon", check_real("epsilon", epsilon))
     check_delta(delta)
@@ -120,7 +182,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
     def excess(log_mu: float) -> float:
         return max(log_delta(epsilon, exp(log_mu)) - log(delta), -FAR_BELOW)
 
-    solution = brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)
+    solution = scipy.optimize.brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)
     margin = LOG_TOLERANCE
     while excess(solution) > 0:  # from the side that keeps the promise
         solution, margin = solution - margin, 2 * margin
@@ -130,10 +192,28 @@ def largest_mu(epsilon: float, delta: float) -> float:
 def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | None, num_leapfrog: int) -> int:
     """The largest number of iterations, over all chains, that stays within (ε, δ); 0 if none does.
 
+    Parameters
+    ----------
+    epsilon
+        ε.
+    delta
+        δ.
+    tau_l
+        Noise of the log-likelihood ratio, in sensitivities.
+    tau_g
+        Noise of one gradient, in sensitivities; None where none is asked for.
+    num_leapfrog
+        Leapfrog steps of one iteration.
+
     Raises
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> max_iterations(epsilon=1.0, delta=1e-5, tau_l=100.0, tau_g=100.0, num_leapfrog=9)
+    65
     """
     check_positive("epsilon", check_real("epsilon", epsilon))
     check_delta(delta)
@@ -148,10 +228,24 @@ def iterations_per_chain(total: int, *, num_chains: int, num_runs: int) -> int:
     Chains and runs (restarts, pilots, repetitions) that read the same records share one budget, whichever of them is
     published: their queries compose, and μ adds up.
 
+    Parameters
+    ----------
+    total
+        Iterations of all chains of all runs.
+    num_chains
+        How many chains a run has.
+    num_runs
+        How many runs.
+
     Raises
     ------
     TypeError, ValueError
         If a count is not a whole number of at least 1 (0 for the total).
+
+    Examples
+    --------
+    >>> iterations_per_chain(1_000, num_chains=4, num_runs=3)
+    83
     """
     total = check_count("total", total, least=0)
     return total // (check_count("num_chains", num_chains) * check_count("num_runs", num_runs))
@@ -162,8 +256,10 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
 
     Parameters
     ----------
-    epsilon, delta
-        The budget.
+    epsilon
+        ε of the budget.
+    delta
+        δ of the budget.
     num_iterations
         Iterations over all chains.
     num_leapfrog

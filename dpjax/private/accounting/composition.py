@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import exp, log, sqrt
 
-from scipy.optimize import brentq
+import scipy
 
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import closed_form, events
@@ -56,6 +56,12 @@ def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: flo
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> budget = Budget(epsilon=1.0, delta=1e-5, neighbours="replace-one")
+    >>> noise_multiplier_for(budget, num_queries=10, sampling_rate=1.0)
+    23.6
     """
     if not isinstance(budget, Budget):
         fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)
@@ -73,4 +79,4 @@ def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: flo
     high = low = log(full) + 0.1  # subsampling only lowers it, but its cost is computed from above
     while excess(low) <= 0:
         high, low = low, low - log(2)
-    return exp(brentq(excess, low, high, xtol=PRECISION) + 2 * PRECISION)
+    return exp(scipy.optimize.brentq(excess, low, high, xtol=PRECISION) + 2 * PRECISION)

@@ -24,6 +24,19 @@ class PrivacySpent(NamedTuple):
 
     The grade is ``"simulation-grade"`` as soon as one query's noise was: the numbers then describe what the run would
     promise with noise fit for it, and nothing is promised. It is None before the first query.
+
+    Attributes
+    ----------
+    epsilon
+        ε.
+    delta
+        δ.
+    neighbours
+        The neighbouring relation.
+    grade
+        ``"secure"`` only if the noise of every query is; None where there was no query.
+    num_queries
+        How many there were.
     """
 
     epsilon: float

@@ -25,13 +25,13 @@ class Query:
         The standard deviation of the noise over the bound of one record's norm. With noise of 2 τ b (Algorithm 1 of
         Räisä, Koskela and Honkela 2021) it is 2 τ under either relation. Noise sources return queries with a
         multiplier that is lower than what it seems where their rounding costs something; see `Noise.query`.
+    grade
+        Whether the noise is fit to protect anyone: that of the noise source.
     count
         How many such sums.
     sampling_rate
         The probability with which each record takes part, independently for each record and sum (Poisson sampling);
         1 for all records.
-    grade
-        Whether the noise is fit to protect anyone: that of the noise source.
 
     Raises
     ------

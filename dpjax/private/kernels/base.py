@@ -31,6 +31,8 @@ __all__ = [
 class NotPrivate(NamedTuple):
     """Diagnostics for the data holder's eyes: computed from the records without noise, so that showing them leaks.
 
+    Attributes
+    ----------
     clipped_gradients
         The fraction of the records' gradients that were clipped [], NaN without gradients.
     clipped_ratios
@@ -44,6 +46,8 @@ class NotPrivate(NamedTuple):
 class KernelInfo(NamedTuple):
     """What one iteration reports.
 
+    Attributes
+    ----------
     is_accepted
         Whether the proposal was accepted []; a function of noisy answers, and seen in the draws anyway. True for
         algorithms without a test.
@@ -67,6 +71,8 @@ class KernelState(Protocol):
 class PrivateKernel(NamedTuple):
     """A kernel in BlackJAX's form, with what each of its iterations asks of the records; `make_kernel` builds one.
 
+    Attributes
+    ----------
     init
         ``position -> state``, a `KernelState`. It must not read the records: starting is charged to no one.
     step
@@ -74,9 +80,11 @@ class PrivateKernel(NamedTuple):
         iteration, charged to no one: `sample` charges them to a ledger.
     queries
         The noisy queries of one iteration of one chain; none where there is no noise and no privacy.
-    target, build
-        The target, and ``target -> SamplingAlgorithm(init, step)``, so that a program can take the records as an
-        argument in the place of a constant.
+    target
+        The target.
+    build
+        ``target -> SamplingAlgorithm(init, step)``, so that a program can take the records as an argument in the place
+        of a constant.
     """
 
     init: Callable[..., Any]

@@ -41,6 +41,8 @@ class HMCState(NamedTuple):
 class HMCInnovations(NamedTuple):
     """The randomness of one iteration that needs no protection.
 
+    Attributes
+    ----------
     momentum
         Standard Normal numbers [d].
     log_uniform
@@ -94,8 +96,10 @@ def dp_hmc(
         b_g: each record's gradient is clipped to this norm.
     ratio_bound
         b_l: each record's log-likelihood ratio is clipped to ±b_l‖θ − θ′‖.
-    tau_g, tau_l
-        The noise of a gradient has standard deviation 2 τ_g b_g, that of a ratio 2 τ_l b_l‖θ − θ′‖.
+    tau_g
+        τ_g: the noise of a gradient has standard deviation 2 τ_g b_g.
+    tau_l
+        τ_l: the noise of a ratio has standard deviation 2 τ_l b_l‖θ − θ′‖.
     mass
         M: a number, a diagonal [d] or a matrix [d, d]. Choose it without looking at the records.
 
@@ -135,10 +139,37 @@ def hmc(
 
     Bounds are for the study of clipping: clipped ratios change the law left invariant.
 
+    Parameters
+    ----------
+    target
+        As in `dp_hmc`.
+    step_size
+        As in `dp_hmc`.
+    num_leapfrog
+        As in `dp_hmc`.
+    mass
+        As in `dp_hmc`.
+    gradient_bound
+        As in `dp_hmc`; without one nothing is clipped.
+    ratio_bound
+        As in `dp_hmc`; without one nothing is clipped.
+
     Raises
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = hmc(target, step_size=0.3, num_leapfrog=5)
+    >>> kernel.queries
+    ()
     """
     check_target("target", target)
     settings = HMCSettings(

@@ -17,6 +17,8 @@ __all__ = ["Metric", "metric"]
 class Metric(NamedTuple):
     """The kinetic energy ½ pᵀM⁻¹p.
 
+    Attributes
+    ----------
     momentum
         From standard Normal numbers [d] to a momentum N(0, M).
     velocity

@@ -20,6 +20,8 @@ Answer = Callable[[Array, Parts, Array | float], Array]
 class NoisyRatio(NamedTuple):
     """A released log-posterior ratio.
 
+    Attributes
+    ----------
     difference
         The noisy log-posterior ratio [], −∞ where the proposal is not finite.
     variance

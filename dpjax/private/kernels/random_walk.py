@@ -33,6 +33,8 @@ class WalkState(NamedTuple):
 class WalkInnovations(NamedTuple):
     """The randomness of one iteration that needs no protection.
 
+    Attributes
+    ----------
     normals
         Standard Normal numbers [d].
     component
@@ -91,6 +93,18 @@ def dp_penalty(
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = dp_penalty(target, private.noise.jax, proposal_scale=0.5, ratio_bound=2.0, tau=5.0)
+    >>> [query.name for query in kernel.queries]
+    ['log-likelihood ratio']
     """
     check_target("target", target)
     check_noise(noise)
@@ -112,10 +126,34 @@ def rwmh(
 
     A bound is for the study of clipping: clipped ratios change the law left invariant.
 
+    Parameters
+    ----------
+    target
+        As in `dp_penalty`.
+    proposal_scale
+        As in `dp_penalty`.
+    ratio_bound
+        As in `dp_penalty`; without one nothing is clipped.
+    components
+        As in `dp_penalty`.
+    guided
+        As in `dp_penalty`.
+
     Raises
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> rwmh(target, proposal_scale=0.5).queries
+    ()
     """
     check_target("target", target)
     bound = check_bound("ratio_bound", ratio_bound, largest=inf)

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from dpjax.base import Array
 from dpjax.private.arguments import check_real
@@ -29,8 +29,10 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
     ----------
     step_size
         What the range multiplies.
-    low, high
-        The range, 0 <= low < high.
+    low
+        The least factor, at least 0.
+    high
+        The greatest factor, above `low`.
     length
         How many step sizes; iterations beyond them begin anew.
     rng
@@ -40,13 +42,20 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> schedule = halton_steps(0.1, low=0.5, high=1.5, length=8, rng=np.random.default_rng(1))
+    >>> bool(0.05 < schedule(3) < 0.15)
+    True
     """
     check_positive("step_size", check_real("step_size", step_size))
     if not isinstance(rng, np.random.Generator):
         fail("rng", repr(rng), "a numpy.random.Generator", "Pass numpy.random.default_rng(seed).", error=TypeError)
     if not 0 <= check_real("low", low) < check_real("high", high) < np.inf:
         fail("low, high", (low, high), "0 <= low < high", "Pass the range as factors of the step size.")
-    points = qmc.Halton(d=1, scramble=True, seed=rng).random(check_count("length", length))[:, 0]
+    points = scipy.stats.qmc.Halton(d=1, scramble=True, seed=rng).random(check_count("length", length))[:, 0]
     steps = jnp.asarray(step_size * (low + (high - low) * points), float)
     return lambda iteration: steps[iteration % length]
 

@@ -93,6 +93,18 @@ def dp_sgld(
     -----
     Its queries are simulation-grade with any noise source, unless every record takes part: what subsampling saves
     counts on a sample that nobody can guess, and JAX's generator draws it.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = dp_sgld(
+    ...     target, private.noise.jax, step_size=0.01, sampling_rate=0.5, gradient_bound=2.0, noise_multiplier=1.0
+    ... )
     """
     check_target("target", target)
     check_noise(noise)
@@ -105,7 +117,22 @@ def dp_sgld(
 
 
 def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_bound: float) -> float:
-    """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs."""
+    """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs.
+
+    Parameters
+    ----------
+    step_size
+        η.
+    sampling_rate
+        q.
+    gradient_bound
+        b.
+
+    Examples
+    --------
+    >>> largest_langevin_noise(step_size=1e-4, sampling_rate=0.1, gradient_bound=2.0)
+    10.0
+    """
     for name, value in (("step_size", step_size), ("sampling_rate", sampling_rate), ("gradient_bound", gradient_bound)):
         check_positive(name, check_real(name, value))
     return 2 * sampling_rate / (gradient_bound * sqrt(step_size))

@@ -74,13 +74,37 @@ def dp_sgnht(
         h, or a schedule such as optax's.
     diffusion
         A.
-    sampling_rate, gradient_bound, noise_multiplier, block
+    sampling_rate
+        As in `dp_sgld`.
+    gradient_bound
+        As in `dp_sgld`.
+    noise_multiplier
         As in `dp_sgld`; the noise of the release is all of N(0, 2Ah) at multiplier (q / b) √(2A / h).
+    block
+        As in `dp_sgld`.
 
     Raises
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = dp_sgnht(
+    ...     target,
+    ...     private.noise.jax,
+    ...     step_size=0.01,
+    ...     diffusion=5.0,
+    ...     sampling_rate=0.5,
+    ...     gradient_bound=2.0,
+    ...     noise_multiplier=1.0,
+    ... )
     """
     check_target("target", target)
     check_noise(noise)

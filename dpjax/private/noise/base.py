@@ -51,7 +51,9 @@ class Noise(Protocol):
             The scale passed to `release` over the bound of one record's norm.
         dimension
             The number of entries of one value.
-        count, sampling_rate
+        count
+            As in `Query`.
+        sampling_rate
             As in `Query`.
         """
         ...

@@ -5,7 +5,7 @@ from math import cos, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from dpjax.private.planning.pilot import Pilot
 
@@ -31,8 +31,12 @@ class Energy(NamedTuple):
     equal to (√V_l + √V_g)² / μ, where μ_l and μ_g are in proportion to √V_l and √V_g. The bias F of clipped gradients
     adds F² T².
 
-    gradient_bound, ratio_bound
-        b_g and b_l.
+    Attributes
+    ----------
+    gradient_bound
+        b_g.
+    ratio_bound
+        b_l.
     clipped
         The fraction of the pilot's gradients that b_g clips.
     pull
@@ -68,7 +72,7 @@ class Energy(NamedTuple):
         """The length at which the energy error has variance `ENERGY_VARIANCE`, at most `LONGEST`."""
         if self.variance(LONGEST) <= ENERGY_VARIANCE:
             return LONGEST
-        return float(brentq(lambda length: self.variance(length) - ENERGY_VARIANCE, SHORTEST, LONGEST))
+        return float(scipy.optimize.brentq(lambda length: self.variance(length) - ENERGY_VARIANCE, SHORTEST, LONGEST))
 
 
 def choose_bounds(facts: Pilot, clipped_ratios: float, affordable: float) -> Energy:

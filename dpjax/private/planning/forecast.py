@@ -6,8 +6,7 @@ from math import ceil, cos, log
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import chi2
+import scipy
 
 from dpjax.private.planning.energy import Energy, choose_energy
 from dpjax.validation import fail
@@ -27,6 +26,8 @@ LEVELS = (np.arange(200) + 0.5) / 200
 class Worth(NamedTuple):
     """The expected efficiency of chains.
 
+    Attributes
+    ----------
     num_warmup
         The iterations in which each chain comes within a tenth of a standard deviation of the posterior mean.
     effective_draws
@@ -40,6 +41,8 @@ class Worth(NamedTuple):
 class Forecast(NamedTuple):
     """What is expected of several divisions of the budget if the posterior is the normal one that the pilot predicts.
 
+    Attributes
+    ----------
     run
         Of the chains that were asked for.
     alone
@@ -102,9 +105,9 @@ def expect(energy: Energy, dimension: float, distance: float, num_chains: int, n
 
 def correlate(energy: Energy, dimension: float) -> float:
     """The autocorrelation ρ of successive draws."""
-    squares = chi2.ppf(LEVELS, dimension) / dimension
+    squares = scipy.stats.chi2.ppf(LEVELS, dimension) / dimension
     length = energy.length()
-    accepted = 2 * ndtr(-np.sqrt(energy.variance(length) * squares) / 2)
+    accepted = 2 * scipy.special.ndtr(-np.sqrt(energy.variance(length) * squares) / 2)
     return 1 - float(np.sum(accepted * squares) / np.sum(squares)) * (1 - cos(length))
 
 

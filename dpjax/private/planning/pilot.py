@@ -22,8 +22,12 @@ MAX_STEPS = 500
 class Pilot(NamedTuple):
     """Estimates for the posterior of n confidential records that have the distribution of the pilot's m.
 
-    mode, precision
-        The mode [d], and the negative Hessian P [d, d] of the log-posterior there.
+    Attributes
+    ----------
+    mode
+        The mode [d].
+    precision
+        The negative Hessian P [d, d] of the log-posterior there.
     gradients : [m, d]
         The gradients ∇ log p(x | θ) of the pilot's records at the mode.
     weight

@@ -36,19 +36,28 @@ class Plan:
 
     Attributes
     ----------
-    step_size, num_leapfrog, mass
-        η, L and M [d, d], the posterior precision that the pilot predicts.
-    gradient_bound, ratio_bound
-        b_g and b_l.
-    tau_g, tau_l
-        τ_g and τ_l, such that `num_iterations` of each chain spend the budget.
+    step_size
+        η.
+    num_leapfrog
+        L.
+    mass
+        M [d, d], the posterior precision that the pilot predicts.
+    gradient_bound
+        b_g.
+    ratio_bound
+        b_l.
+    tau_g
+        τ_g, which with τ_l is such that `num_iterations` of each chain spend the budget.
+    tau_l
+        τ_l.
     num_iterations
         Iterations of each chain.
     acceptance_rate
         The predicted acceptance rate at the average size of a move, leaving out clipping and discretization error.
-    effective_draws, num_warmup
-        The predicted effective sample size over all chains, after the first `num_warmup` iterations of each, in which
-        it moves from its start to the posterior.
+    effective_draws
+        The predicted effective sample size over all chains, after the first `num_warmup` iterations of each.
+    num_warmup
+        Iterations in which a chain moves from its start to the posterior.
     mode : [d]
         The posterior mode that the pilot predicts; chains start around it.
     unravel
@@ -121,8 +130,10 @@ def plan(
         confidential: pass a guess that was made without looking at the records.
     budget
         The privacy budget; the plan spends all of it on this run.
-    num_chains, num_iterations
-        How many chains of how many iterations share it. More iterations mean more noise in each and shorter moves.
+    num_chains
+        How many chains share it.
+    num_iterations
+        How many iterations each makes. More mean more noise in each and shorter moves.
     clipped_ratios
         The largest fraction of the pilot's log-likelihood ratios that may be clipped. The plan clips fewer if this many
         would bias the draws by more than a tenth of a posterior standard deviation. Clipping gradients only lowers the

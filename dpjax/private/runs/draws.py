@@ -22,10 +22,14 @@ REMEDY = (
 class Diagnostics(NamedTuple):
     """Per-chain means [chains] over the iterations, **not private**: for the data holder's eyes, not for publication.
 
+    Attributes
+    ----------
     acceptance_rate
         The fraction of proposals that were accepted.
-    clipped_gradients, clipped_ratios
-        The fraction of records whose gradient or log-likelihood ratio was clipped; NaN where there are none.
+    clipped_gradients
+        The fraction of records whose gradient was clipped; NaN where there are none.
+    clipped_ratios
+        The fraction of records whose log-likelihood ratio was clipped; NaN where there are none.
     """
 
     acceptance_rate: np.ndarray
@@ -45,8 +49,10 @@ class PrivateDraws:
         `Diagnostics`; showing them to anyone else costs privacy that nothing accounts for.
     ledger
         The ledger that was charged.
-    num_iterations, thin
-        Iterations of each chain that were made, and every how many a draw was kept.
+    num_iterations
+        Iterations of each chain that were made.
+    thin
+        Every how many a draw was kept.
     final_states
         The kernel's states of the chains after the last iteration, leaves [chains, ...]: functions of the answers that
         were paid for. Passed as `positions`, a result goes on from them.

@@ -61,6 +61,8 @@ class Run:
 class Status(NamedTuple):
     """All that a run has paid for so far.
 
+    Attributes
+    ----------
     states
         Of the chains, leaves [chains, ...].
     draws

@@ -16,6 +16,8 @@ __all__ = ["ClippedSum", "clip_rows", "clipped_gradients", "clipped_ratios", "gr
 class ClippedSum(NamedTuple):
     """A sum over records of bounded contributions, before any noise: **not private**, neither its total nor `clipped`.
 
+    Attributes
+    ----------
     total
         The sum [d] or [] in steps, in two floats. With a bound the steps are whole, and one record's are within the
         bound exactly.
@@ -48,6 +50,15 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
 
     The gradients of one chunk of records are held at a time. A record whose gradient is not finite, or too long for its
     norm to be, adds nothing: any other reading would show that it is there.
+
+    Parameters
+    ----------
+    target
+        The target, with its records.
+    vector
+        Where on the unconstrained scale [d].
+    bound
+        The largest norm that is not clipped.
     """
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
@@ -60,6 +71,29 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
     """The sum [] of log p(x | proposal) − log p(x | vector) over records, each clipped to ±bound.
 
     A ratio that is not a number counts as −bound: the proposal is taken for impossible there.
+
+    Parameters
+    ----------
+    target
+        The target, with its records.
+    vector
+        Where on the unconstrained scale [d].
+    proposal
+        Where to [d].
+    bound
+        The largest absolute value that is not clipped.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> ratios = clipped_ratios(target, jnp.array([0.0]), jnp.array([1.0]), bound=2.0)
+    >>> int(ratios.clipped)
+    1
     """
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:

@@ -16,6 +16,8 @@ __all__ = ["SampledSum", "choose_block", "sampled_gradients", "successes"]
 class SampledSum(NamedTuple):
     """A sum over sampled records, before any noise: **not private**.
 
+    Attributes
+    ----------
     gradients
         The sum [d], and how many of the sampled records' gradients were clipped.
     size

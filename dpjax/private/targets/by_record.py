@@ -29,12 +29,16 @@ class Densities(NamedTuple):
 class ByRecord(NamedTuple):
     """A model evaluated in two ways.
 
+    Attributes
+    ----------
     draw
         ``(key, known) -> (parameters, records)``, made up; the records with all that belongs to one, leading axis [m].
     joint
         ``(parameters, records) -> Densities``, by the model of all records together.
-    prior, likelihood
-        ``parameters -> []`` and ``(parameters, record) -> []``, as a run evaluates them: one record at a time.
+    prior
+        ``parameters -> []``, as a run evaluates it.
+    likelihood
+        ``(parameters, record) -> []``, as a run evaluates it: one record at a time.
     """
 
     draw: Callable[[Key, Any], tuple[Any, Any]]

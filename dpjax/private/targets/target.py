@@ -26,6 +26,8 @@ a record takes twice as long; in 10 dimensions a tenth is between 256 and 1024."
 class Terms(NamedTuple):
     """The parts of a log-posterior on the unconstrained scale.
 
+    Attributes
+    ----------
     log_likelihood
         ``(parameters, record) -> []``: the log-density of one record.
     log_prior
@@ -55,8 +57,10 @@ class Target:
         The log-posterior's parts.
     unravel
         From a vector [d] to the parameters.
-    dimension, num_records
-        d and n.
+    dimension
+        d.
+    num_records
+        n.
     """
 
     records: Any = field(repr=False)
@@ -123,6 +127,14 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     ------
     TypeError, ValueError
         As in `target`; or if the records have laws of their own, whose covariates belong to `records`.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import dpjax
+    >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+    >>> model_target(model, {"y": jnp.array([0.0, 1.0, 9.0])}).dimension
+    1
     """
     check_fields(model, records)
     if not model.exchangeable or model.num_records is not None:

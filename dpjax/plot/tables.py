@@ -1,4 +1,4 @@
-"""Pictures of tables, by Matplotlib: the posterior of every released sum beside the release and least squares."""
+"""Pictures of tables: the posterior of every released sum beside the release and least squares."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -7,32 +7,25 @@ import jax
 import numpy as np
 from scipy import sparse, stats
 
-from dpjax.adapters.figures import make_figure
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation import gibbs
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
 from dpjax.mechanisms.base import parts_of
 from dpjax.numerics.least_squares import least_squares
+from dpjax.plot.choices import check_labels, choose_places, name_places
+from dpjax.plot.style import NAIVE, POSTERIOR, RELEASED, new_panels, own_panels, tidy
 from dpjax.release import Release
 from dpjax.release.unknown import is_unknown
 from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState
 from dpjax.tables.sums import contributions_of_cells
-from dpjax.validation import check_key, check_share, fail, name_of, read_numbers, summarize
+from dpjax.validation import check_key, check_share, fail, name_of
 
 if TYPE_CHECKING:
     from dpjax.posterior import Posterior
 
-__all__ = ["plot_table"]
-
-MAX_SHOWN = 60
-"""Sums in one panel, unless others are asked for."""
-
 FURTHER_SWEEPS = 250
 """Of each chain, where the posterior has no counts."""
-
-MAX_UPRIGHT = 12
-"""Names in one panel that are written in the direction of reading."""
 
 VARIANCES = {
     Exact: lambda mechanism: 0.0,
@@ -46,18 +39,26 @@ VARIANCES = {
 STEEP = 10
 """Where the largest sum is so many times the noise, small ones are stretched."""
 
-COLOURS = {"released": "0.55", "least squares": "#d95f02", "posterior": "#1f6fb4"}
+COLOURS = {"released": RELEASED, "least squares": NAIVE, "posterior": POSTERIOR}
 
 
 class Sums(NamedTuple):
     """Released sums of a table's counts, each [d].
 
-    released, spread
-        What was published, and the standard deviation of its noise; NaN where that is not known.
+    Attributes
+    ----------
+    released
+        What was published.
+    spread
+        The standard deviation of its noise; NaN where that is not known.
     estimate
         Least squares.
-    low, mean, high
-        Of the posterior.
+    low
+        The lower end of the posterior's interval.
+    mean
+        The mean of the posterior.
+    high
+        The upper end of its interval.
     """
 
     released: np.ndarray
@@ -77,30 +78,21 @@ def plot_table(
     labels: Sequence[str] | None = None,
     axes: Any = None,
 ) -> Any:
-    """A figure of the released sums of a table: the release, least squares, and the posterior of what was summed.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    TypeError, ValueError
-        If the release is no noisy sum of a finite table, there are no such numbers to show, or labels or axes are not
-        as many as they should be.
-    """
+    """The axes [part] with the released sums, least squares, and what was summed; see `Posterior.plot_table`."""
     if key is not None:
         check_key("key", key)
     check_share("level", level)
     release, support = check_table(posterior)
     matrix = sums_of(release, support)
     names = check_labels(labels, matrix.shape[0])
-    parts = choose_sums(show, [where for _, where in parts_of(release.mechanism, matrix.shape[0])])
+    parts = choose_places(show, [where for _, where in parts_of(release.mechanism, matrix.shape[0])])
     panels = choose_panels(axes, parts)
     what, draws = draws_of(posterior, support, matrix, key)
     sums = sums_at(release, matrix, draws, level)
     for panel, shown in zip(panels, parts, strict=True):
         draw_panel(panel, Sums(*(field[shown] for field in sums)), names[shown], what)
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
-    return panels[0].figure
+    return np.array(panels)
 
 
 def check_table(posterior: "Posterior") -> tuple[Release, Records]:
@@ -115,36 +107,11 @@ def check_table(posterior: "Posterior") -> tuple[Release, Records]:
     return release, support()
 
 
-def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
-    """The names [d] of the sums, their numbers by default."""
-    names = np.arange(size).astype(str) if labels is None else np.asarray(labels, str)
-    if names.shape != (size,):
-        fail("labels", f"shape {list(names.shape)}", f"{size} names", "Give each released number a name.")
-    return names
-
-
-def choose_sums(show: Sequence[int] | None, parts: list[slice]) -> list[np.ndarray]:
-    """The numbers of the sums that each panel shows: those asked for, or the first ones of each part."""
-    if show is None:
-        return [np.arange(where.start, min(where.stop, where.start + MAX_SHOWN)) for where in parts]
-    expected = f"numbers from 0 to {parts[-1].stop - 1}"
-    numbers = read_numbers("show", show, expected, "Number the released values from 0.")
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or np.any((numbers < 0) | (numbers >= parts[-1].stop)):
-        fail("show", summarize(numbers), expected, "Number the released values from 0.")
-    chosen = [numbers[(numbers >= where.start) & (numbers < where.stop)] for where in parts]
-    return [some for some in chosen if len(some)] or fail("show", "nothing", expected, "Leave it out for all.")
-
-
 def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
     """The axes that were given, or those of a new figure: one for each part that is shown."""
-    if axes is None:
-        widest = max(map(len, parts))
-        figure = make_figure(min(max(5.0, 0.3 * widest + 2), 14.0), 2.6 * len(parts) + 0.6)
-        return list(np.ravel(figure.subplots(len(parts), 1)))
-    panels = list(np.ravel(axes))
-    if len(panels) != len(parts):
-        fail("axes", f"{len(panels)} axes", f"{len(parts)}, one for each part of the release", "Make as many subplots.")
-    return panels
+    if axes is not None:
+        return own_panels(axes, len(parts), "one for each part of the release")
+    return new_panels(len(parts), 1, min(max(5.0, 0.3 * max(map(len, parts)) + 2), 14.0), 2.6 * len(parts) + 0.6)
 
 
 def sums_of(release: Release, support: Records) -> sparse.csr_array:
@@ -219,10 +186,9 @@ def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
     draw_points(axes, place, sums.estimate, None, "_", "least squares")
     draw_points(axes, place + 0.22, sums.mean, (sums.mean - sums.low, sums.high - sums.mean), "o", what)
     axes.axhline(0, color="0.8", linewidth=1, zorder=0)
-    axes.set_xticks(place, names, rotation=0 if len(names) <= MAX_UPRIGHT else 90)
+    name_places(axes, names)
     axes.set(ylabel="count", xlim=(-0.6, len(names) - 0.4))
-    axes.tick_params(axis="x", length=0)
-    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    tidy(axes, "bottom")
     if np.max(sums.released) > STEEP * np.nanmax(np.append(sums.spread, 1.0)):
         stretch_small(axes)
 

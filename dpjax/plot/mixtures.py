@@ -1,44 +1,43 @@
-"""Plots of what a mixture posterior says, by Matplotlib."""
+"""What a mixture posterior says."""
 
 from typing import Any
 
 import numpy as np
 
-from dpjax.adapters.figures import make_figure
 from dpjax.mixture.results.posterior import Density
-
-__all__ = ["plot_co_clustering", "plot_density", "plot_num_clusters"]
-
-BLUE = "#1f6fb4"
-
-
-def own_axes(axes: Any) -> Any:
-    """The axes given, or those of a new figure."""
-    return make_figure(5.5, 3.2).add_subplot() if axes is None else axes
+from dpjax.plot.style import POSTERIOR, new_axes, tidy
 
 
 def plot_density(density: Density, level: float, axes: Any) -> Any:
     """The posterior mean of a density on a line, with its pointwise band; the axes."""
-    axes = own_axes(axes)
+    axes = new_axes(axes)
     axes.fill_between(
-        density.grid, density.lower, density.upper, color=BLUE, alpha=0.25, linewidth=0, label=f"{level:.0%} pointwise"
+        density.grid,
+        density.lower,
+        density.upper,
+        color=POSTERIOR,
+        alpha=0.25,
+        linewidth=0,
+        label=f"{level:.0%} pointwise",
     )
-    axes.plot(density.grid, density.mean, color=BLUE, label="posterior mean")
+    axes.plot(density.grid, density.mean, color=POSTERIOR, label="posterior mean")
     axes.set(xlabel="record", ylabel="density", xlim=(density.grid[0], density.grid[-1]), ylim=(0, None))
     axes.legend(frameon=False)
+    tidy(axes)
     return axes
 
 
 def plot_num_clusters(num_clusters: np.ndarray, axes: Any) -> Any:
     """Bars of the posterior probability of each number of clusters, from draws [chain, draw]; the axes."""
-    axes = own_axes(axes)
+    axes = new_axes(axes)
     numbers = np.arange(num_clusters.min(), num_clusters.max() + 1)
     of_chains = np.array([[np.mean(chain == number) for number in numbers] for chain in num_clusters])
-    axes.bar(numbers, of_chains.mean(axis=0), color=BLUE, alpha=0.5)
+    axes.bar(numbers, of_chains.mean(axis=0), color=POSTERIOR, alpha=0.5)
     for shares in of_chains:
         axes.plot(numbers, shares, "_", color="black", markersize=9)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(xlabel="clusters (dashes: single chains)", ylabel="posterior probability")
+    tidy(axes)
     return axes
 
 
@@ -47,7 +46,7 @@ def plot_co_clustering(shared: np.ndarray, labels: np.ndarray, axes: Any) -> Any
 
     Larger clusters come first, and within one the records that share it with most others.
     """
-    axes = own_axes(axes)
+    axes = new_axes(axes)
     sizes = np.bincount(labels)
     own = np.mean(np.where(labels[:, None] == labels[None, :], shared, 0), axis=1)
     order = np.lexsort((-own, labels, -sizes[labels]))

@@ -1,0 +1,90 @@
+"""How often the offers to each record were accepted, and what is proved of it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
+from dpjax.imputation.imwg import IMwG
+from dpjax.imputation.soma import SOMA
+from dpjax.mechanisms import DiscreteLaplace, Laplace
+from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
+from dpjax.release import PrivateRelease, Release
+from dpjax.statistics.base import RecordStatistic
+from dpjax.validation import check_positive_number, fail
+
+if TYPE_CHECKING:
+    from dpjax.posterior import Posterior
+
+
+def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axes: Any = None) -> Any:
+    """The axes with the acceptance of each record's offers; see `Posterior.plot_acceptance`."""
+    rates = check_rates(posterior)
+    if epsilon is not None:
+        check_positive_number("epsilon", epsilon, "Pass the ε of the release for replacing one record.")
+    bound = acceptance_bound(posterior, epsilon if epsilon is not None else epsilon_of(posterior.release))
+    axes = new_axes(axes)
+    places = np.arange(rates.shape[1])
+    axes.vlines(places, rates.min(axis=0), rates.max(axis=0), color=POSTERIOR, alpha=0.35, linewidth=1)
+    axes.plot(places, rates.mean(axis=0), ".", color=POSTERIOR, markersize=4, label="each record (line: chains)")
+    axes.axhline(np.mean(rates), color=INK, linewidth=1, label=f"mean {np.mean(rates):.2f}")
+    if bound is not None:
+        value, text = bound
+        axes.axhline(value, color=NAIVE, linestyle="--", linewidth=1.4, label=f"at least {text} = {value:.2g}")
+    axes.set(xlabel="record", ylabel="offers accepted in a sweep", ylim=(0, max(1.0, 1.05 * rates.max())))
+    legend_above(axes)
+    tidy(axes)
+    return axes
+
+
+def check_rates(posterior: "Posterior") -> np.ndarray:
+    """The acceptance of each record [chain, n], or an error where none was imputed."""
+    rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
+    if not rates.size:
+        expected = "the posterior of imputed records, by dpjax.sample"
+        fail("posterior", "draws without rates of records", expected, "Counts and large_sample have no such offers.")
+    return rates
+
+
+def acceptance_bound(posterior: "Posterior", epsilon: float | None) -> tuple[float, str] | None:
+    """What Theorem 12 of Xiong and Ju (2025) proves of the mean acceptance, and its formula; None where nothing."""
+    imputation = None if posterior.plan is None else posterior.plan.imputation
+    if epsilon is None:
+        return None
+    if isinstance(imputation, IMwG):
+        return float(imwg_acceptance_bound(epsilon)), f"exp(−{epsilon:.3g})"
+    if isinstance(imputation, SOMA):
+        tried = imputation.attempts if isinstance(imputation.attempts, int) else posterior.release.n
+        return float(soma_acceptance_bound(epsilon, tried)), f"{tried} / ({tried} + exp({epsilon:.3g}) − 1)"
+    return None
+
+
+def epsilon_of(release: PrivateRelease) -> float | None:
+    """The largest log ratio of the release's density between records that differ in one; None where not known.
+
+    It follows from Laplace noise and the range of a statistic of dpjax, and else from what the mechanism promises: of
+    adding or removing a record it is twice the promise, as replacing is both.
+    """
+    mechanism = release.mechanism
+    if (
+        isinstance(release, Release)
+        and isinstance(mechanism, Laplace | DiscreteLaplace)
+        and np.ndim(mechanism.scale) == 0
+    ):
+        found = laplace_epsilon(release.statistic, float(mechanism.scale))
+        if found is not None:
+            return found
+    promise = getattr(mechanism, "privacy", None)
+    if promise is None or promise.notion not in ("pure", "local") or promise.epsilon is None:
+        return None
+    return float(promise.epsilon) * (1 if promise.neighbours == "replace-one" else 2)
+
+
+def laplace_epsilon(statistic: Any, scale: float) -> float | None:
+    """ε of Laplace noise on the sum of a statistic whose range is known."""
+    if not isinstance(statistic, RecordStatistic):
+        return None
+    try:
+        return statistic.sensitivity(1, "replace-one") / scale
+    except ValueError:
+        return None  # unclamped, or of a number of coordinates that only the release knows

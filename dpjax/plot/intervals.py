@@ -1,0 +1,155 @@
+"""Intervals of several answers to one question, side by side."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpjax.importance import ImportanceSample, quantile_function
+from dpjax.plot.style import legend_above, looks_of, new_axes, tidy
+from dpjax.summary import entry_names
+from dpjax.tempering.result import TemperedSample
+from dpjax.validation import check_share, fail, name_of
+
+MAX_ROWS = 60
+
+Draws = tuple[np.ndarray, np.ndarray]
+"""Draws [draw] of one number, and their weights [draw], which sum to 1."""
+
+
+def forest(
+    answers: Mapping[str, Any], *, names: Sequence[str] | None = None, level: float = 0.95, axes: Any = None
+) -> Any:
+    """Median, central half and central `level` of each number in each of several answers, a row for each number.
+
+    Parameters
+    ----------
+    answers
+        What is compared, by the name that the legend gives it: a `Posterior`, or another result of dpjax with draws; or
+        plain draws, a dict of arrays [chain, draw, ...] by name. ``"non-private"``, ``"naive"`` and ``"dpjax"`` have
+        colours of their own.
+    names
+        Which parameters to show, or which of their entries, such as ``["mean", "coef[1]"]``; by default all that
+        every answer has.
+    level
+        The probability that the thin lines hold.
+    axes
+        Matplotlib axes to draw into; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes, with one row for each number and the first one on top.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError, ValueError
+        If an answer has no draws, the answers have no number in common, or not those asked for.
+
+    Examples
+    --------
+    >>> import dpjax, numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> random = np.random.default_rng(1)
+    >>> answers = {"naive": {"mean": random.normal(size=(1, 500))}, "dpjax": {"mean": random.normal(size=(4, 500))}}
+    >>> axes = dpjax.plot.forest(answers, axes=Figure().subplots())
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['naive', 'dpjax']
+    """
+    check_share("level", level)
+    drawn = {label: entries_of(label, answer) for label, answer in check_answers(answers).items()}
+    rows = choose_rows(drawn, names)
+    axes = new_axes(axes, 6.0, 1.1 + (0.22 + 0.13 * len(drawn)) * len(rows))
+    for place, (label, look) in enumerate(looks_of(drawn).items()):
+        shift = (place - (len(drawn) - 1) / 2) * 0.7 / len(drawn)
+        draw_intervals(axes, [drawn[label][row] for row in rows], shift, level, label, look)
+    axes.set(yticks=range(len(rows)), yticklabels=rows, ylim=(len(rows) - 0.4, -0.6))
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(f"median, 50 % and {100 * level:g} %")
+    tidy(axes, "left")
+    if len(drawn) > 1:
+        legend_above(axes)
+    return axes
+
+
+def check_answers(answers: Any) -> Mapping[str, Any]:
+    """The answers by name, or an error."""
+    expected, remedy = "a dict of answers by name", 'Pass such as {"naive": draws, "dpjax": posterior}.'
+    if not isinstance(answers, Mapping):
+        fail("answers", name_of(answers), expected, remedy, error=TypeError)
+    if not answers:
+        fail("answers", "none", expected, remedy)
+    return answers
+
+
+def entries_of(label: str, answer: Any) -> dict[str, Draws]:
+    """The draws of every scalar in an answer, by name."""
+    draws = getattr(answer, "draws", answer)
+    if not isinstance(draws, Mapping):
+        remedy = "Pass a result of dpjax, or a dict of arrays [chain, draw, ...]."
+        fail(f"answers[{label!r}]", name_of(answer), "draws by name", remedy, error=TypeError)
+    leading = 1 if isinstance(answer, ImportanceSample) else 2
+    entries: dict[str, Draws] = {}
+    for name, leaf in draws.items():
+        array = check_leaf(f"answers[{label!r}][{name!r}]", leaf, leading)
+        flat = array.reshape(np.prod(array.shape[:leading]), -1)
+        weights = weights_of(answer, array.shape[:leading])
+        entries |= {
+            row: (flat[:, place], weights) for place, row in enumerate(entry_names(name, {"": array[(0,) * leading]}))
+        }
+    return entries
+
+
+def check_leaf(argument: str, leaf: Any, leading: int) -> np.ndarray:
+    """Draws as an array of finite numbers with the axes of chains and draws."""
+    array = np.asarray(leaf)
+    expected = "numbers [chain, draw, ...]" if leading == 2 else "numbers [draw, ...]"
+    if array.ndim < leading or not array.size:
+        fail(argument, f"shape {list(array.shape)}", expected, "Put plain draws on an axis of one chain: draws[None].")
+    if array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
+        fail(argument, f"{array.dtype} that are not all finite numbers", expected, "Look at what drew them.")
+    return array.astype(float)
+
+
+def weights_of(answer: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The weights of an answer's draws on one axis, which sum to 1."""
+    weights = np.ones(shape)
+    if isinstance(answer, ImportanceSample):
+        weights = np.exp(answer.log_weights)
+    if isinstance(answer, TemperedSample):
+        weights = weights * np.exp(answer.log_weights)[:, None]
+    return weights.ravel() / weights.sum()
+
+
+def choose_rows(drawn: Mapping[str, Mapping[str, Draws]], names: Sequence[str] | None) -> list[str]:
+    """The numbers to show: those asked for, which every answer must have, or all that are common to all."""
+    first, *others = drawn.values()
+    common = [row for row in first if all(row in other for other in others)]
+    wanted = [names] if isinstance(names, str) else names
+    rows = common if wanted is None else [row for name in wanted for row in common if name in (row, row.split("[")[0])]
+    missing = [name for name in wanted or () if not any(name in (row, row.split("[")[0]) for row in rows)]
+    some = f"some of {', '.join(common[:6])}{', …' if len(common) > 6 else ''}"
+    if not common:
+        fail("answers", "answers to different questions", "a number that all have", "Give equal things equal names.")
+    if missing or not rows:
+        fail("names", ", ".join(map(repr, missing)) or "none", some, "Name what every answer has.")
+    if len(rows) > MAX_ROWS:
+        fail("names", f"{len(rows)} numbers", f"at most {MAX_ROWS} of them", f"Name {some}.")
+    return rows
+
+
+def draw_intervals(
+    axes: Any, columns: Sequence[Draws], shift: float, level: float, label: str, look: Mapping[str, str]
+) -> None:
+    """The intervals of one answer, a little below or above the middle of each row."""
+    levels = ((1 - level) / 2, 0.25, 0.5, 0.75, (1 + level) / 2)
+    at = [quantile_function(*column) for column in columns]
+    low, lower, middle, upper, high = ([of_row(np.array(each)) for of_row in at] for each in levels)
+    rows = np.arange(len(columns)) + shift
+    axes.hlines(rows, low, high, color=look["color"], linewidth=1.2)
+    axes.hlines(rows, lower, upper, color=look["color"], linewidth=3.2)
+    axes.plot(
+        middle, rows, linestyle="", markersize=5, markeredgecolor="white", markeredgewidth=0.6, label=label, **look
+    )

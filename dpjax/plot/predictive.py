@@ -1,0 +1,107 @@
+"""What was released beside what the posterior predicts that would be released."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpjax.base import Key
+from dpjax.plot.choices import check_labels, choose_places, name_places
+from dpjax.plot.style import BAND, INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
+from dpjax.release import LocalRelease
+from dpjax.validation import check_count, check_key, check_share, fail
+
+if TYPE_CHECKING:
+    from dpjax.posterior import Posterior
+
+MAX_DRAWS = 400
+"""Predicted releases, unless another number is asked for."""
+
+MIN_DRAWS = 20
+MAX_BINS = 40
+
+
+def plot_predictive(
+    posterior: "Posterior",
+    key: Key,
+    *,
+    num_draws: int | None = None,
+    level: float = 0.95,
+    show: Sequence[int] | None = None,
+    labels: Sequence[str] | None = None,
+    axes: Any = None,
+) -> Any:
+    """The axes with what was released and what is predicted; see `Posterior.plot_predictive`."""
+    check_key("key", key)
+    check_share("level", level)
+    available = posterior.info["acceptance_rate"].size
+    wanted = min(MAX_DRAWS, available) if num_draws is None else check_count("num_draws", num_draws)
+    if wanted < MIN_DRAWS:
+        fail("num_draws", wanted, f"at least {MIN_DRAWS} predicted releases", "Ask for more, or sample more.")
+    if isinstance(posterior.release, LocalRelease):
+        check_one_column(posterior.release, show, labels)
+        axes = new_axes(axes)
+        values, released = posterior.predict(key, wanted)
+        draw_values(axes, np.reshape(values, (wanted, -1)), np.ravel(released), level)
+        return axes
+    size = len(posterior.released)
+    names, (places,) = check_labels(labels, size), choose_places(show, [slice(0, size)])
+    axes = new_axes(axes, min(max(4.5, 0.3 * len(places) + 2), 14.0))
+    values, released = (np.asarray(each, float) for each in posterior.predict(key, wanted))
+    draw_numbers(axes, values[:, places], released[places], level)
+    name_places(axes, names[places])
+    return axes
+
+
+def check_one_column(release: LocalRelease, show: Any, labels: Any) -> None:
+    """Raise unless each record released one number, and none of them is asked for by its place or name."""
+    if np.prod(np.shape(release.values)[1:]) != 1:
+        given = f"a local release of values {list(np.shape(release.values))}"
+        fail("posterior", given, "one released number for each record", "Compare the columns of posterior.predict.")
+    for argument, value in {"show": show, "labels": labels}.items():
+        if value is not None:
+            expected = "None, as a local release is shown as a whole"
+            fail(argument, repr(value), expected, "Leave it out; posterior.predict has the values of each record.")
+
+
+def draw_numbers(axes: Any, values: np.ndarray, released: np.ndarray, level: float) -> None:
+    """Bars of predicted numbers [draw, d] in their own units, and marks of those released [d]."""
+    spread = np.std(values, axis=0)
+    # What is known exactly is predicted exactly, and has no unit of its own.
+    unit = np.where(spread > 0, spread, 1.0)
+    ends = np.quantile(values, [(1 - level) / 2, 0.25, 0.75, (1 + level) / 2], axis=0)
+    low, lower, upper, high = (ends - np.mean(values, axis=0)) / unit
+    mark = (released - np.mean(values, axis=0)) / unit
+    places = np.arange(len(released))
+    axes.vlines(places, low, high, color=BAND, linewidth=9, label=f"predicted, {100 * level:g} %")
+    axes.vlines(places, lower, upper, color=POSTERIOR, alpha=0.45, linewidth=9, label="predicted, 50 %")
+    outside = (mark < low) | (mark > high)
+    for chosen, colour, sign, text in ((~outside, INK, "o", "released"), (outside, NAIVE, "D", "outside")):
+        if np.any(chosen):
+            label = text if text == "released" else "released, outside"
+            axes.plot(places[chosen], mark[chosen], sign, color=colour, markersize=5, label=label)
+    axes.set(xlim=(-0.6, len(places) - 0.4), ylabel="sd from the mean prediction")
+    tidy(axes, "bottom")
+    legend_above(axes)
+
+
+def draw_values(axes: Any, values: np.ndarray, released: np.ndarray, level: float) -> None:
+    """How many released values [n] of a local release fall in each bin, over the band of predictions [draw, n]."""
+    edges = bins_of(np.concatenate([values.ravel(), released]))
+    counts = np.array([np.histogram(row, edges)[0] for row in values])
+    low, high = np.quantile(counts, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    axes.stairs(high, edges, baseline=low, fill=True, color=BAND, label=f"predicted, {100 * level:g} %")
+    axes.stairs(np.mean(counts, axis=0), edges, color=POSTERIOR, linewidth=1.4, label="predicted, mean")
+    middles = (edges[1:] + edges[:-1]) / 2
+    axes.plot(middles, np.histogram(released, edges)[0], "o", color=INK, markersize=4, label="released")
+    axes.set(xlabel="released value", ylabel="records", xlim=(edges[0], edges[-1]), ylim=(0, None))
+    tidy(axes)
+    legend_above(axes)
+
+
+def bins_of(values: np.ndarray) -> np.ndarray:
+    """The edges of bins: one for each whole number where values are whole and few, else forty."""
+    low, high = np.min(values), np.max(values)
+    if np.all(values == np.round(values)) and high - low < MAX_BINS:
+        return np.arange(low - 0.5, high + 1)
+    return np.linspace(low, high if high > low else low + 1, MAX_BINS + 1)

@@ -1,0 +1,99 @@
+"""The look of all pictures: colours that the colour-blind can tell apart, marks, and new axes in one style."""
+
+from collections.abc import Iterable
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+
+from dpjax.validation import fail
+
+POSTERIOR = "#1f6fb4"
+"""Of what dpjax says; blue and orange differ for every kind of colour vision, and in brightness."""
+
+NAIVE = "#d95f02"
+"""Of what is wrong, or ignores the noise."""
+
+INK = "#404040"
+"""Of marks and lines that everything else is compared with, such as what only the data holder knows."""
+
+RELEASED = "0.55"
+"""Of what was published."""
+
+BAND = "0.85"
+"""Of what is to be expected."""
+
+SERIES = (POSTERIOR, NAIVE, INK, "#56b4e9", "#b5589a", "#e6a700")
+MARKS = ("o", "s", "D", "^", "v", "P")
+"""Of the first, second, … of several things beside each other; each has a mark, too, so that print in grey will do."""
+
+KNOWN = {"dpjax": POSTERIOR, "posterior": POSTERIOR, "naive": NAIVE, "non-private": INK}
+"""Names that have a colour of their own, wherever they stand."""
+
+
+def new_axes(axes: Any = None, width: float = 5.5, height: float = 3.2) -> Any:
+    """The axes given, or those of a new figure of this size in inches.
+
+    Raises
+    ------
+    TypeError
+        If what is given are no axes.
+    """
+    if axes is None:
+        return new_panels(1, 1, width, height)[0]
+    if not hasattr(axes, "plot"):
+        remedy = "Pass one panel of plt.subplots(), or leave it out for a new figure."
+        fail("axes", type(axes).__name__, "one Matplotlib Axes", remedy, error=TypeError)
+    return axes
+
+
+def new_panels(rows: int, columns: int, width: float, height: float) -> list[Any]:
+    """The axes of a new figure of this size in inches, row by row."""
+    figure = pyplot().figure(figsize=(width, height), layout="constrained")
+    return list(np.ravel(figure.subplots(rows, columns)))
+
+
+def own_panels(axes: Any, number: int, what: str) -> list[Any]:
+    """The axes given, or an error if there are not as many as are drawn."""
+    panels = list(np.ravel(axes))
+    if len(panels) != number:
+        fail("axes", f"{len(panels)} axes", f"{number}, {what}", "Make as many subplots.")
+    return [new_axes(panel) for panel in panels]
+
+
+def pyplot() -> Any:
+    """Matplotlib's pyplot, whose figures notebooks show.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError('matplotlib: not installed; expected for plots. Run pip install "dpjax[plots]".') from error
+    return pyplot
+
+
+def looks_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The colour and mark of each of several things; well-known names keep their colours."""
+    names = list(names)
+    taken = {KNOWN.get(name) for name in names}
+    others = cycle([colour for colour in SERIES if colour not in taken] or SERIES)
+    return {
+        name: {"color": KNOWN.get(name) or next(others), "marker": mark}
+        for name, mark in zip(names, cycle(MARKS), strict=False)
+    }
+
+
+def tidy(axes: Any, *sides: str) -> None:
+    """Take away the lines at these sides of the axes, and those above and at the right."""
+    axes.spines[["top", "right", *sides]].set_visible(False)
+
+
+def legend_above(axes: Any) -> None:
+    """A legend on top of the axes, in one line."""
+    number = len(axes.get_legend_handles_labels()[1])
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "ncols": number}
+    axes.legend(frameon=False, fontsize="small", handlelength=1.4, columnspacing=1.2, **place)

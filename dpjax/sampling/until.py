@@ -1,0 +1,189 @@
+"""When a run has drawn enough: conditions on its draws, looked at after numbers of draws that time has no part in."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpjax import diagnostics
+from dpjax.base import Model
+from dpjax.running.loop import Watch
+from dpjax.running.schedule import Status
+from dpjax.simulate import parameter_shapes
+from dpjax.validation import check_array, check_instance, check_number, check_positive_number, fail
+
+__all__ = ["Look", "Until", "UntilEnough", "check_until", "look_at", "until"]
+
+FIRST_LOOK, GROWTH = 100, 1.25
+"""Draws of each chain at the first look, and how many times as many there are at the next one: looks that grow apart
+cost a few times what the last of them does."""
+
+
+@dataclass(frozen=True)
+class Until:
+    """The conditions of `until`; None where there is none."""
+
+    ess: float | None
+    r_hat: float | None
+    seconds: float | None
+
+    def is_met(self, look: "Look") -> bool:
+        """Whether the draws are as good as asked for."""
+        enough = self.ess is None or look.ess >= self.ess
+        agree = self.r_hat is None or look.r_hat <= self.r_hat
+        return self.asks_for_quality and enough and agree
+
+    @property
+    def asks_for_quality(self) -> bool:
+        """Whether there is a condition on the draws, and not on the time alone."""
+        return self.ess is not None or self.r_hat is not None
+
+    def __str__(self) -> str:
+        asked = {name: getattr(self, name) for name in ("ess", "r_hat", "seconds")}
+        return ", ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
+
+
+def until(*, ess: float | None = None, r_hat: float | None = None, seconds: float | None = None) -> Until:
+    """When `dpjax.sample` may stop before `num_samples` draws: once `ess` and `r_hat` are as asked, or time is up.
+
+    Parameters
+    ----------
+    ess
+        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this.
+    r_hat
+        The largest rank-normalised split R-hat of all parameters is at most this.
+    seconds
+        So many seconds have passed since the call. The warm-up and one chunk of draws are made all the same.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If nothing is asked for, or a number is out of range.
+
+    Notes
+    -----
+    `ess` and `r_hat` are looked at after 100 draws of each chain, and then whenever there are a quarter more. The draws
+    are thus the first ones of the run without `until`, and their number is the same on every machine, unless time is
+    up. Stopping where figures look good favours runs that look good early: ask for no fewer than some hundred effective
+    draws, and do not take a bare R-hat for more than it is.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> print(dpjax.until(ess=400, r_hat=1.01))
+    ess=400, r_hat=1.01
+    """
+    if ess is None and r_hat is None and seconds is None:
+        fail("until", "no condition", "ess, r_hat or seconds", "Ask for some, such as ess=400, r_hat=1.01.")
+    for name, value in (("ess", ess), ("seconds", seconds)):
+        if value is not None:
+            check_positive_number(name, value)
+    if r_hat is not None:
+        check_number("r_hat", r_hat)
+        check_array("r_hat", r_hat, lambda value: value > 1, "a number above 1", "Pass such as 1.01.")
+    return Until(*(None if value is None else float(value) for value in (ess, r_hat, seconds)))
+
+
+def check_until(given: Any, model: Model) -> None:
+    """Raise unless this is what `until` returns, or None, and the model has numbers to look at."""
+    if given is None:
+        return
+    check_instance("until", given, Until, "Pass such as dpjax.until(ess=400, r_hat=1.01).")
+    if not (parameter_shapes(model) or model.derived or model.reported):
+        fail("until", f"{given}, for a model without parameters", "None for it", "Leave it out.")
+
+
+class Look(NamedTuple):
+    """How good draws are: the smallest effective sample size and the largest R-hat of all numbers drawn."""
+
+    ess: float
+    r_hat: float
+
+    def __str__(self) -> str:
+        return f"smallest effective sample size {self.ess:.0f}, largest R-hat {self.r_hat:.3f}"
+
+
+def look_at(draws: dict[str, np.ndarray]) -> Look:
+    """How good draws [chain, draw, ...] are; numbers that never change are left out, and what is not finite is bad."""
+    looks = [Look(math.inf, 1.0)]
+    for values in draws.values():
+        values = diagnostics.check_draws(values)
+        moving = np.ptp(values, axis=(0, 1)) != 0  # also where a draw is not finite
+        sizes = np.fmin(diagnostics.ess_bulk(values), diagnostics.ess_tail(values))[moving]
+        ratios = diagnostics.split_r_hat(values)[moving]
+        looks.append(Look(np.min(np.nan_to_num(sizes), initial=math.inf), np.max(no_number(ratios), initial=1.0)))
+    return Look(float(min(look.ess for look in looks)), float(max(look.r_hat for look in looks)))
+
+
+def no_number(ratios: np.ndarray) -> np.ndarray:
+    """Ratios, infinite where they are not a number."""
+    return np.where(np.isnan(ratios), math.inf, ratios)
+
+
+def next_look(filled: int) -> int:
+    """The first number of draws above `filled` at which a run is looked at."""
+    exponent = 0
+    while (number := math.ceil(FIRST_LOOK * GROWTH**exponent)) <= filled:
+        exponent += 1
+    return number
+
+
+@dataclass
+class UntilEnough(Watch):
+    """Ends a run where its conditions are met.
+
+    Parameters
+    ----------
+    conditions
+        What is asked for.
+    last
+        The number of the segment whose draws are kept.
+    draws_of
+        ``status -> {name: [chain, draw, ...]}``: the draws made so far.
+    agree
+        Makes a decision of several processes that of the first.
+    began
+        When the call was made.
+    """
+
+    conditions: Until
+    last: int
+    draws_of: Callable[[Any], dict[str, np.ndarray]]
+    agree: Callable[[int], int]
+    began: float = field(default_factory=time.monotonic)
+    why: str = ""
+
+    def room(self, status: Status) -> float:
+        """How many draws there are before the next look."""
+        looks = status.segment == self.last and self.conditions.asks_for_quality
+        return next_look(status.filled) - status.filled if looks else math.inf
+
+    def is_enough(self, status: Status) -> bool:
+        """Whether to stop here."""
+        if status.segment < self.last or status.filled == 0:
+            return False
+        if self.conditions.asks_for_quality and status.filled == next_look(status.filled - 1):
+            look = look_at(self.draws_of(status))
+            self.why = f"enough for {self.conditions}: {look}" if self.conditions.is_met(look) else ""
+        if not self.why and self.agree(int(self.is_late())):
+            self.why = f"time was up ({self.conditions})"
+        return bool(self.why)
+
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.conditions.seconds is not None and time.monotonic() - self.began >= self.conditions.seconds
+
+    def explain(self, status: Status) -> str:
+        """Why the run ended, where it was not interrupted."""
+        if self.why or not self.conditions.asks_for_quality or status.filled < FEWEST:
+            return self.why or "all of num_samples were drawn"
+        look = look_at(self.draws_of(status))
+        met = "enough" if self.conditions.is_met(look) else "not enough"
+        return f"all of num_samples were drawn, {met} for {self.conditions}: {look}"
+
+
+FEWEST = 4
+"""Draws of each chain without which there is no R-hat."""

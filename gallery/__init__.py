@@ -1,0 +1,1 @@
+"""The notebooks: executed for people who open them, and rendered as pages of the site."""

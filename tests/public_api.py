@@ -1,0 +1,93 @@
+"""Every public name and signature, one a line; ``python -m tests.public_api`` writes them to the file."""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dpjax
+from dpjax import diagnostics
+from dpjax.adapters import census, opendp, pageviews, tumult
+from dpjax.private import accounting, events, noise
+
+FILE = Path(__file__).with_name("public_api.txt")
+
+MODULES = {
+    "dpjax": dpjax,
+    "dpjax.adapters.census": census,
+    "dpjax.adapters.opendp": opendp,
+    "dpjax.adapters.pageviews": pageviews,
+    "dpjax.adapters.tumult": tumult,
+    "dpjax.coupling": dpjax.coupling,
+    "dpjax.coupling.theory": dpjax.coupling.theory,
+    "dpjax.diagnostics": diagnostics,
+    "dpjax.exchangeable": dpjax.exchangeable,
+    "dpjax.mixture": dpjax.mixture,
+    "dpjax.models": dpjax.models,
+    "dpjax.plot": dpjax.plot,
+    "dpjax.private": dpjax.private,
+    "dpjax.private.accounting": accounting,
+    "dpjax.private.events": events,
+    "dpjax.private.noise": noise,
+    "dpjax.releases": dpjax.releases,
+    "dpjax.statistics": dpjax.statistics,
+}
+
+
+def default_of(parameter: inspect.Parameter) -> str:
+    """A default as it is written, where that is a number, a word or nothing."""
+    if parameter.default is parameter.empty:
+        return ""
+    return f"={parameter.default!r}" if isinstance(parameter.default, str | int | float | None) else "=..."
+
+
+def is_called(value: Any) -> bool:
+    """Whether it is one of dpjax's functions or classes that are called: no contract, exception or name of JAX's."""
+    if not callable(value) or not (getattr(value, "__module__", None) or "").startswith("dpjax"):
+        return False
+    return not (inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, Exception)))
+
+
+def signature_of(value: Any) -> str:
+    """Names, kinds and defaults of the parameters, without their types."""
+    if not is_called(value):
+        return ""
+    parameters = list(inspect.signature(value).parameters.values())
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    listed = [f"{stars.get(one.kind, '')}{one.name}{default_of(one)}" for one in parameters if one.name != "self"]
+    keywords = [one.kind for one in parameters if one.name != "self"]
+    first = next((place for place, kind in enumerate(keywords) if kind is inspect.Parameter.KEYWORD_ONLY), None)
+    if first is not None and inspect.Parameter.VAR_POSITIONAL not in keywords:
+        listed.insert(first, "*")
+    return f"({', '.join(listed)})"
+
+
+def members(owner: type) -> Iterator[str]:
+    """The public methods and properties that dpjax wrote for a class."""
+    for name, member in inspect.getmembers(owner):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property):
+            yield name
+        elif inspect.isroutine(member) and is_called(member):
+            yield name + signature_of(member)
+
+
+def lines() -> list[str]:
+    """The interface as text."""
+    found: list[str] = []
+    for module_name, module in MODULES.items():
+        for name in sorted(module.__all__):
+            value = getattr(module, name)
+            if isinstance(value, ModuleType):
+                continue
+            path = f"{module_name}.{name}"
+            found.append(path + signature_of(value))
+            is_own = inspect.isclass(value) and value.__module__.startswith("dpjax")
+            found += [f"{path}.{member}" for member in members(value)] if is_own else []
+    return found
+
+
+if __name__ == "__main__":
+    FILE.write_text("\n".join(lines()) + "\n")

@@ -1,0 +1,128 @@
+"""The reference says the truth: one entry for each parameter, in the order of the signature, and examples that run."""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dpjax
+
+PAGES = sorted((Path(__file__).parents[1] / "docs/reference").glob("*.md"))
+SECTIONS = ("Parameters", "Other Parameters", "Attributes")
+SECTION = re.compile(rf"^(?:{'|'.join(SECTIONS)})\n-+\n(.*?)(?=^\S[^\n]*\n-{{3,}}$|\Z)", re.M | re.S)
+
+
+def resolve(path: str) -> Any:
+    """What a dotted path of the reference names: a function rather than the module of its name."""
+    parts = path.split(".")
+    for size in range(1, len(parts) + 1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:size]))
+            for part in parts[size:]:
+                found = getattr(found, part)
+        except (AttributeError, ModuleNotFoundError):
+            continue
+        return found
+    raise LookupError(path)
+
+
+def public() -> dict[str, Any]:
+    """What the reference names, and for a module what that names."""
+    entries = [entry for page in PAGES for entry in re.findall(r"^::: (\S+)", page.read_text(), re.M)]
+    found = {entry: resolve(entry) for entry in entries}
+    modules = {path: module for path, module in found.items() if isinstance(module, ModuleType)}
+    inside = {f"{path}.{name}": getattr(module, name) for path, module in modules.items() for name in module.__all__}
+    return {path: value for path, value in (found | inside).items() if callable(value)}
+
+
+PUBLIC = public()
+
+
+def entries_of(docstring: str | None) -> list[str]:
+    """The names at the heads of the entries of a docstring's lists of parameters and fields."""
+    listed = "".join(SECTION.findall(inspect.cleandoc(docstring or "")))
+    return [line.partition(" :")[0] for line in listed.splitlines() if line and not line.startswith(" ")]
+
+
+def parameters_of(value: Callable) -> list[str]:
+    """The names in a signature, as an entry has them."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    parameters = inspect.signature(value).parameters.values()
+    return [stars.get(parameter.kind, "") + parameter.name for parameter in parameters if parameter.name != "self"]
+
+
+def is_contract(value: Any) -> bool:
+    """Whether it is a protocol or an exception, which nobody calls."""
+    return inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, Exception))
+
+
+def methods() -> Iterator[tuple[str, Callable]]:
+    """Public methods of the classes in the reference whose docstring lists parameters."""
+    for path, owner in PUBLIC.items():
+        for name, method in inspect.getmembers(owner, inspect.isroutine) if inspect.isclass(owner) else ():
+            if (
+                not name.startswith("_")
+                and "dpjax" in (getattr(method, "__module__", None) or "")
+                and entries_of(method.__doc__)
+            ):
+                yield f"{path}.{name}", method
+
+
+def misfit(value: Callable) -> tuple[list[str], list[str]] | None:
+    """Signature and entries, where they differ."""
+    expected, listed = parameters_of(value), entries_of(value.__doc__)
+    return None if expected == listed else (expected, listed)
+
+
+def test_each_parameter_has_one_entry_in_the_order_of_the_signature():
+    callables = [(path, value) for path, value in PUBLIC.items() if not is_contract(value)]
+    wrong = {path: misfit(value) for path, value in [*callables, *methods()] if misfit(value)}
+    assert wrong == {}
+
+
+def combined(first, second):
+    """A function documented as none should be.
+
+    Parameters
+    ----------
+    first, second
+        Both at once.
+    """
+
+
+def test_combined_entries_are_found():
+    assert misfit(combined) == (["first", "second"], ["first, second"])
+
+
+COMBINATION = re.compile(r"^( *)((?:\w+, )+\w+)(?: : .*)?\n\1    \S", re.M)
+
+
+def test_no_docstring_combines_entries():
+    """Of functions that are not public neither; only errors may share an entry."""
+    package = Path(dpjax.__file__).parent
+    heads = [
+        f"{path.relative_to(package)}: {names}"
+        for path in package.rglob("*.py")
+        for text in re.findall(r'"""(.*?)"""', path.read_text(), re.S)
+        for _, names in COMBINATION.findall(text)
+    ]
+    assert [head for head in heads if not head.endswith(("Error", "Interrupt"))] == []
+
+
+def code_of_guides() -> str:
+    """The code of the README and the guides, which tests of their own run."""
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md")]
+    return "\n".join("".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)) for page in pages)
+
+
+def test_every_function_has_an_example_that_runs():
+    """In its docstring or in a guide; classes are what functions return, and contracts."""
+    code = code_of_guides()
+    functions = [(path, value) for path, value in PUBLIC.items() if not inspect.isclass(value)]
+    shown = {path for path, value in functions if ">>>" in (value.__doc__ or "")}
+    shown |= {path for path, _ in functions if re.search(rf"\b{path.rpartition('.')[2]}\b", code)}
+    assert {path for path, value in functions if inspect.isroutine(value)} - shown == set()
