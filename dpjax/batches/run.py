@@ -176,7 +176,7 @@ def close_segment(run: Run, status: Status) -> Status:
     """Adapt to the segment's draws where the schedule says so, and open the next segment."""
     tuning, states = status.tuning, status.chains.state
     if run.schedule[status.segment].adapt and tuning is not None:
-        fitted = adapt_all(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+        fitted = adapt_all.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_sizes(run, status.segment + 1, fitted, bring_home(run.mesh, states))
     return open_segment(run, status.segment + 1, tuning, states)
 
