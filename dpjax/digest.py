@@ -109,10 +109,14 @@ class Digest(NamedTuple):
         Draws of each chain.
     held
         The last draws, fewer than a block [draw, chain, k].
-    means, squares
-        Means, and sums of squares about these, of batches of draws [batch, chain, k].
-    last_means, last_squares
-        Those of the batch that is not full yet [chain, k].
+    means
+        Of batches of draws [batch, chain, k].
+    squares
+        Sums of squares about these [batch, chain, k].
+    last_means
+        Means of the batch that is not full yet [chain, k].
+    last_squares
+        Its sums of squares [chain, k].
     sketch
         The quantiles of all chains together.
     """

@@ -18,8 +18,10 @@ Shapes = dict[str, tuple[int, ...]]
 class Digested(NamedTuple):
     """A digest of draws, and where each number is in it.
 
-    drawn, reports
-        The shapes [...] of parameters and of reports, one after the other in the digest.
+    drawn
+        The shapes [...] of parameters, which come first in the digest.
+    reports
+        Those of reports, which come after them.
     digest
         Of them all.
     """
