@@ -46,6 +46,7 @@ def join_runs(runs: Any, kind: type) -> Any:
         interrupted=any(run.interrupted for run in runs),
         final_states=join([run.final_states for run in runs]),
         keys=tuple(key for run in runs for key in run.keys),
+        ended="; ".join(dict.fromkeys(run.ended for run in runs if run.ended)),
     )
 
 
