@@ -74,6 +74,10 @@ def enable_compilation_cache() -> Path:
     JAX has one such cache for all programs, those of other libraries included, so that this is left to the user. What
     the user has set stays as it is: where JAX knows a folder already, by ``JAX_COMPILATION_CACHE_DIR`` or its
     configuration, nothing is changed. Programs are found again only on the same versions, flags and kind of machine.
+
+    Examples
+    --------
+    >>> folder = enable_compilation_cache()  # doctest: +SKIP
     """
     chosen = jax.config.values["jax_compilation_cache_dir"]
     if chosen:

@@ -15,7 +15,13 @@ import nbformat
 from nbclient import NotebookClient
 
 THUMBNAILS = Path(__file__).parents[1] / "docs" / "images" / "gallery"
-SET_UP = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.rcParams['figure.dpi'] = 150"
+SET_UP = """
+%matplotlib inline
+import warnings
+import matplotlib.pyplot as plt
+plt.rcParams["figure.dpi"] = 150
+warnings.filterwarnings("ignore", message="IProgress not found")
+"""
 TIMEOUT = 900
 """Seconds that one cell may take."""
 

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 NOT_EXECUTED = "*Outputs are not shown: run `make notebooks`, then `make docs`.*"
 FRONT = """# Gallery
 
-Each notebook answers one question from beginning to end, in less than three minutes on two cores, and checks in its own
-cells that its text agrees with its numbers. The sources are scripts in `notebooks/`; `make notebooks` executes them and
+Each notebook answers one question from beginning to end, in a few minutes on two cores, and asserts in its own cells
+what its text says of its numbers. The sources are scripts in `notebooks/`; `make notebooks` executes them and
 writes `.ipynb` files for Jupyter and Colab to `notebooks/executed/`.
 """
 
@@ -73,7 +73,7 @@ def front_page(pages: dict[str, Page]) -> str:
 
 def card(name: str, page: Page) -> str:
     """One notebook in the list."""
-    image = f"![{page.title}: its main picture](../images/gallery/{name}.png){{ loading=lazy }}"
+    image = f"![{page.alt}](../images/gallery/{name}.png){{ loading=lazy }}"
     picture = f"[{image}]({name}.md)\n\n    " * has_thumbnail(name)
     return f"-   {picture}**[{page.title}]({name}.md)**\n\n    {page.summary}\n"
 
@@ -89,6 +89,6 @@ def whole_page(name: str, page: Page) -> str:
     if executed(name).exists():
         note = f"[Download this notebook]({name}.ipynb)"
     else:
-        picture = f"\n\n![{page.title}: its main picture](../images/gallery/{name}.png)" * has_thumbnail(name)
+        picture = f"\n\n![{page.alt}](../images/gallery/{name}.png)" * has_thumbnail(name)
         note = NOT_EXECUTED + picture
     return f"{heading}\n\n{note}\n{rest}"

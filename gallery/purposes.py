@@ -1,9 +1,15 @@
 """Which notebook answers which question, in the order of the gallery."""
 
 PURPOSES = {
-    "You hold a table": ["first_posterior", "census_table"],
-    "You hold sums, or the results of a regression": ["from_numpyro"],
+    "You hold a table": ["first_posterior", "census_table", "page_views", "small_areas"],
+    "You hold sums, a regression, or several releases": ["private_regression", "several_releases", "from_numpyro"],
     "You hold one value per person": ["local_privacy_densities"],
-    "You hold the data": ["choosing_epsilon", "publishing_posterior_draws"],
-    "You check, compare and report": ["every_picture", "has_my_chain_converged", "choosing_a_sampler"],
+    "You hold the data": ["choosing_epsilon", "power_of_a_study", "publishing_posterior_draws"],
+    "You check, compare and report": [
+        "every_picture",
+        "has_my_chain_converged",
+        "choosing_a_sampler",
+        "prior_sensitivity",
+        "reporting",
+    ],
 }

@@ -15,12 +15,15 @@ class Page(NamedTuple):
         Markdown, with pictures as ``NAME/figure-1.png`` and so on.
     pictures
         PNG files by their names.
+    alt
+        What the main picture shows, in words.
     """
 
     title: str
     summary: str
     body: str
     pictures: dict[str, bytes]
+    alt: str
 
 
 def to_page(name: str, cells: list[Any]) -> Page:
@@ -28,7 +31,13 @@ def to_page(name: str, cells: list[Any]) -> Page:
     pictures: dict[str, bytes] = {}
     blocks = [block for cell in cells for block in blocks_of(cell, name, pictures)]
     title, summary = re.match(r"# (.+?)\n+(.+?)(?:\n\n|$)", cells[0]["source"], re.S).groups()
-    return Page(title, " ".join(summary.split()), "\n\n".join(blocks) + "\n", pictures)
+    return Page(title, " ".join(summary.split()), "\n\n".join(blocks) + "\n", pictures, main_alt(cells))
+
+
+def main_alt(cells: list[Any]) -> str:
+    """What the picture marked ``thumbnail=true`` shows, or else the first one."""
+    marked = [cell["metadata"] for cell in cells if "alt" in cell["metadata"]]
+    return min(marked, key=lambda data: not data.get("thumbnail", False), default={"alt": ""})["alt"]
 
 
 def blocks_of(cell: Any, name: str, pictures: dict[str, bytes]) -> Iterator[str]:

@@ -98,12 +98,13 @@ drawn = drawn.reshape(-1, truth.size)
 # %% [markdown]
 # ## One tract, all of it
 #
-# The first tract: published cells with a bar for their noise, least squares on the whole release, and the posterior with
+# The tract with the most negative counts: published cells with a bar for their noise, least squares on the whole release, and the posterior with
 # its 90 % intervals. Published and estimated numbers go below zero; the posterior does not.
 
 # %% thumbnail=true alt="The 16 cells of one tract, each with the published count and a bar of its noise, the least squares estimate, and the posterior mean with its interval. Where few people live the published count is negative and the posterior stays above zero."
 names = [f"{group + 1}{'abcd'[kind]}" for group, kind in zip(block_group, origin, strict=True)]
-places = np.flatnonzero(tract == 0)
+worst = np.argmax(np.bincount(tract, weights=detailed < 0))
+places = np.flatnonzero(tract == worst)
 labels = [*names, *[""] * (len(release.value) - truth.size)]
 figure, axes = plt.subplots(figsize=(8, 3.4), layout="constrained")
 posterior.plot_table(show=places.tolist(), labels=labels, axes=axes)

@@ -71,6 +71,7 @@ posterior = table["default", 1][0]
 for (name, epsilon), (result, per_sweep, per_second) in table.items():
     accepted = result.info["acceptance_rate"].mean()
     print(f"ε = {epsilon}  {name:25} accepted {accepted:.2f}, per sweep {per_sweep:.4f}, per second {per_second:8,.0f}")
+assert table["default", 1][1] > 10 * table["without interweaving", 1][1]
 
 # %% [markdown]
 # ## What to see
@@ -82,7 +83,7 @@ for (name, epsilon), (result, per_sweep, per_second) in table.items():
 # At smaller noise the posterior can have a second mode far from the first. A chain that falls into it for a while makes
 # all of these figures uncertain, and R-hat says so: then draw more, or compare with the particles below.
 
-# %%
+# %% alt="Effective draws per CPU second on a logarithmic scale for five choices at two levels of noise: the run without interweaving is far behind the others."
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 places = np.arange(len(choices))
 for shift, epsilon in ((-0.2, 1), (0.2, 3)):
@@ -112,4 +113,5 @@ found = dpjax.tempered(jax.random.key(5), sign, squares)
 weights = np.exp(found.log_weights)
 share = np.sum(weights * np.mean(found.draws["mean"] > 0, axis=1))
 print(f"probability of a positive mean: {share:.2f}; summary:")
+assert 0.1 < share < 0.9
 print(found.summary())

@@ -51,7 +51,7 @@ print(posterior.summary())
 #
 # Who takes the noisy counts at their word draws the probabilities from a Dirichlet law with these counts.
 
-# %%
+# %% alt="Two densities of the log odds ratio: the one that accounts for the noise is wider than the one that ignores it."
 naive = np.random.default_rng(7).dirichlet(1 + np.asarray(published), size=8_000)
 naive_ratio = np.log(naive[:, 0] * naive[:, 3] / (naive[:, 1] * naive[:, 2]))
 exact_ratio = posterior.draws["log_odds_ratio"].ravel()
@@ -65,6 +65,15 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
+# The naive answer is too sure: it leaves out what the noise makes uncertain.
+
+# %%
+print(
+    f"standard deviation {naive_ratio.std():.3f} with noise ignored, {exact_ratio.std():.3f} with noise accounted for"
+)
+assert exact_ratio.std() > 1.05 * naive_ratio.std()
+
+# %% [markdown]
 # ## Does the model fit the release?
 #
 # New releases drawn from the posterior should look like the one that was made.
@@ -73,3 +82,4 @@ plt.show()
 prediction = posterior.predict(jax.random.key(8), num_draws=1_000)
 shares = np.mean(prediction.values < prediction.released, axis=0)
 print("share of predicted counts below the published ones:", shares.round(2))
+assert np.all((shares > 0.05) & (shares < 0.95))

@@ -57,7 +57,7 @@ print(posterior.summary())
 # The band holds the density at each point with probability 0.95. Beside it: the histogram of what was released, and a
 # Gaussian kernel estimate that takes the noisy numbers for the true ones.
 
-# %%
+# %% thumbnail=true alt="A histogram of noisy values, and densities: the posterior mean with its band shows three groups like the truth, the kernel estimate that ignores the noise shows one."
 grid = np.linspace(-12, 12, 241)
 density = posterior.density(grid)
 truth = np.mean([np.exp(-((grid - centre) ** 2) / 2) / np.sqrt(2 * np.pi) for centre in (-5, 0, 5)], axis=0)
@@ -72,6 +72,8 @@ axes.plot(grid, naive, color="#c44e52", linestyle="--", label="noise ignored")
 axes.plot(grid, truth, color="black", linewidth=1, label="truth")
 axes.set(xlabel="number", ylabel="density", xlim=(-12, 12))
 axes.legend()
+peaks, valleys = np.interp([-5, 0, 5], grid, density.mean), np.interp([-2.5, 2.5], grid, density.mean)
+assert peaks.min() > valleys.max()
 
 # %% [markdown]
 # ## Groups
@@ -80,7 +82,7 @@ axes.legend()
 # closest to all those drawn; people are sorted by it. Its blocks are blurred because one noisy number says little about
 # one person.
 
-# %%
+# %% alt="Left: the posterior probability of each number of clusters. Right: the probability that two people share a cluster, in three blurred blocks."
 partition = posterior.partition(jax.random.key(6), num_starts=2)
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 posterior.plot_num_clusters(axes=panels[0])
@@ -106,3 +108,5 @@ def share_below(weights, theta):
 shares = posterior.functional(share_below)
 print("posterior", np.quantile(shares, [0.025, 0.5, 0.975]).round(3))
 print("released ", np.mean(released < -2.5).round(3), " true", np.mean(records < -2.5).round(3))
+low, high = np.quantile(shares, [0.005, 0.995])
+assert low < np.mean(records < -2.5) < high

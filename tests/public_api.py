@@ -8,7 +8,7 @@ from typing import Any
 
 import dpjax
 from dpjax import diagnostics
-from dpjax.adapters import census, pageviews
+from dpjax.adapters import census, opendp, pageviews, tumult
 from dpjax.private import accounting, events, noise
 
 FILE = Path(__file__).with_name("public_api.txt")
@@ -16,13 +16,16 @@ FILE = Path(__file__).with_name("public_api.txt")
 MODULES = {
     "dpjax": dpjax,
     "dpjax.adapters.census": census,
+    "dpjax.adapters.opendp": opendp,
     "dpjax.adapters.pageviews": pageviews,
+    "dpjax.adapters.tumult": tumult,
     "dpjax.coupling": dpjax.coupling,
     "dpjax.coupling.theory": dpjax.coupling.theory,
     "dpjax.diagnostics": diagnostics,
     "dpjax.exchangeable": dpjax.exchangeable,
     "dpjax.mixture": dpjax.mixture,
     "dpjax.models": dpjax.models,
+    "dpjax.plot": dpjax.plot,
     "dpjax.private": dpjax.private,
     "dpjax.private.accounting": accounting,
     "dpjax.private.events": events,

@@ -67,8 +67,10 @@ class Pool(NamedTuple):
 class Status(NamedTuple):
     """How far a run has come; a checkpoint holds all of it.
 
-    segment, filled
-        A run of pairs has one segment, of which so many programs have run.
+    segment
+        The number of the segment; a run of pairs has one.
+    filled
+        How many programs of it have run.
     steps
         How many steps the next program makes.
     waiting

@@ -7,8 +7,9 @@ from scipy.stats import gaussian_kde
 
 from dpjax.demo.comparison import WAYS, Answer, Comparison, interval
 from dpjax.demo.diabetes import TYPICAL_BMI, load
+from dpjax.plot.style import INK, NAIVE, POSTERIOR
 
-COLOURS = dict(zip(WAYS, ("#404040", "#d95f02", "#1f6fb4"), strict=True))
+COLOURS = dict(zip(WAYS, (INK, NAIVE, POSTERIOR), strict=True))
 LABELS = dict(zip(WAYS, ("confidential data", "release, noise ignored", "release, with dpjax"), strict=True))
 SHADE = 0.16
 MAX_KDE_DRAWS = 5_000

@@ -1,6 +1,7 @@
 """Which of the released numbers a picture shows, and by what names."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,8 @@ MAX_SHOWN = 60
 """Numbers in one panel, unless others are asked for."""
 
 MAX_UPRIGHT = 12
-"""Names in one panel that are written in the direction of reading."""
+MAX_LETTERS = 48
+"""So many names, of so many letters, are written in the direction of reading in one panel."""
 
 
 def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
@@ -31,3 +33,14 @@ def choose_places(show: Sequence[int] | None, parts: Sequence[slice]) -> list[np
         fail("show", summarize(numbers), expected, remedy)
     chosen = [numbers[(numbers >= where.start) & (numbers < where.stop)] for where in parts]
     return [some for some in chosen if len(some)] or fail("show", "nothing", expected, "Leave it out for all.")
+
+
+def name_places(axes: Any, names: np.ndarray) -> None:
+    """Write the names below the places 0, 1, …, at a slant if they are long, and upright if they are many."""
+    axes.set_xticks(range(len(names)), names)
+    axes.tick_params(axis="x", length=0)
+    if len(names) > MAX_UPRIGHT:
+        axes.tick_params(axis="x", rotation=90)
+    elif sum(map(len, names)) > MAX_LETTERS:
+        for label in axes.get_xticklabels():
+            label.set(rotation=30, ha="right", rotation_mode="anchor")

@@ -47,6 +47,16 @@ def forest(
         If matplotlib is not installed.
     TypeError, ValueError
         If an answer has no draws, the answers have no number in common, or not those asked for.
+
+    Examples
+    --------
+    >>> import dpjax, numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> random = np.random.default_rng(1)
+    >>> answers = {"naive": {"mean": random.normal(size=(1, 500))}, "dpjax": {"mean": random.normal(size=(4, 500))}}
+    >>> axes = dpjax.plot.forest(answers, axes=Figure().subplots())
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['naive', 'dpjax']
     """
     check_share("level", level)
     drawn = {label: entries_of(label, answer) for label, answer in check_answers(answers).items()}

@@ -43,6 +43,15 @@ def total_variation(meetings: Meetings | Mapping[str, Meetings], *, target: floa
     TypeError, ValueError
         If there are no meetings, some pair did not meet, so that the bound would be too small, or the target is no
         share.
+
+    Examples
+    --------
+    >>> import dpjax, numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> meetings = dpjax.coupling.Meetings(np.array([60, 70, 90, 130]), np.full(4, True), lag=50, max_steps=1_000)
+    >>> axes = dpjax.plot.total_variation(meetings, axes=Figure().subplots())
+    >>> axes.get_legend().get_texts()[0].get_text()
+    'below 0.01 from sweep 80'
     """
     check_share("target", target)
     several = by_name(meetings)
@@ -88,6 +97,15 @@ def survival(meetings: Meetings | Mapping[str, Meetings], *, axes: Any = None) -
         If matplotlib is not installed.
     TypeError, ValueError
         If there are no meetings.
+
+    Examples
+    --------
+    >>> import dpjax, numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> meetings = dpjax.coupling.Meetings(np.array([60, 70, 90, 130]), np.full(4, True), lag=50, max_steps=1_000)
+    >>> axes = dpjax.plot.survival(meetings, axes=Figure().subplots())
+    >>> axes.get_xlabel()
+    'sweeps together'
     """
     several = by_name(meetings)
     axes = new_axes(axes)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpjax.base import Key
-from dpjax.plot.choices import MAX_UPRIGHT, check_labels, choose_places
+from dpjax.plot.choices import check_labels, choose_places, name_places
 from dpjax.plot.style import BAND, INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.release import LocalRelease
-from dpjax.validation import check_count, check_share, fail
+from dpjax.validation import check_count, check_key, check_share, fail
 
 if TYPE_CHECKING:
     from dpjax.posterior import Posterior
@@ -32,6 +32,7 @@ def plot_predictive(
     axes: Any = None,
 ) -> Any:
     """The axes with what was released and what is predicted; see `Posterior.plot_predictive`."""
+    check_key("key", key)
     check_share("level", level)
     available = posterior.info["acceptance_rate"].size
     wanted = min(MAX_DRAWS, available) if num_draws is None else check_count("num_draws", num_draws)
@@ -39,16 +40,16 @@ def plot_predictive(
         fail("num_draws", wanted, f"at least {MIN_DRAWS} predicted releases", "Ask for more, or sample more.")
     if isinstance(posterior.release, LocalRelease):
         check_one_column(posterior.release, show, labels)
-        values, released = posterior.predict(key, wanted)
         axes = new_axes(axes)
+        values, released = posterior.predict(key, wanted)
         draw_values(axes, np.reshape(values, (wanted, -1)), np.ravel(released), level)
         return axes
     size = len(posterior.released)
     names, (places,) = check_labels(labels, size), choose_places(show, [slice(0, size)])
-    values, released = (np.asarray(each, float) for each in posterior.predict(key, wanted))
     axes = new_axes(axes, min(max(4.5, 0.3 * len(places) + 2), 14.0))
+    values, released = (np.asarray(each, float) for each in posterior.predict(key, wanted))
     draw_numbers(axes, values[:, places], released[places], level)
-    axes.set_xticks(range(len(places)), names[places], rotation=0 if len(places) <= MAX_UPRIGHT else 90)
+    name_places(axes, names[places])
     return axes
 
 
@@ -80,7 +81,6 @@ def draw_numbers(axes: Any, values: np.ndarray, released: np.ndarray, level: flo
             label = text if text == "released" else "released, outside"
             axes.plot(places[chosen], mark[chosen], sign, color=colour, markersize=5, label=label)
     axes.set(xlim=(-0.6, len(places) - 0.4), ylabel="sd from the mean prediction")
-    axes.tick_params(axis="x", length=0)
     tidy(axes, "bottom")
     legend_above(axes)
 

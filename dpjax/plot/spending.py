@@ -36,6 +36,16 @@ def budget(ledger: Ledger, *, axes: Any = None) -> Any:
         If matplotlib is not installed.
     TypeError
         If there is no ledger.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> from dpjax import private
+    >>> from matplotlib.figure import Figure
+    >>> ledger = private.Ledger(private.Budget(epsilon=4.0, delta=1e-6, neighbours="replace-one"))
+    >>> ledger.charge([private.Query("gradient", 40.0, "secure")], times=150)
+    >>> dpjax.plot.budget(ledger, axes=Figure().subplots()).get_title()
+    'spent: 2.82 of 4 (secure)'
     """
     check_instance("ledger", ledger, Ledger, "Pass the dpjax.private.Ledger that the runs were charged to.")
     queries, promise = ledger.queries, ledger.budget

@@ -12,7 +12,7 @@ from dpjax.data_augmentation import gibbs
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
 from dpjax.mechanisms.base import parts_of
 from dpjax.numerics.least_squares import least_squares
-from dpjax.plot.choices import MAX_UPRIGHT, check_labels, choose_places
+from dpjax.plot.choices import check_labels, choose_places, name_places
 from dpjax.plot.style import NAIVE, POSTERIOR, RELEASED, new_panels, own_panels, tidy
 from dpjax.release import Release
 from dpjax.release.unknown import is_unknown
@@ -186,9 +186,8 @@ def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
     draw_points(axes, place, sums.estimate, None, "_", "least squares")
     draw_points(axes, place + 0.22, sums.mean, (sums.mean - sums.low, sums.high - sums.mean), "o", what)
     axes.axhline(0, color="0.8", linewidth=1, zorder=0)
-    axes.set_xticks(place, names, rotation=0 if len(names) <= MAX_UPRIGHT else 90)
+    name_places(axes, names)
     axes.set(ylabel="count", xlim=(-0.6, len(names) - 0.4))
-    axes.tick_params(axis="x", length=0)
     tidy(axes, "bottom")
     if np.max(sums.released) > STEEP * np.nanmax(np.append(sums.spread, 1.0)):
         stretch_small(axes)

@@ -15,7 +15,9 @@ LOCAL = dpjax.LocalRelease([0, 1, 1, 0, 0, 0], dpjax.RandomizedResponse(keep=0.8
 PARAMETERS = {"probabilities": jnp.array([0.4, 0.6])}
 
 
-@pytest.mark.parametrize("release", [SUMMED, LOCAL], ids=["summed", "local"])
+@pytest.mark.parametrize(
+    "release", [pytest.param(SUMMED, id="summed"), pytest.param(LOCAL, id="local", marks=pytest.mark.slow)]
+)
 def test_chains_agree_with_enumeration(release: dpjax.release.PrivateRelease) -> None:
     options = {"num_warmup": 50, "num_samples": 1_000, "progress": False}
     assert agrees(dpjax.sample(jax.random.key(1), MODEL, release, imputation=RandomWindow("auto"), **options))
@@ -32,6 +34,7 @@ def test_known_parameters(release: dpjax.release.PrivateRelease) -> None:
     assert info.accepted.shape == (N,)
 
 
+@pytest.mark.slow
 def test_tempered_run() -> None:
     found = dpjax.tempered(
         jax.random.key(5), MODEL, SUMMED, imputation=RandomWindow(2), num_particles=20, num_islands=2, num_sweeps=1

@@ -105,9 +105,8 @@ def test_a_fixed_order_of_visits_is_rejected(monkeypatch: pytest.MonkeyPatch) ->
     assert min(perfect_start("exact update", num_chains=20_000)[:2]) < REJECT
 
 
-@pytest.mark.parametrize(
-    "prior", [pytest.param(law, marks=(pytest.mark.slow,) * bool(place)) for place, law in enumerate(LAWS)], ids=repr
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", LAWS, ids=repr)
 def test_without_information_the_number_follows_its_prior(prior: object) -> None:
     """Chains that all start at the same number, under noise of infinite size, forget it."""
     model, release = data_set_form(NORMAL, bounded(prior, scale=1e9))

@@ -81,8 +81,8 @@ def noise_p(release: dpjax.Release, noise: np.ndarray) -> float:
     return noise_p_value(noise, law(scale=float(mechanism.scale)))
 
 
-LONG = ("regression", "naive bayes")
-"""Models whose conditional updates other cases cover; their programs take long to compile."""
+LONG = ("regression", "naive bayes", "slice sampling")
+"""What other cases cover, and for slice sampling the laws of parameter kernels; their programs take long to compile."""
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
@@ -137,6 +137,7 @@ def test_records_on_another_scale_after_interweaving_are_rejected() -> None:
     assert min(noise_p(release, replicates.noise), parameter_p_value(replicates, laws)) < REJECT
 
 
+@pytest.mark.slow
 def test_a_forgotten_jacobian_is_rejected() -> None:
     broken = NORMAL._replace(log_jacobian=lambda unconstrained: jnp.zeros(()))
     replicates = run(jax.random.key(11), broken, BOUNDED, dpjax.imwg(), interweave=True)

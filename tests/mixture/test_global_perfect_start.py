@@ -62,10 +62,14 @@ WRONG = {
     "noise of another scale": (another_scale(2.0), PRIOR),
     "a concentration of another prior": (NOISY, GammaPrior(6.0, 6.0)),
 }
+COVERED = ("offers that are always taken", "a concentration of another prior")
+"""What the same sampler and the same step of the concentration are convicted of in `test_marginal_perfect_start`."""
+
+FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] * (fault in COVERED)) for fault in WRONG]
 
 
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_sweeps_of_another_model_are_rejected(name: str, fault: str) -> None:
     ends = run(jax.random.key(31), SETUPS[name], PRIOR, NOISY, believed=WRONG[fault])
     assert p_value(ends, PRIOR, LAPLACE) < REJECT

@@ -67,9 +67,13 @@ WRONG = {
     "a concentration of another prior": ((GAUSSIAN, GammaPrior(6.0, 6.0)), BASE),
     "a scale of another sign": ((GAUSSIAN, PRIOR), OTHER),
 }
+COVERED = "a concentration of another prior"
+"""Of which the same step is convicted in `test_marginal_perfect_start`."""
+
+FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] * (fault == COVERED)) for fault in WRONG]
 
 
-@pytest.mark.parametrize("fault", WRONG)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
     setup, channel = CASES["conditional"]
     believed, component = WRONG[fault]

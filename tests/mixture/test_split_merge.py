@@ -42,7 +42,7 @@ def moved_alone(problem: Problem, setup: Any, key: jax.Array) -> tuple[jax.Array
             moved = reseat_clusters(problem, setup.sampler, setup.slots, jax.random.fold_in(run_key, index), state)
             return state._replace(labels=moved.labels, records=moved.records), (moved.labels, moved.num_accepted)
 
-        return jax.lax.scan(move, state, jnp.arange(2 * NUM_SWEEPS))[1]
+        return jax.lax.scan(move, state, jnp.arange(NUM_SWEEPS))[1]
 
     return jax.vmap(chain)(jax.random.split(key, NUM_CHAINS))
 

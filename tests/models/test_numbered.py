@@ -12,7 +12,7 @@ from dpjax.numbered import split
 from dpjax.sampling.chunks import run_chunk
 
 RELEASE = dpjax.Release([3.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -5, 5), n=6)
-SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "progress": False}
+SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "interweave": False, "progress": False}
 
 MODELS = {
     "normal": lambda scale: models.normal(NormalPrior(0.0, scale), InverseGammaPrior(2.0, scale)),

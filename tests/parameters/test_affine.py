@@ -92,6 +92,7 @@ def test_perfect_start(noise: str) -> None:
     assert p_value(noise) > REJECT
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("poor_surrogate")
 def test_a_frame_of_no_law_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(affine_step.affine, "log_density", lambda coordinates, k, n: jnp.sum(coordinates) * 0)
@@ -138,9 +139,13 @@ def test_a_surrogate_that_is_mostly_refused_is_given_up() -> None:
     plan = dpjax.SweepPlan(dpjax.imwg(), True, None, "moved by surrogate")
     assert check_surrogate(plan, {"interweaving_is_accepted": np.full((2, 8), 0.6)}) == plan
     assert check_surrogate(plan, {"interweaving_is_accepted": np.full((2, 8), 0.4)}).noise == "moved"
+    assert CHECKED < 8
+
+
+@pytest.mark.slow
+def test_a_run_gives_such_a_surrogate_up() -> None:
     posterior = dpjax.sample(jax.random.key(9), MEAN, HISTOGRAM, **SHORT | {"num_samples": 200})
     assert posterior.plan.noise == "moved"
-    assert CHECKED < 8
 
 
 @pytest.mark.parametrize(("model", "release"), [

@@ -6,6 +6,7 @@ import pytest
 
 import dpjax
 from dpjax.plot.acceptance import epsilon_of
+from dpjax.plot.choices import name_places
 from dpjax.plot.predictive import draw_numbers, draw_values
 from dpjax.plot.style import NAIVE
 from tests.plot.made_up import MODEL, RELEASE, STATISTIC, N, make_posterior
@@ -73,6 +74,13 @@ def test_values_of_all_records_are_counted_in_bins():
     np.testing.assert_allclose(band.get_data().values, [2, 1, 1])
     np.testing.assert_allclose(mean.get_data().values, [2, 1, 1])
     axes.figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize(("names", "rotation"), [(["a", "b"], 0), (["x" * 30] * 2, 30), (["a"] * 13, 90)])
+def test_long_names_are_slanted_and_many_upright(names, rotation):
+    axes = new_axes()
+    name_places(axes, np.array(names))
+    assert {tick.get_rotation() for tick in axes.get_xticklabels()} == {rotation}
 
 
 def test_what_the_posterior_predicts_is_drawn():

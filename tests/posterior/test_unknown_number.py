@@ -12,7 +12,7 @@ from dpjax import models, statistics
 
 PRIOR = models.UniformCount(20, 45)
 NUMBERS = np.arange(20, 46)
-MAX_Z, NUM_CHAINS, NUM_STEPS, NUM_WARMUP = 4.0, 250, 220, 20
+MAX_Z, NUM_CHAINS, NUM_STEPS, NUM_WARMUP = 4.0, 150, 220, 20
 
 
 def draw(model: dpjax.Model, release: dpjax.Release, interweave: bool) -> dict[str, np.ndarray]:

@@ -17,7 +17,8 @@ from tests.refereeing import cases
 ACCEPT = 1e-3
 
 
-LONG = {"a table": [pytest.mark.slow]}
+LONG = {"a table": [pytest.mark.slow], "few exponential records": [pytest.mark.slow]}
+"""Each has a program of its own; wrong draws of few exponential records are quick to be called so."""
 
 
 @pytest.mark.x64

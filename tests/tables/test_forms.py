@@ -211,7 +211,7 @@ def test_coupled_chains_meet_and_are_unbiased() -> None:
     case = cases.build("skewed")
     kernel = coupling.coupled_gibbs(case.model, case.release, COUNTS)
     estimates = coupling.unbiased_estimates(
-        jax.random.key(37), kernel, counts_of, k=10, m=60, num_pairs=400, max_steps=2_000
+        jax.random.key(37), kernel, counts_of, k=10, m=60, num_pairs=200, max_steps=2_000
     )
     found = estimates.estimate()
     for name, figure in (("counts", "counts"), ("shares", "probabilities")):
@@ -219,7 +219,9 @@ def test_coupled_chains_meet_and_are_unbiased() -> None:
         assert np.abs(errors).max() < MOST_ERRORS
 
 
-@pytest.mark.parametrize("imputation", [dpjax.counts(8), dpjax.imwg()], ids=["counts", "records"])
+@pytest.mark.parametrize(
+    "imputation", [dpjax.counts(8), pytest.param(dpjax.imwg(), marks=pytest.mark.slow)], ids=["counts", "records"]
+)
 def test_predictions_have_as_many_records_as_their_draws(imputation: dpjax.Imputation) -> None:
     number = dpjax.UnknownCount(models.UniformCount(0, 60))
     release = dpjax.Release([11.0, 9.0], dpjax.Gaussian(0.5), dpjax.statistics.cells("cell", 2), number)

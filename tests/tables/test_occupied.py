@@ -93,8 +93,8 @@ def window_of_pair(
     return log_weights[place], tables
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])
-def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
+def check_windows(name: str) -> None:
+    """Raise unless windows hold the law of the table and of the pair."""
     built, groups = build(name), groups_of(name)
     rng, windows = np.random.default_rng(3), compile_windows(built, groups)
     for counts in tables_of(built.exact, 4):
@@ -113,6 +113,21 @@ def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
         np.testing.assert_allclose(
             found[possible] - found[start], expected[possible] - expected[start], atol=max(CLOSE, 1e-9)
         )
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])
+def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
+    check_windows(name)
+
+
+def forget(*arguments: object) -> jax.Array:
+    return jnp.zeros(jnp.shape(arguments[0]))
+
+
+def test_a_pair_whose_chance_is_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(occupied, "log_chance", forget)
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        check_windows("skewed")
 
 
 def test_sums_and_numbers_of_occupied_cells_are_carried_along() -> None:
@@ -142,10 +157,7 @@ def partition(groups: np.ndarray) -> CellSums:
     return CellSums(groups[:, None], np.ones((len(groups), 1)), int(groups.max()) + 1)
 
 
-def forget(*arguments: object) -> jax.Array:
-    return jnp.zeros(jnp.shape(arguments[0]))
-
-
+@pytest.mark.slow
 def test_a_pair_whose_chance_is_forgotten_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(occupied, "log_chance", forget)
     monkeypatch.setattr(occupied, "ROUNDS", 30)

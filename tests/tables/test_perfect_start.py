@@ -169,6 +169,7 @@ def forget_factorials() -> Callable:
     return forgetful
 
 
+@pytest.mark.slow
 def test_a_forgotten_factorial_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "log_ratios", forget_factorials())
     assert p_value("pairs") < REJECT

@@ -1,0 +1,115 @@
+"""Mechanisms as OpenDP and Tumult Analytics say them: from texts on file, and from OpenDP itself."""
+
+import enum
+import json
+from typing import Any
+
+import pytest
+
+import dpjax
+from dpjax.adapters.opendp import mechanism_from_opendp
+from dpjax.adapters.tumult import mechanism_from_tumult
+
+# What opendp.mod.serialize of version 0.16.0 makes of a vector measurement, shortened by its input metric and versions.
+LAPLACE = """{"__function__": "make_laplace", "__module__": "measurements", "__kwargs__": {
+"input_domain": {"__function__": "vector_domain", "__module__": "domains", "__kwargs__": {
+"atom_domain": {"__function__": "atom_domain", "__kwargs__": {"bounds": null, "nan": false, "T": "f64"}}}},
+"scale": 3.0, "k": null, "MO": "MaxDivergence"}}"""
+
+
+def built(name: str, kind: str = "i32", **arguments: Any) -> dict[str, Any]:
+    """How OpenDP describes a measurement of one number."""
+    domain = {"__function__": "atom_domain", "__kwargs__": {"T": kind}}
+    return {"__function__": name, "__kwargs__": {"input_domain": domain, **arguments}}
+
+
+@pytest.mark.parametrize(
+    ("measurement", "mechanism"),
+    [
+        (LAPLACE, dpjax.Laplace(3.0)),
+        (LAPLACE.replace("f64", "i32"), dpjax.DiscreteLaplace(3.0)),
+        (json.dumps(built("make_gaussian", "f64", scale=2.0)), dpjax.Gaussian(2.0)),
+        (built("make_gaussian", "u8", scale=2.0, k=None), dpjax.DiscreteGaussian(2.0)),
+        (built("make_geometric", scale=2.0, bounds=None), dpjax.DiscreteLaplace(2.0)),
+        (built("make_noise", "f32", scale=2.0, output_measure="ZeroConcentratedDivergence"), dpjax.Gaussian(2.0)),
+        (built("make_noise", scale=2.0, output_measure="MaxDivergence"), dpjax.DiscreteLaplace(2.0)),
+        (built("make_randomized_response", categories=["a", "b"], prob=0.7), dpjax.RandomizedResponse(0.7, 2)),
+        (
+            {
+                "__function__": "make_chain_mt",
+                "__kwargs__": {"measurement1": built("make_laplace", scale=4.0), "transformation0": None},
+            },
+            dpjax.DiscreteLaplace(4.0),
+        ),
+    ],
+)
+def test_descriptions_of_opendp_are_read(measurement, mechanism):
+    assert mechanism_from_opendp(measurement) == mechanism
+
+
+@pytest.mark.parametrize(
+    ("measurement", "error", "message"),
+    [
+        (built("make_chain_pm"), ValueError, "make_chain_pm"),
+        (built("make_report_noisy_max", scale=1.0), ValueError, "make_report_noisy_max"),
+        (built("make_geometric", scale=1.0, bounds=(0, 9)), ValueError, "within"),
+        (built("make_laplace", "f64", scale=1.0, k=-2), ValueError, "spacing"),
+        (built("make_noise", scale=1.0, output_measure="RenyiDivergence"), ValueError, "RenyiDivergence"),
+        ("no JSON", TypeError, "no JSON"),
+        (3.0, TypeError, "a measurement of OpenDP"),
+    ],
+)
+def test_what_is_not_known_of_opendp_is_refused(measurement, error, message):
+    with pytest.raises(error, match=message):
+        mechanism_from_opendp(measurement)
+
+
+def test_measurements_of_opendp_itself_are_read():
+    """A count by categories with noise, whose promise per record is that of `describe`."""
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+    counts = dp.t.then_count_by_categories(categories=[0, 1, 2], null_category=False)
+    measurement = space >> counts >> dp.m.then_laplace(scale=2.0)
+    mechanism = mechanism_from_opendp(measurement)
+    assert mechanism == dpjax.DiscreteLaplace(2.0)
+    release = dpjax.Release([3, 1, 4], mechanism, dpjax.statistics.cells("cell", 3), n=8)
+    assert f"added or removed: ε = {measurement.map(1):g}" in dpjax.describe(release)
+    response = dp.m.make_randomized_response(categories=["a", "b", "c"], prob=0.7)
+    assert mechanism_from_opendp(response) == dpjax.RandomizedResponse(keep=0.7, num_categories=3)
+
+
+class Noise(enum.Enum):
+    """As that library has it."""
+
+    LAPLACE = 1
+    GEOMETRIC = 2
+    DISCRETE_GAUSSIAN = 3
+    EXPONENTIAL = 4
+    GAUSSIAN = 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter", "mechanism"),
+    [
+        (Noise.LAPLACE, 2.0, dpjax.Laplace(2.0)),
+        (Noise.GEOMETRIC, 2, dpjax.DiscreteLaplace(2.0)),
+        (Noise.DISCRETE_GAUSSIAN, 9.0, dpjax.DiscreteGaussian(3.0)),
+        ("GAUSSIAN", 9.0, dpjax.Gaussian(3.0)),
+    ],
+)
+def test_noise_of_tumult_is_read(kind, parameter, mechanism):
+    assert mechanism_from_tumult({"noise_mechanism": kind, "noise_parameter": parameter}) == mechanism
+
+
+@pytest.mark.parametrize(
+    ("noise", "error", "message"),
+    [
+        ({"noise_mechanism": Noise.EXPONENTIAL, "noise_parameter": 1.0}, ValueError, "EXPONENTIAL"),
+        ({"noise_mechanism": "LAPLACE", "noise_parameter": -1.0}, ValueError, "published"),
+        ({"noise_mechanism": "LAPLACE"}, TypeError, "noise_parameter"),
+    ],
+)
+def test_other_noise_of_tumult_is_refused(noise, error, message):
+    with pytest.raises(error, match=message):
+        mechanism_from_tumult(noise)

@@ -1,0 +1,57 @@
+"""The gallery names every notebook once, each picture has words for who cannot see it, and cells become Markdown."""
+
+import base64
+import re
+from pathlib import Path
+
+import pytest
+
+from gallery.purposes import PURPOSES
+from gallery.rendering import to_page
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+DRAWS = re.compile(r"plt\.subplots|plt\.show|\.plot\(|\.plot_\w+\(|plot\.\w+\(")
+
+
+def cells_of(path: Path) -> list[tuple[str, str]]:
+    """The head and the body of each cell of a script."""
+    return re.findall(r"^# %%([^\n]*)\n(.*?)(?=^# %%|\Z)", path.read_text(), re.M | re.S)
+
+
+def test_every_notebook_has_one_place():
+    placed = [name for members in PURPOSES.values() for name in members]
+    assert sorted(placed) == sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_picture_has_words(path):
+    silent = [body for head, body in cells_of(path) if DRAWS.search(body) and not re.search(r'alt="[^"]{40,}"', head)]
+    assert silent == []
+    assert sum("thumbnail=true" in head for head, _ in cells_of(path)) <= 1
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_notebook_begins_with_a_title_and_a_summary(path):
+    head, body = cells_of(path)[0]
+    assert head == " [markdown]"
+    assert re.match(r"# # .+\n#\n# \w", body)
+
+
+def test_cells_become_markdown():
+    png = base64.b64encode(b"picture").decode()
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": "12\n"},
+        {"output_type": "display_data", "data": {"image/png": png, "text/plain": "<Figure>"}},
+        {"output_type": "execute_result", "data": {"text/html": "<table></table>", "text/plain": "a table"}},
+    ]
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": "# Title\n\nOne\nsentence.\n\nAnother."},
+        {"cell_type": "code", "metadata": {"alt": "A bar."}, "source": "draw()", "outputs": outputs},
+        {"cell_type": "code", "metadata": {}, "source": "quiet()", "outputs": []},
+    ]
+    page = to_page("name", cells)
+    assert (page.title, page.summary) == ("Title", "One sentence.")
+    assert page.alt == "A bar."
+    assert page.pictures == {"figure-1.png": b"picture"}
+    blocks = ["```python\ndraw()\n```", "```text\n12\n```", "![A bar.](name/figure-1.png)", "<table></table>"]
+    assert page.body.endswith("\n\n".join([*blocks, "```python\nquiet()\n```\n"]))

@@ -1,0 +1,65 @@
+"""The pages by which a reader enters run from top to bottom, as the guides do."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import dpjax
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def code_of(name: str) -> Any:
+    """A page's code."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / name).read_text(), re.M | re.S)
+    return compile("\n".join(blocks), name, "exec")
+
+
+def run(name: str) -> dict[str, Any]:
+    """What a page's code defines."""
+    names: dict[str, Any] = {"__name__": name}
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        exec(code_of(name), names)
+    return names
+
+
+def test_the_first_page_calls_what_there_is():
+    """The wheel is tried with its code (.ci/smoke.py)."""
+    assert {"Release", "DiscreteGaussian", "sample"} <= set(code_of("index.md").co_names) & set(dpjax.__all__)
+
+
+def test_which_release(capsys):
+    assert run("which-release.md")["together"].value.size == 6
+    assert "a table of `cell` (4)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["opendp", "tumult"])
+def test_tools_that_release(name, capsys):
+    run(f"coming-from/{name}.md")
+    assert "Where one record is added or removed" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_counts_of_least_squares_are_possible():
+    counts = np.asarray(run("coming-from/least-squares.md")["counts"])
+    assert counts.min() >= 0
+    np.testing.assert_array_equal(counts[..., :2].sum(axis=-1), 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dapper", "numpyro", "normal-sums", "blackjax"])
+def test_tools_that_infer(name):
+    names = run(f"coming-from/{name}.md")
+    draws = names["history"] if name == "blackjax" else next(iter(names["posterior"].draws.values()))
+    assert np.all(np.isfinite(draws))
+
+
+@pytest.mark.slow
+def test_a_larger_budget_leaves_readers_a_narrower_posterior(capsys):
+    names = run("before-releasing.md")
+    assert names["widths"][1.0] < names["widths"][0.1]
+    assert "ε = 1" in capsys.readouterr().out

@@ -1,0 +1,66 @@
+"""Troubleshooting knows every warning by its text, every error class by name, and every refusal by the index."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/troubleshooting.md").read_text()
+SOURCES = {path: path.read_text() for path in sorted((ROOT / "dpjax").rglob("*.py"))}
+
+
+def load_hook() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("messages", ROOT / "docs/hooks/messages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MESSAGES = load_hook()
+
+
+def texts(source: str) -> str:
+    """All that a module says in strings, but for docstrings."""
+    tree = ast.parse(source)
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said]
+    return "\n".join(str(node.value) for node in constants)
+
+
+def explained() -> list[str]:
+    """The texts in the headings of the section on warnings."""
+    section = PAGE.split("## Warnings")[1].split("\n## ")[0]
+    return [text for heading in re.findall(r"^### (.+)$", section, re.M) for text in re.findall(r"`([^`]+)`", heading)]
+
+
+def test_every_warning_is_explained():
+    warning = {path: texts(source) for path, source in SOURCES.items() if "warnings.warn(" in source}
+    unexplained = [path.name for path, said in warning.items() if not any(text in said for text in explained())]
+    assert unexplained == []
+    assert [text for text in explained() if not any(text in said for said in warning.values())] == []
+
+
+def test_every_error_class_is_explained():
+    classes = re.findall(r"^class (\w+)\(\w*(?:Exception|Error|Warning)\w*\):", "\n".join(SOURCES.values()), re.M)
+    inner = {"EnoughError", "Unpromised"}  # ends a search; becomes a sentence of `describe`
+    assert {"BudgetExceeded", "PrecisionWarning"} <= set(classes)
+    assert [name for name in classes if name not in inner and f"`{name}`" not in PAGE] == []
+
+
+def test_every_refusal_is_in_the_index():
+    calls = sum(len(re.findall(r"(?<!def )\bfail\(", source)) for source in SOURCES.values())
+    found = list(MESSAGES.messages())
+    assert len(found) == calls
+    index = MESSAGES.index()
+    assert all(MESSAGES.cell(message.remedy) in index for message in found if message.argument != "…")
+    assert MESSAGES.on_page_markdown(PAGE).count("??? note") >= 15
+
+
+def test_the_index_tells_what_is_filled_in():
+    source = 'def f(a):\n    remedy = f"Pass {a} or more."\n    fail("a", a, "a number", remedy)\n'
+    function = ast.parse(source).body[0]
+    assert list(MESSAGES.messages_of(function, "f.py")) == [("f.py", "a", "a number", "Pass … or more.")]
