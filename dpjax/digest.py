@@ -109,10 +109,14 @@ class Digest(NamedTuple):
         Draws of each chain.
     held
         The last draws, fewer than a block [draw, chain, k].
-    means, squares
-        Means, and sums of squares about these, of batches of draws [batch, chain, k].
-    last_means, last_squares
-        Those of the batch that is not full yet [chain, k].
+    means
+        The means of batches of draws [batch, chain, k].
+    squares
+        The sums of squares about these.
+    last_means
+        The means of the batch that is not full yet [chain, k].
+    last_squares
+        The sums of squares about these.
     sketch
         The quantiles of all chains together.
     """

@@ -18,10 +18,12 @@ Shapes = dict[str, tuple[int, ...]]
 class Digested(NamedTuple):
     """A digest of draws, and where each number is in it.
 
-    drawn, reports
-        The shapes [...] of parameters and of reports, one after the other in the digest.
+    drawn
+        The shapes [...] of the parameters, whose numbers come first in the digest.
+    reports
+        The shapes of the reports, whose numbers come after.
     digest
-        Of them all.
+        That of them all.
     """
 
     drawn: Shapes
