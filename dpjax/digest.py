@@ -110,6 +110,7 @@ class Digest(NamedTuple):
     held
         The last draws, fewer than a block [draw, chain, k].
     means
+<<<<<<< HEAD
         The means of batches of draws [batch, chain, k].
     squares
         The sums of squares about these.
@@ -117,6 +118,15 @@ class Digest(NamedTuple):
         The means of the batch that is not full yet [chain, k].
     last_squares
         The sums of squares about these.
+=======
+        Of batches of draws [batch, chain, k].
+    squares
+        Sums of squares about these [batch, chain, k].
+    last_means
+        Means of the batch that is not full yet [chain, k].
+    last_squares
+        Its sums of squares [chain, k].
+>>>>>>> main
     sketch
         The quantiles of all chains together.
     """
