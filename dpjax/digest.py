@@ -110,15 +110,6 @@ class Digest(NamedTuple):
     held
         The last draws, fewer than a block [draw, chain, k].
     means
-<<<<<<< HEAD
-        The means of batches of draws [batch, chain, k].
-    squares
-        The sums of squares about these.
-    last_means
-        The means of the batch that is not full yet [chain, k].
-    last_squares
-        The sums of squares about these.
-=======
         Of batches of draws [batch, chain, k].
     squares
         Sums of squares about these [batch, chain, k].
@@ -126,7 +117,6 @@ class Digest(NamedTuple):
         Means of the batch that is not full yet [chain, k].
     last_squares
         Its sums of squares [chain, k].
->>>>>>> main
     sketch
         The quantiles of all chains together.
     """

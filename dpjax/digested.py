@@ -19,17 +19,11 @@ class Digested(NamedTuple):
     """A digest of draws, and where each number is in it.
 
     drawn
-<<<<<<< HEAD
-        The shapes [...] of the parameters, whose numbers come first in the digest.
-    reports
-        The shapes of the reports, whose numbers come after.
-=======
         The shapes [...] of parameters, which come first in the digest.
     reports
         Those of reports, which come after them.
->>>>>>> main
     digest
-        That of them all.
+        Of them all.
     """
 
     drawn: Shapes
