@@ -40,7 +40,7 @@ def join_runs(runs: Any, kind: type) -> Any:
         check_alike(number, run, runs[0])
     return replace(
         runs[0],
-        draws=join([run.draws for run in runs]),
+        draws=join([dict(run.draws) for run in runs]),
         info={name: join_reports(name, [run.info[name] for run in runs]) for name in runs[0].info},
         collected=join([run.collected for run in runs]),
         interrupted=any(run.interrupted for run in runs),

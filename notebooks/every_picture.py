@@ -113,7 +113,8 @@ assert accepted.min() > 0.4
 # ## How far a chain has come
 #
 # Pairs of chains that meet bound the distance to the posterior, sweep by sweep. With records held in place while the
-# coefficients move (no interweaving) the way is long, and about as long for SOMA as for IMwG.
+# coefficients move (no interweaving) the way is long. That pairs of one sampler meet later than those of the other makes its
+# bound less sharp; it does not prove that its chains are slower.
 
 # %% alt="Left: bounds of the distance fall from 1 to 0 within some hundred sweeps. Right: the share of pairs that have not met falls in nearly straight lines on a logarithmic scale."
 kernels = {

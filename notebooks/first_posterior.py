@@ -57,8 +57,11 @@ naive_ratio = np.log(naive[:, 0] * naive[:, 3] / (naive[:, 1] * naive[:, 2]))
 exact_ratio = posterior.draws["log_odds_ratio"].ravel()
 
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-for draws, label in ((naive_ratio, "noise ignored"), (exact_ratio, "noise accounted for")):
-    axes.hist(draws, bins=60, density=True, histtype="step", label=label)
+for draws, label, colour in (
+    (naive_ratio, "noise ignored", "#d95f02"),
+    (exact_ratio, "noise accounted for", "#1f6fb4"),
+):
+    axes.hist(draws, bins=60, density=True, histtype="step", label=label, color=colour)
 axes.set_xlabel("log odds ratio of admission, men against women")
 axes.set_yticks([])
 axes.legend(frameon=False)
