@@ -8,7 +8,19 @@ from pathlib import Path
 
 from benchmarks import machine
 
-BENCHMARKS = ("cost", "scaling", "effective", "twins", "imputation", "large", "growth", "memory", "depth", "first_call")
+BENCHMARKS = (
+    "cost",
+    "scaling",
+    "effective",
+    "twins",
+    "imputation",
+    "large",
+    "growth",
+    "memory",
+    "depth",
+    "first_call",
+    "batches",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

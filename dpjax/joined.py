@@ -40,12 +40,13 @@ def join_runs(runs: Any, kind: type) -> Any:
         check_alike(number, run, runs[0])
     return replace(
         runs[0],
-        draws=join([run.draws for run in runs]),
+        draws=join([dict(run.draws) for run in runs]),
         info={name: join_reports(name, [run.info[name] for run in runs]) for name in runs[0].info},
         collected=join([run.collected for run in runs]),
         interrupted=any(run.interrupted for run in runs),
         final_states=join([run.final_states for run in runs]),
         keys=tuple(key for run in runs for key in run.keys),
+        ended="; ".join(dict.fromkeys(run.ended for run in runs if run.ended)),
     )
 
 

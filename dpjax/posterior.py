@@ -9,6 +9,7 @@ import numpy as np
 
 from dpjax import diagnostics
 from dpjax.base import Key, Model
+from dpjax.digested import Digested
 from dpjax.imputation.forms import latent_form
 from dpjax.joined import join_runs
 from dpjax.models.data_sets import NUMBER
@@ -24,6 +25,7 @@ from dpjax.validation import check_count, check_key, fail
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400
+NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
 APPROXIMATE = "approximate: the normal law of the sum in place of imputed records"
 
 
@@ -76,6 +78,9 @@ class Posterior(Pictured):
         What tells the key of each chain from others [chain], for `concat`.
     ended
         Why the run ended where it did, if `until` was given.
+    digested
+        Figures of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
+        and `info` has means and totals over the draws, [chain, 1].
     """
 
     draws: dict[str, np.ndarray]
@@ -90,6 +95,7 @@ class Posterior(Pictured):
     approximate: bool = False
     keys: tuple[str, ...] = ()
     ended: str = ""
+    digested: Digested | None = None
 
     @staticmethod
     def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
@@ -114,7 +120,10 @@ class Posterior(Pictured):
     def describe(self) -> str:
         """How many draws there are, of what, and the sweep that they were made by."""
         num_chains, num_draws = self.info["acceptance_rate"].shape
-        head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
+        if self.digested is None:
+            head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
+        else:
+            head = f"{num_chains} chains of {self.digested.describe()}"
         if self.approximate or self.plan is None:
             how = APPROXIMATE
         else:
@@ -136,11 +145,14 @@ class Posterior(Pictured):
 
         Notes
         -----
-        Good values do not prove convergence: chains may all have missed the same region.
+        Good values do not prove convergence: chains may all have missed the same region. Of draws that were not kept
+        the effective size is that of the mean, by 64 to 127 batches a chain, and R-hat is without ranks.
         """
-        table = tabulate(
-            {name: summarize(draws) for name, draws in self.draws.items()}, APPROXIMATE if self.approximate else ""
-        )
+        if self.digested is None:
+            figures = {name: summarize(draws) for name, draws in self.draws.items()}
+            table = tabulate(figures, APPROXIMATE if self.approximate else "")
+        else:
+            table = tabulate(self.digested.figures(), NOT_KEPT)
         if "num_nonfinite" in self.info:
             warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
         if "num_divergent" in self.info:
@@ -187,8 +199,9 @@ class Posterior(Pictured):
             How many draws to use, evenly spaced among those of all chains; by default all.
         """
         check_key("key", key)
+        draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
         chosen = self.choose_draws(num_draws)
-        parameters = {name: merge(self.draws[name])[chosen] for name in parameter_shapes(self.model)}
+        parameters = {name: values[chosen] for name, values in draws.items()}
         if self.approximate and isinstance(self.release, Release):
             from dpjax.large import predict_values
 
@@ -238,9 +251,10 @@ def summarize(draws: np.ndarray) -> dict[str, np.ndarray]:
 def warn_of_poor_mixing(table: Summary, remedy: str) -> None:
     """Warn of parameters whose chains disagree, or know too little."""
     columns = table.columns
-    size = np.fmin(columns["ess_bulk"], columns["ess_tail"])
-    # Constant draws have no R-hat; draws that are not finite have no size either.
-    broken = np.isnan(columns["ess_bulk"])
+    sizes = [column for name, column in columns.items() if name.startswith("ess")]
+    # Constant draws have no R-hat; draws that are not finite have no spread either, and too few of them no size.
+    broken = np.isnan(columns["sd"])
+    size = np.where(broken, np.nan, np.nan_to_num(np.fmin.reduce(sizes)))
     complaints = {
         f"R-hat above {MAX_R_HAT}": columns["r_hat"] > MAX_R_HAT,
         f"an effective sample size below {MIN_ESS}": size < MIN_ESS,

@@ -96,5 +96,7 @@ def test_every_system_has_a_folder_for_caches(monkeypatch, platform, part):
 
 def test_parts_of_scipy_that_take_long_to_import_wait_until_they_are_used():
     """They are reached as attributes of scipy, which imports them then."""
-    files = [path for path in Path(dpjax.__file__).parent.rglob("*.py") if not {"adapters", "demo"} & set(path.parts)]
+    files = [
+        path for path in Path(dpjax.__file__).parent.rglob("*.py") if not {"adapters", "demo", "plot"} & set(path.parts)
+    ]
     assert [path.name for path in files if any(map(SLOW_PARTS.search, path.read_text().splitlines()))] == []

@@ -184,3 +184,10 @@ def test_reference_names_everything_public(module):
     }
     kept_for_types = {name for name in dpjax.statistics.__all__ if name[0].isupper()}
     assert set(module.__all__) - own_contract - kept_for_types <= documented
+
+
+@pytest.mark.slow
+def test_scaling_runs_on_one_device():
+    names = run("scaling.md")
+    assert names["everything"].draws["mean"].shape == (24, 500)
+    assert names["covered"].shape == (20,)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,13 +47,17 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return markdown.replace(MARKER, index()) if MARKER in markdown else markdown
 
 
-def messages(package: Path = PACKAGE) -> Iterator[Message]:
+@cache
+def messages() -> tuple[Message, ...]:
     """All messages in the source."""
-    for path in sorted(package.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        for function in ast.walk(tree):
-            if isinstance(function, ast.FunctionDef | ast.Lambda):
-                yield from messages_of(function, path.relative_to(package).as_posix())
+    return tuple(message for path in sorted(PACKAGE.rglob("*.py")) for message in messages_in(path))
+
+
+def messages_in(path: Path) -> Iterator[Message]:
+    """Those of a file."""
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef | ast.Lambda):
+            yield from messages_of(function, path.relative_to(PACKAGE).as_posix())
 
 
 def messages_of(function: ast.FunctionDef | ast.Lambda, place: str) -> Iterator[Message]:

@@ -41,7 +41,7 @@ def make_groups(posterior: "Posterior") -> dict[str, dict[str, np.ndarray]]:
     chain_and_draw = np.shape(posterior.info["acceptance_rate"])
     reports = {name: leaf for name, leaf in posterior.info.items() if np.shape(leaf) == chain_and_draw}
     return {
-        "posterior": posterior.draws,
+        "posterior": dict(posterior.draws),
         "sample_stats": reports,
         "observed_data": {"released": np.asarray(posterior.release.observed)},
     }

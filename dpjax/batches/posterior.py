@@ -44,7 +44,7 @@ class BatchPosterior:
     plan
         The sweep that the draws were made by.
     keys
-        What tells the key of each chain from others [release][chain].
+        What tells the key of each chain from others, ``keys[release][chain]``.
     """
 
     draws: dict[str, np.ndarray]

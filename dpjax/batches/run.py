@@ -1,7 +1,7 @@
 """A run of a batch: as `dpjax.sampling.run`, with the chains and the tuning of every release.
 
-The chains of one release make a whole chunk before those of the next, some releases side by side: what a few chains
-move fits the cache of a processor, and what all chains of a batch move does not. An accelerator takes all at once.
+The chains of some releases, side by side, make a whole chunk before those of others: what they move fits the cache of
+a processor, and their loops wait for fewer others to end. An accelerator takes all releases at once.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from dpjax.states import GibbsState
 
 __all__ = ["Run", "Status", "make_chunk", "open_run"]
 
-SIDE_BY_SIDE = 8
+SIDE_BY_SIDE = 40
 """The most releases whose chains a processor advances together."""
 
 
@@ -176,7 +176,7 @@ def close_segment(run: Run, status: Status) -> Status:
     """Adapt to the segment's draws where the schedule says so, and open the next segment."""
     tuning, states = status.tuning, status.chains.state
     if run.schedule[status.segment].adapt and tuning is not None:
-        fitted = adapt_all(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+        fitted = adapt_all.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_sizes(run, status.segment + 1, fitted, bring_home(run.mesh, states))
     return open_segment(run, status.segment + 1, tuning, states)
 

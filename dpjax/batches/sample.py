@@ -128,7 +128,7 @@ def begin(run: Run, keys: list[RunKeys], releases: list[PrivateRelease]) -> Stat
     pairs = zip(keys, releases, strict=True)
     states = [find(run.model, run.plan, number, *pair, run.chain_keys.shape[1]) for number, pair in enumerate(pairs)]
     uses = run.plan.uses_tuning
-    tuning = stack([tune_to_prior(run.model, each.tuning) for each in keys]) if uses else None
+    tuning = stack([tune_to_prior.quickly(run.model, each.tuning) for each in keys]) if uses else None
     return open_run(run, stack(states), tuning)
 
 

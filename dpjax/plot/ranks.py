@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from dpjax.plot.style import BAND, POSTERIOR, new_panels, own_panels, tidy
 from dpjax.summary import entry_names
@@ -49,7 +49,7 @@ def panels_of(calibration: "Calibration") -> dict[str, np.ndarray]:
 def draw_histogram(axes: Any, calibration: "Calibration", name: str, counts: np.ndarray) -> None:
     """Bars of the counts [bin] with their band."""
     expected = calibration.expected_counts()
-    low, high = stats.binom.interval(COVERED, calibration.num_replicates, expected / expected.sum())
+    low, high = scipy.stats.binom.interval(COVERED, calibration.num_replicates, expected / expected.sum())
     edges = np.append(0.0, np.cumsum(expected) / expected.sum())
     axes.stairs(high, edges, baseline=low, fill=True, color=BAND)
     axes.stairs(counts, edges, color=POSTERIOR, linewidth=1.5)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy import sparse, stats
+import scipy
+from scipy import sparse
 
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation import gibbs
@@ -175,7 +176,7 @@ def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level
     total = None if is_unknown(release) else release.n
     counts = least_squares(matrix[usable], released[usable], variance[usable], total).value
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    spread = stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
+    spread = scipy.stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
     return Sums(released, spread, matrix @ counts, low, draws.mean(axis=0), high)
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from dpjax.digest import Digest, open_digest
 from dpjax.parameters import Tuning
 from dpjax.running.checkpoint import Arrays, PeriodicCheckpoint, fill, read_place
 from dpjax.running.fingerprint import plain_values, restore
@@ -17,7 +19,8 @@ class Checkpoint(PeriodicCheckpoint):
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
         held = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-        trees = {"tuning": status.tuning, "chains": status.chains, "draws": held}
+        digest = jax.tree.map(np.asarray, status.digest)
+        trees = {"tuning": status.tuning, "chains": status.chains, "draws": held, "digest": digest}
         return {"plan": plain_values(status.plan)}, trees
 
 
@@ -29,4 +32,13 @@ def restore_status(run: Run, tuning: Tuning | None, progress: dict[str, Any], ar
     for held, saved in zip(jax.tree.leaves(made), jax.tree.leaves(fill("draws", made, arrays)), strict=True):
         held[...] = saved
     parts = {name: fill(name, getattr(status, name), arrays) for name in ("tuning", "chains")}
-    return status._replace(filled=filled, **jax.tree.map(jnp.asarray, parts))
+    status = status._replace(filled=filled, **jax.tree.map(jnp.asarray, parts))
+    return status if status.digest is None else status._replace(digest=restore_digest(status.digest, filled, arrays))
+
+
+def restore_digest(empty: Digest, filled: int, arrays: Arrays) -> Digest:
+    """The digest of so many draws in a file; whatever does not fit is an error."""
+    num_chains, size = empty.last_means.shape
+    shapes = open_digest(num_chains, size, filled)
+    saved: Digest = fill("digest", jax.tree.map(np.asarray, shapes), arrays)
+    return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))

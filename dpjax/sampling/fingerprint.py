@@ -19,6 +19,7 @@ def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
     """All that decides the draws of a run, under names that a user knows."""
     return {
         **identify_run(key, len(run.chain_keys), run.schedule[-1]),
+        "keep": "summary" if run.summarized else "draws",
         "release": f"{type(run.release).__name__} of n = {run.release.n}",
         **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
         **identify_parts(dict(functions_and_objects(run))),

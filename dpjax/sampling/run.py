@@ -9,6 +9,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.digest import Digest, open_digest
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.plan import SweepPlan, adapt_plan
@@ -16,6 +17,7 @@ from dpjax.release import PrivateRelease
 from dpjax.running.devices import bring_home, place, same_everywhere, to_host
 from dpjax.running.schedule import Segment, is_done
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
+from dpjax.sampling.numbers import num_numbers, numbers_of
 from dpjax.simulate import draw_state
 from dpjax.states import GibbsState
 
@@ -36,6 +38,8 @@ class Run:
         As the user wants it; what is tuned is in `Status`.
     mesh
         The devices that share the chains; None for one.
+    summarized
+        Whether the draws are not kept, but entered into a digest.
     """
 
     model: Model
@@ -47,6 +51,7 @@ class Run:
     plan_key: Key
     step_size_key: Key
     mesh: Mesh | None = None
+    summarized: bool = False
 
     @cached_property
     def state_shapes(self) -> GibbsState:
@@ -77,6 +82,8 @@ class Status(NamedTuple):
         What the chains carry.
     draws
         Host arrays [chain, draw, ...] of the current segment; those beyond `filled` mean nothing.
+    digest
+        Stands for the draws of the last segment where these are not kept; the arrays are then empty.
     """
 
     segment: int
@@ -85,6 +92,7 @@ class Status(NamedTuple):
     tuning: Tuning | None
     chains: Chains
     draws: Draw
+    digest: Digest | None = None
 
 
 def open_run(run: Run, state: GibbsState, tuning: Tuning | None) -> Status:
@@ -99,12 +107,19 @@ def open_segment(run: Run, segment: int, plan: SweepPlan, tuning: Tuning | None,
     num_chains = run.chain_keys.shape[0]
     accepted = np.zeros((num_chains, run.release.n), np.int32)
     status = Status(segment, 0, plan, tuning, Chains(state, accepted), draws=None)  # type: ignore[arg-type]
-    return status._replace(draws=allocate(run, status))
+    if not is_digested(run, segment):
+        return status._replace(draws=allocate(run, status, run.schedule[segment].draws))
+    draws = allocate(run, status, 0)
+    return status._replace(draws=draws, digest=open_digest(num_chains, num_numbers(draws)))
 
 
-def allocate(run: Run, status: Status) -> Draw:
-    """Host arrays [chain, draw, ...] for the draws of the current segment."""
-    draws = run.schedule[status.segment].draws
+def is_digested(run: Run, segment: int) -> bool:
+    """Whether the draws of a segment are entered into a digest."""
+    return run.summarized and segment == len(run.schedule) - 1
+
+
+def allocate(run: Run, status: Status, draws: int) -> Draw:
+    """Host arrays [chain, draw, ...] for so many draws."""
     shapes = run_chunk.eval_shape(*static(run, status), **dynamic(run, status, 0)).draws
     return jax.tree.map(lambda leaf: np.zeros((leaf.shape[1], draws, *leaf.shape[2:]), leaf.dtype), shapes)
 
@@ -136,7 +151,10 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
     length = same_everywhere(run.mesh, min(length, run.capacity, segment.draws - status.filled))
     arguments = place(run.mesh, dynamic(run, status, length), by_chain=("chain_keys", "chains"))
     chunk = run_chunk(*static(run, status), **arguments)
-    store(status.draws, chunk.draws, status.filled, length)
+    if status.digest is None:
+        store(status.draws, chunk.draws, status.filled, length)
+    else:
+        status = status._replace(digest=status.digest.add(numbers_of(chunk.draws, length)))
     status = status._replace(chains=chunk.states, filled=status.filled + length)
     ended = status.filled == segment.draws and not is_done(run.schedule, status)
     return (close_segment(run, status) if ended else status), length

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.compilation import jit_quickly
+from dpjax.digested import NotKept
 from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.models.positions import check_derived
 from dpjax.numbered import jit_model
@@ -27,12 +28,13 @@ from dpjax.running.loop import finish, is_interrupted
 from dpjax.sampling.checkpoint import Checkpoint, restore_status
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
-from dpjax.sampling.inputs import check_initial
+from dpjax.sampling.inputs import check_initial, check_keep
 from dpjax.sampling.large_starts import draw_large, put_in_place, whiten_by
+from dpjax.sampling.numbers import drawn_of, read_digest, reports_of
 from dpjax.sampling.run import Run, Status, has_check, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import find_starts
-from dpjax.sampling.until import Until, UntilEnough, check_until
+from dpjax.sampling.until import Look, Until, UntilEnough, check_until, look_at, look_at_figures
 from dpjax.threads import one_blas_thread
 
 
@@ -71,6 +73,7 @@ def sample(
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     until: Until | None = None,
+    keep: Literal["draws", "summary"] = "draws",
     devices: Devices = None,
 ) -> Posterior:
     """Draw from p(parameters | release) by data augmentation, with the confidential records imputed and left out.
@@ -118,6 +121,9 @@ def sample(
     until
         Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. The draws are the
         first ones of the run without it, and a checkpoint is continued whatever is asked for.
+    keep
+        ``"summary"`` keeps no draws, so that memory does not grow with `num_samples`: mean, sd, quantiles by a sketch,
+        effective size and R-hat by batches are made on the way, for `Posterior.summary`.
     devices
         What the chains are spread over: how many of this process's devices, or a list of `jax.Device`, perhaps of
         several processes, each of which then makes the same call and gets the whole posterior; see docs/scaling.md.
@@ -153,6 +159,7 @@ def sample(
     plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=collect is None)
     check_derived(model)
     check_until(until, model)
+    summarized = check_keep(keep, collect)
     initial = check_initial(model, release, initial, num_chains)
     given = (model, release)
     model, release = latent_form(model, release, plan.imputation)
@@ -161,10 +168,10 @@ def sample(
     keys = split_key(key, num_chains)
     schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
     plan = move_noise(model, release, plan) if has_check(schedule) else plan
-    run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh)
+    run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh, summarized)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
     held = nullcontext() if file is None else file.held()
-    watching = (len(schedule) - 1, draws_of, partial(same_everywhere, mesh), began)
+    watching = (len(schedule) - 1, look, partial(same_everywhere, mesh), began)
     watch = None if until is None else UntilEnough(until, *watching)
     with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
@@ -208,8 +215,14 @@ def tune_to_prior(model: Model, key: Key) -> Tuning:
 
 def draws_of(status: Status) -> dict[str, np.ndarray]:
     """What is kept under its name of each draw made so far, [chain, draw, ...]."""
-    held = {**status.draws.parameters, **status.draws.derived, **status.draws.reported}
-    return {name: leaf[:, : status.filled] for name, leaf in held.items()}
+    return {name: leaf[:, : status.filled] for name, leaf in drawn_of(status.draws).items()}
+
+
+def look(status: Status) -> Look:
+    """How good the draws made so far are."""
+    if status.digest is None:
+        return look_at(draws_of(status))
+    return look_at_figures(read_digest(status.draws, status.digest).figures())
 
 
 def report(
@@ -229,11 +242,13 @@ def report(
     enough = watch is not None and bool(watch.why)
     interrupted = not enough and is_interrupted("sample", run.schedule, status, file, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-    warn_of_nonfinite(draws.info["num_nonfinite"], stacklevel=4)
+    digested = None if status.digest is None else read_digest(draws, status.digest)
+    info = draws.info if digested is None else reports_of(draws, digested)
+    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
     per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(
-        draws=draws_of(status),
-        info={**draws.info, "acceptance_rate_per_record": per_record},
+        draws=draws_of(status) if digested is None else NotKept(),  # type: ignore[arg-type]
+        info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
         model=given[0],
@@ -243,4 +258,5 @@ def report(
         plan=status.plan,
         keys=identify_keys(run.chain_keys),
         ended="" if watch is None or interrupted else watch.explain(status),
+        digested=digested,
     )

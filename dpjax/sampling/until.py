@@ -15,7 +15,7 @@ from dpjax.running.schedule import Status
 from dpjax.simulate import parameter_shapes
 from dpjax.validation import check_array, check_instance, check_number, check_positive_number, fail
 
-__all__ = ["Look", "Until", "UntilEnough", "check_until", "look_at", "until"]
+__all__ = ["Look", "Until", "UntilEnough", "check_until", "look_at", "look_at_figures", "until"]
 
 FIRST_LOOK, GROWTH = 100, 1.25
 """Draws of each chain at the first look, and how many times as many there are at the next one: looks that grow apart
@@ -52,7 +52,8 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     Parameters
     ----------
     ess
-        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this.
+        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this; where draws
+        are not kept, that of the mean.
     r_hat
         The largest rank-normalised split R-hat of all parameters is at most this.
     seconds
@@ -118,6 +119,16 @@ def look_at(draws: dict[str, np.ndarray]) -> Look:
     return Look(float(min(look.ess for look in looks)), float(max(look.r_hat for look in looks)))
 
 
+def look_at_figures(figures: dict[str, dict[str, np.ndarray]]) -> Look:
+    """How good draws are of which there are figures only, by name; numbers that never change are left out."""
+    columns = [{name: np.ravel(column) for name, column in part.items()} for part in figures.values()]
+    moving = [part["sd"] != 0 for part in columns]
+    sizes = [np.nan_to_num(part["ess_mean"][kept]) for part, kept in zip(columns, moving, strict=True)]
+    ratios = [no_number(part["r_hat"][kept]) for part, kept in zip(columns, moving, strict=True)]
+    worst = np.min(np.concatenate(sizes), initial=math.inf), np.max(np.concatenate(ratios), initial=1.0)
+    return Look(*map(float, worst))
+
+
 def no_number(ratios: np.ndarray) -> np.ndarray:
     """Ratios, infinite where they are not a number."""
     return np.where(np.isnan(ratios), math.inf, ratios)
@@ -141,8 +152,8 @@ class UntilEnough(Watch):
         What is asked for.
     last
         The number of the segment whose draws are kept.
-    draws_of
-        ``status -> {name: [chain, draw, ...]}``: the draws made so far.
+    look
+        ``status -> Look`` at the draws made so far.
     agree
         Makes a decision of several processes that of the first.
     began
@@ -151,7 +162,7 @@ class UntilEnough(Watch):
 
     conditions: Until
     last: int
-    draws_of: Callable[[Any], dict[str, np.ndarray]]
+    look: Callable[[Any], Look]
     agree: Callable[[int], int]
     began: float = field(default_factory=time.monotonic)
     why: str = ""
@@ -166,7 +177,7 @@ class UntilEnough(Watch):
         if status.segment < self.last or status.filled == 0:
             return False
         if self.conditions.asks_for_quality and status.filled == next_look(status.filled - 1):
-            look = look_at(self.draws_of(status))
+            look = self.look(status)
             self.why = f"enough for {self.conditions}: {look}" if self.conditions.is_met(look) else ""
         if not self.why and self.agree(int(self.is_late())):
             self.why = f"time was up ({self.conditions})"
@@ -180,7 +191,7 @@ class UntilEnough(Watch):
         """Why the run ended, where it was not interrupted."""
         if self.why or not self.conditions.asks_for_quality or status.filled < FEWEST:
             return self.why or "all of num_samples were drawn"
-        look = look_at(self.draws_of(status))
+        look = self.look(status)
         met = "enough" if self.conditions.is_met(look) else "not enough"
         return f"all of num_samples were drawn, {met} for {self.conditions}: {look}"
 

@@ -75,6 +75,7 @@ def test_tempered_run_of_integer_and_real_noise():
     assert error < MAX_ERRORS * found.log_marginal_likelihood_error
 
 
+@pytest.mark.slow
 def test_coupled_chains_meet():
     kernel = coupling.coupled_gibbs(MODEL, COUNTS, dpjax.soma())
     assert coupling.meeting_times(jax.random.key(6), kernel, num_pairs=20, max_steps=200).met.all()

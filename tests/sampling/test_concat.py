@@ -29,6 +29,8 @@ def test_chains_of_all_runs_stand_side_by_side(runs):
     assert len(set(joined.keys)) == 4
     assert not joined.interrupted
     assert Posterior.concat([replace(runs[0], interrupted=True), runs[1]]).interrupted
+    assert joined.ended == ""
+    assert Posterior.concat([replace(run, ended="Time was up.") for run in runs]).ended == "Time was up."
 
 
 @pytest.mark.filterwarnings("ignore:.*effective sample size")

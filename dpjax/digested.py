@@ -1,0 +1,81 @@
+"""What a posterior has in place of draws that were not kept."""
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any, NamedTuple, Never
+
+import numpy as np
+
+from dpjax.digest import Digest, digest_figures
+from dpjax.summary import QUANTILES, quantile_name
+from dpjax.validation import fail
+
+__all__ = ["Digested", "NotKept", "refuse"]
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+class Digested(NamedTuple):
+    """A digest of draws, and where each number is in it.
+
+    drawn
+        The shapes [...] of parameters, which come first in the digest.
+    reports
+        Those of reports, which come after them.
+    digest
+        Of them all.
+    """
+
+    drawn: Shapes
+    reports: Shapes
+    digest: Digest
+
+    def figures(self) -> dict[str, dict[str, np.ndarray]]:
+        """The figures of each parameter, each [...]."""
+        figures = digest_figures(self.digest, QUANTILES)
+        quantiles = figures.pop("quantiles")
+        ordered = {name: figures.pop(name) for name in ("mean", "sd")}
+        ordered |= {quantile_name(level): row for level, row in zip(QUANTILES, quantiles, strict=True)}
+        columns = ordered | figures
+        places = self.places()
+        return {
+            name: {figure: column[places[name]].reshape(shape) for figure, column in columns.items()}
+            for name, shape in self.drawn.items()
+        }
+
+    def describe(self) -> str:
+        """How many draws there were, and of what."""
+        return f"{self.digest.number} draws, not kept, of {', '.join(self.drawn) or 'no parameters'}"
+
+    def report(self, name: str) -> np.ndarray:
+        """The mean of a report over the draws of each chain [chain, 1]."""
+        return self.digest.chains().means[:, self.places()[name]]
+
+    def places(self) -> dict[str, slice]:
+        """Where the numbers of each name are."""
+        sizes = [prod(shape) for shape in [*self.drawn.values(), *self.reports.values()]]
+        ends = np.cumsum(sizes, dtype=int).tolist()
+        slices = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        return dict(zip([*self.drawn, *self.reports], slices, strict=True))
+
+
+class NotKept(Mapping[str, Any]):
+    """Stands for draws that were not kept: whatever needs them is refused by name."""
+
+    def __getitem__(self, name: str) -> Never:
+        refuse()
+
+    def __iter__(self) -> Iterator[str]:
+        refuse()
+
+    def __len__(self) -> int:
+        refuse()
+
+    def __repr__(self) -> str:
+        return "draws that were not kept"
+
+
+def refuse() -> Never:
+    """Raise the error of a result that has no draws."""
+    remedy = 'Only `summary`, `info` and `describe` are to be had; sample with keep="draws" for more.'
+    fail("draws", 'a run with keep="summary"', "draws that were kept", remedy)

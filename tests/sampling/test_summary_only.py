@@ -1,0 +1,110 @@
+"""Runs whose draws are not kept: the figures of the draws of the same run, in memory that does not grow."""
+
+import jax
+import numpy as np
+import pytest
+
+import dpjax
+from dpjax.posterior import Posterior
+from dpjax.running import loop
+from dpjax.running.progress import Progress
+
+OPTIONS = {"num_samples": 3_000}
+
+
+@pytest.fixture(scope="module")
+def kept(run, model, release):
+    return run(model, release, **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def summarized(run, model, release):
+    return run(model, release, keep="summary", **OPTIONS)
+
+
+def assert_same(one, other):
+    """Raise unless digests, reports and states agree to the last bit."""
+    for name in ("digested", "info", "final_states", "tuning"):
+        pairs = zip(jax.tree.leaves(getattr(one, name)), jax.tree.leaves(getattr(other, name)), strict=True)
+        for here, there in pairs:
+            np.testing.assert_array_equal(here, there)
+
+
+def test_the_figures_are_those_of_the_draws(kept, summarized):
+    ours, theirs = summarized.summary(), kept.summary()
+    assert ours.rows == theirs.rows == ("mean", "squared")
+    for name in ("mean", "sd"):
+        np.testing.assert_allclose(ours.columns[name], theirs.columns[name], rtol=1e-5)
+    for name in ("2.5%", "25%", "50%", "75%", "97.5%"):  # ranks are wrong by 3 / 4096 at most
+        np.testing.assert_allclose(ours.columns[name], theirs.columns[name], atol=0.02)
+    assert np.all(np.abs(ours.columns["r_hat"] - 1) < 0.01)
+    assert "draws were not kept" in str(ours)
+    assert "4 chains of 3000 draws, not kept, of mean, squared" in summarized.describe()
+
+
+def test_reports_are_those_of_all_draws(kept, summarized):
+    rates = summarized.info["acceptance_rate"]
+    np.testing.assert_allclose(rates[:, 0], kept.info["acceptance_rate"].mean(axis=1), rtol=1e-5)
+    assert rates.shape == (4, 1)
+    np.testing.assert_array_equal(summarized.info["num_nonfinite"], np.zeros((4, 1)))
+    np.testing.assert_array_equal(
+        summarized.info["acceptance_rate_per_record"], kept.info["acceptance_rate_per_record"]
+    )
+    np.testing.assert_array_equal(summarized.final_states.parameters["mean"], kept.draws["mean"][:, -1])
+
+
+NEEDS_DRAWS = {
+    "draws": lambda posterior: posterior.draws["mean"],
+    "names": lambda posterior: list(posterior.draws),
+    "predict": lambda posterior: posterior.predict(jax.random.key(1)),
+    "predict some": lambda posterior: posterior.predict(jax.random.key(1), 10),
+    "concat": lambda posterior: Posterior.concat([posterior]),
+    "to_arviz": lambda posterior: posterior.to_arviz(),
+    "plot_forest": lambda posterior: posterior.plot_forest(),
+}
+
+
+@pytest.mark.parametrize("name", NEEDS_DRAWS)
+def test_what_needs_draws_is_refused_by_name(summarized, name):
+    with pytest.raises(ValueError, match=r'draws: given a run with keep="summary"; expected draws that were kept'):
+        NEEDS_DRAWS[name](summarized)
+
+
+def test_an_interrupted_run_continues_to_the_same_digest(monkeypatch, tmp_path, summarized, run, model, release):
+    total = 0
+
+    def advance(self, made, phase):
+        nonlocal total
+        total += made
+        if total > 700:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(Progress, "advance", advance)
+        context.setattr(loop, "next_length", lambda made, seconds: 37)
+        with pytest.warns(UserWarning, match="interrupted after"):
+            part = run(model, release, keep="summary", checkpoint=tmp_path / "run.npz", **OPTIONS)
+    assert 0 < part.digested.digest.number < 3_000
+    assert_same(run(model, release, keep="summary", checkpoint=tmp_path / "run.npz", **OPTIONS), summarized)
+    with pytest.raises(ValueError, match="differs in keep: saved summary, now draws"):
+        run(model, release, checkpoint=tmp_path / "run.npz", **OPTIONS)
+
+
+def test_it_can_stop_when_the_figures_are_good_enough(run, model, release):
+    posterior = run(model, release, keep="summary", until=dpjax.until(ess=500, r_hat=1.05), **OPTIONS)
+    assert posterior.digested.digest.number < 3_000
+    assert np.all(posterior.summary().columns["ess_mean"] >= 500)
+    assert "enough for ess=500, r_hat=1.05" in posterior.describe()
+
+
+def test_too_few_draws_are_said_to_be_too_few(run, model, release):
+    with pytest.warns(UserWarning, match="effective sample size below 400: mean, squared"):
+        table = run(model, release, keep="summary").summary()
+    assert np.all(np.isnan(table.columns["ess_mean"]))
+
+
+def test_unknown_words_and_what_would_need_memory_are_refused(run, model, release):
+    with pytest.raises(ValueError, match="keep: given 'all'; expected 'draws' or 'summary'"):
+        run(model, release, keep="all")
+    with pytest.raises(ValueError, match="keep: given 'summary' beside `collect`"):
+        run(model, release, keep="summary", collect=lambda state: state.latent.statistic)
