@@ -137,7 +137,7 @@ else:
 # The records are made up, so we may look at what no one should see: the posterior without privacy. The first draws of
 # the private chain, as many as the plan foresees, lead from the start to the posterior and are left out.
 
-# %% thumbnail=true alt="For each of three coefficients the distribution of the published draws beside the posterior without privacy, which is narrower."
+# %% thumbnail=true alt="For each of three coefficients the distribution of the published draws over that of the posterior without privacy: both lie in the same place, and the published one is rougher."
 settings = {"step_size": plan.step_size, "num_leapfrog": plan.num_leapfrog, "mass": plan.mass}
 exact_kernel = private.hmc(confidential, **settings)
 
