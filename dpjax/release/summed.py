@@ -125,7 +125,7 @@ class Release:
             del index
             return total + self.total(take_piece(records, piece))
 
-        return for_pieces(add_piece, jnp.zeros(dimension_of(self.statistic), self.value.dtype), n)
+        return for_pieces(add_piece, jnp.zeros_like(self.origin), n)
 
     def total_and_density(self, records: Records) -> tuple[Array, Array]:
         """The summed statistic [d] of the records, and the log-density [] of the value given it."""

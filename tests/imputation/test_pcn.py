@@ -10,6 +10,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
+from dpjax.imputation import systematic
 from dpjax.imputation.noise_offers import build_offer, draw_like, mix
 from dpjax.imputation.systematic import systematic_sweep
 from dpjax.models.noise_columns import scores_of
@@ -136,13 +137,12 @@ def test_noise_fixed_within_its_cell_is_rejected(monkeypatch: pytest.MonkeyPatch
 
 def test_a_residual_not_restored_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: after a rejection the scan goes on with the residual of the block that was refused."""
-    module = sys.modules["dpjax.imputation.imwg"]  # the package exports a function of that name
-    right = module.metropolis
+    right = systematic.metropolis
 
     def wrong(release: dpjax.Release, residual: object, log_density: object, proposed: object, u: object) -> tuple:
         (_, kept), report = right(release, residual, log_density, proposed, u)
         return (proposed, kept), report
 
-    monkeypatch.setattr(module, "metropolis", wrong)
+    monkeypatch.setattr(systematic, "metropolis", wrong)
     release = dpjax.Release(BOUNDED.value, dpjax.Laplace(0.5), BOUNDED.statistic, BOUNDED.n)
     assert noise_p(release, run(jax.random.key(21), NORMAL, release, dpjax.pcn(2, 0.6)).noise) < REJECT

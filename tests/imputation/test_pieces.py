@@ -1,5 +1,7 @@
 """Sweeps over pieces of the records: as one over all with the same innovations; the joint law; a planted fault."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -51,11 +53,17 @@ def test_pieces_decide_as_one_sweep(block: int, size: int, window: int) -> None:
     assert window == 1 or report.num_rounds >= -(-N // window)
 
 
+def clamped(record: dict) -> jax.Array:
+    """A statistic of the user's own, which does not say how long it is."""
+    return jnp.clip(record["y"], -2.0, 2.0)[None]
+
+
+@pytest.mark.parametrize("statistic", [BOUNDED.statistic, clamped], ids=["ours", "own"])
 @pytest.mark.parametrize("n", [PIECE, 2 * PIECE, 2 * PIECE + 1])
-def test_sums_by_pieces(n: int) -> None:
+def test_sums_by_pieces(n: int, statistic: Callable) -> None:
     y = np.random.default_rng(1).normal(size=n)
-    total = RELEASE.total({"y": jnp.asarray(y, float)})
-    np.testing.assert_allclose(total, [np.clip(y, -2, 2).sum()], rtol=1e-5)
+    release = dpjax.Release([2.0], dpjax.Laplace(0.3), statistic, n)
+    np.testing.assert_allclose(release.total({"y": jnp.asarray(y, float)}), [np.clip(y, -2, 2).sum()], rtol=1e-5)
 
 
 def shorter(release: dpjax.Release, monkeypatch: pytest.MonkeyPatch) -> dpjax.Release:

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.posterior import Posterior
 from dpjax.running import loop
 from dpjax.running.progress import Progress
 
@@ -58,7 +57,6 @@ NEEDS_DRAWS = {
     "names": lambda posterior: list(posterior.draws),
     "predict": lambda posterior: posterior.predict(jax.random.key(1)),
     "predict some": lambda posterior: posterior.predict(jax.random.key(1), 10),
-    "concat": lambda posterior: Posterior.concat([posterior]),
     "to_arviz": lambda posterior: posterior.to_arviz(),
     "plot_forest": lambda posterior: posterior.plot_forest(),
 }
