@@ -19,7 +19,7 @@ WARMUP = 200
 EPSILONS = (0.3, 1, 3, 10, 30)
 SIZES = (20, 100, 1_000, 10_000)
 MANY = (100_000, 1_000_000)
-"""Sizes at which chains begin at the Normal law of the sum, as warm-up from the prior takes long."""
+"""Sizes at which chains begin at the Normal law of the sum, and warm-up only tunes."""
 UPDATES = 500_000
 """Updates of records of each chain, from which the number of draws follows."""
 
@@ -83,11 +83,11 @@ def measure_cell(
     case: str, model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, quick: bool
 ) -> Row:
     """The row of one sampler: the smallest effective size of any parameter, for the time of its draws' sweeps."""
-    num_samples = int(np.clip(UPDATES // release.n, 200, 4_000)) // (10 if quick else 1)
-    initial = "large-sample" if release.n in MANY else None
+    num_samples = int(np.clip(UPDATES // release.n, 100, 4_000)) // (10 if quick else 1)
+    initial, num_warmup = ("large-sample", WARMUP // 4) if release.n in MANY else (None, WARMUP)
 
     def draw(num_samples: int) -> tuple[dpjax.Posterior, float]:
-        budget = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": num_samples, "imputation": imputation}
+        budget = {"num_chains": CHAINS, "num_warmup": num_warmup, "num_samples": num_samples, "imputation": imputation}
         began = time.process_time()
         posterior = dpjax.sample(jax.random.key(1), model, release, **budget, initial=initial, progress=False)
         return posterior, time.process_time() - began
