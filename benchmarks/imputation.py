@@ -17,8 +17,8 @@ from dpjax.diagnostics import ess_bulk
 CHAINS = 4
 WARMUP = 200
 EPSILONS = (0.3, 1, 3, 10, 30)
-SIZES = (20, 100, 1_000, 10_000)
-MANY = (100_000, 1_000_000)
+SIZES = (20, 100, 1_000)
+MANY = (10_000, 100_000, 1_000_000)
 """Sizes at which chains begin at the Normal law of the sum, and warm-up only tunes."""
 UPDATES = 500_000
 """Updates of records of each chain, from which the number of draws follows."""
@@ -60,7 +60,7 @@ def measure(quick: bool) -> Iterator[Row]:
                 mechanism = dpjax.Laplace(sensitivity / epsilon)
                 release = regression.privatize(noise_key, mechanism, statistic, records, n)
                 for name, imputation in IMPUTATIONS.items():
-                    if n > SIZES[2] and name == "SOMA, auto":
+                    if n in MANY and name == "SOMA, auto":
                         continue
                     yield measure_cell(f"{problem}, ε = {epsilon}: {name}", model, release, imputation, quick)
 
@@ -83,8 +83,8 @@ def measure_cell(
     case: str, model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, quick: bool
 ) -> Row:
     """The row of one sampler: the smallest effective size of any parameter, for the time of its draws' sweeps."""
-    num_samples = int(np.clip(UPDATES // release.n, 100, 4_000)) // (10 if quick else 1)
-    initial, num_warmup = ("large-sample", WARMUP // 4) if release.n in MANY else (None, WARMUP)
+    num_samples = int(np.clip(UPDATES // release.n, 200, 4_000)) // (10 if quick else 1)
+    initial, num_warmup = ("large-sample", WARMUP // 2) if release.n in MANY else (None, WARMUP)
 
     def draw(num_samples: int) -> tuple[dpjax.Posterior, float]:
         budget = {"num_chains": CHAINS, "num_warmup": num_warmup, "num_samples": num_samples, "imputation": imputation}
