@@ -84,7 +84,9 @@ def measure_cell(
 ) -> Row:
     """The row of one sampler: the smallest effective size of any parameter, for the time of its draws' sweeps."""
     num_samples = int(np.clip(UPDATES // release.n, 200, 4_000)) // (10 if quick else 1)
+    # Noise that moves with the parameters takes a longer warm-up, or a start at the Normal law of the sum.
     initial, num_warmup = ("large-sample", WARMUP // 2) if release.n in MANY else (None, WARMUP)
+    num_warmup *= 5 if release.n == SIZES[-1] else 1
 
     def draw(num_samples: int) -> tuple[dpjax.Posterior, float]:
         budget = {"num_chains": CHAINS, "num_warmup": num_warmup, "num_samples": num_samples, "imputation": imputation}
