@@ -1,8 +1,6 @@
 """What the first call costs: whole processes, with no program compiled before, and with all of them on disk."""
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +11,7 @@ import numpyro
 from numpyro import distributions as dist
 
 import dpjax
+from benchmarks.memory import answer_of
 from benchmarks.regression import make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.timing import summarize
@@ -61,9 +60,7 @@ def ask(name: str, folder: str, num_samples: int) -> dict[str, float]:
     """The figures of one process."""
     caching = {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     command = [sys.executable, "-m", "benchmarks.first_call", name, str(num_samples)]
-    result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **caching})
-    figures: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
-    return figures
+    return answer_of(command, **caching)
 
 
 def run(name: str, num_samples: int) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Peak memory of `dpjax.sample` with a million records and ten: no trajectory of latent records is kept."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -55,9 +56,9 @@ def measure(quick: bool) -> Iterator[Row]:
         yield Row("memory", name, n, answer["d"], CHAINS, timing, figures, target=("peak GiB", "<=", BOUNDS[n]))
 
 
-def answer_of(command: list[str]) -> dict[str, float]:
-    """The JSON object in the last line that a process of its own prints."""
-    result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+def answer_of(command: list[str], **environment: str) -> dict[str, float]:
+    """The JSON object in the last line that a process of its own prints, with these variables set there."""
+    result = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
     answer: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
     return answer
 

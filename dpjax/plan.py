@@ -159,7 +159,7 @@ def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation 
         choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
     imputation: Imputation = imwg() if choice is None else choice
     check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
-    trial = imputation.closed() if is_open(imputation) else imputation
+    trial = close(imputation)
     pair = latent_form(model, release, trial)
     check_number_known(pair[1])
     trial(*pair)
@@ -176,6 +176,11 @@ def draw_number(model: Model, release: PrivateRelease) -> tuple[Model, PrivateRe
 def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     """Whether the imputation leaves a choice to the warm-up."""
     return isinstance(imputation, Tunable) and imputation.is_open
+
+
+def close(imputation: Imputation) -> Imputation:
+    """The imputation with every open option at some valid value; itself where none is open."""
+    return imputation.closed() if is_open(imputation) else imputation
 
 
 def check_closed(imputation: Imputation, given: Any = None) -> None:

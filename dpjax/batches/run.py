@@ -19,7 +19,7 @@ from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
 from dpjax.running.chunk import Chunk
 from dpjax.running.devices import BY_CHAIN, bring_home, num_devices, over_devices, place, same_everywhere, to_host
-from dpjax.running.schedule import Segment, is_done
+from dpjax.running.schedule import Segment, chunk_numbers, is_done
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.sampling.run import adapt
 from dpjax.simulate import draw_state
@@ -121,10 +121,8 @@ def static(run: Run) -> tuple[Any, ...]:
 
 def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
     """The arguments of the compiled program that are ordinary values."""
-    segment = run.schedule[status.segment]
-    numbers = {"start": segment.start + status.filled * segment.thin, "length": length, "thin": segment.thin}
     own = {"releases": run.releases, "tuning": status.tuning, "chain_keys": run.chain_keys, "chains": status.chains}
-    return own | {name: np.int32(number) for name, number in numbers.items()}
+    return own | chunk_numbers(run.schedule, status, length)
 
 
 OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")

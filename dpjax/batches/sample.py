@@ -9,7 +9,7 @@ from dpjax.base import Imputation, Key, Model
 from dpjax.batches.inputs import check_releases, stack
 from dpjax.batches.posterior import BatchPosterior
 from dpjax.batches.run import Run, Status, make_chunk, open_run
-from dpjax.imputation.forms import OwnLatentData, latent_form
+from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
 from dpjax.parameters import KernelBuilder, ParameterKernel
 from dpjax.plan import SweepPlan, check_closed, make_plan
@@ -22,7 +22,7 @@ from dpjax.running.loop import finish, is_interrupted
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.sample import RunKeys, split_key, tune_to_prior
 from dpjax.sampling.schedule import make_schedule
-from dpjax.sampling.starts import find_starts
+from dpjax.sampling.starts import starts_by
 from dpjax.states import GibbsState
 from dpjax.threads import one_blas_thread
 
@@ -136,9 +136,8 @@ def find(
     model: Model, plan: SweepPlan, number: int, keys: RunKeys, release: PrivateRelease, num_chains: int
 ) -> GibbsState:
     """The starts of one release; an error says which one it is."""
-    search = plan.imputation.find_starts if isinstance(plan.imputation, OwnLatentData) else find_starts
     try:
-        return search(keys.starts, model, release, num_chains, None)
+        return starts_by(plan.imputation)(keys.starts, model, release, num_chains, None)
     except ValueError as error:
         error.add_note(f"It is release {number} of the batch.")
         raise

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from dpjax.base import Records
+from dpjax.numerics import leading_size
 from dpjax.validation import check_array, check_count, check_generator, check_positive_number, fail
 
 __all__ = ["Distance", "mean_wasserstein", "median_width", "squared_mmd", "wasserstein"]
@@ -199,11 +200,6 @@ def to_rows(argument: str, values: Any) -> np.ndarray:
         fail(argument, given, "one leading axis [n] of all arrays, n at least 1", remedy)
     size = leading_size(values)
     return np.concatenate([np.asarray(leaf, float).reshape(size, -1) for leaf in leaves], axis=1)
-
-
-def leading_size(values: Any) -> int:
-    """The length of the leading axis."""
-    return int(np.shape(jax.tree.leaves(values)[0])[0])
 
 
 def take_pair(values: Any, pair: int) -> Any:

@@ -53,15 +53,11 @@ class IMwG:
 
     def closed(self) -> "IMwG":
         """With the window of the machine."""
-        return self.with_window(closed_window(self.window))
-
-    def with_window(self, window: Window) -> "IMwG":
-        """With another window."""
-        return replace(self, window=window)
+        return replace(self, window=closed_window(self.window))
 
     def adapt(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":
         """With the window that costs least where the chains are."""
-        return self.with_window(choose_window(key, self, model, release, latent, parameters))
+        return replace(self, window=choose_window(key, self, model, release, latent, parameters))
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release as they are, or those of whole data sets where the number of records is unknown."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.noise_columns import scores_of
-from dpjax.numerics import num_records, take_if
+from dpjax.numerics import leading_size, take_if
 
 Offer = Callable[[Key, Parameters, Records, Array | float], Records]
 
@@ -16,7 +16,7 @@ Offer = Callable[[Key, Parameters, Records, Array | float], Records]
 def build_offer(model: Model, correlated: bool) -> Offer:
     """The offers ``(key, parameters, records, correlation) -> records``, one to each record."""
     if not correlated:
-        return lambda key, parameters, records, correlation: model.sample_records(key, parameters, num_records(records))
+        return lambda key, parameters, records, _: model.sample_records(key, parameters, leading_size(records))
 
     def offer(key: Key, parameters: Parameters, records: Records, correlation: Array | float) -> Records:
         noise_key, fresh_key = jax.random.split(key)

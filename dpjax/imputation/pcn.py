@@ -66,10 +66,6 @@ class PCN:
         correlation = 0.0 if self.correlation == "auto" else self.correlation
         return PCN(block, correlation, closed_window(self.window))
 
-    def with_window(self, window: Window) -> "PCN":
-        """With another window."""
-        return replace(self, window=window)
-
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "PCN":
         """With the block and correlation that move the statistic most for their cost, and then the cheapest window."""
         block_key, window_key = jax.random.split(key)
@@ -79,7 +75,7 @@ class PCN:
         chosen = replace(self, block=block, correlation=correlation)
         if self.window != "auto":
             return chosen
-        return chosen.with_window(choose_window(window_key, chosen, model, release, latent, parameters))
+        return replace(chosen, window=choose_window(window_key, chosen, model, release, latent, parameters))
 
 
 def pcn(

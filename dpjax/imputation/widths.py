@@ -3,6 +3,7 @@
 Costs are counted and not timed, so that equal keys give equal draws.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -64,7 +65,7 @@ def choose_window(key: Key, imputation: Any, model: Model, release: Any, latent:
     numbers = release.observed.size * len(keys)
 
     def cost(window: int) -> float:
-        rounds = most_rounds(model, imputation.with_window(window), release, latent, parameters, keys)
+        rounds = most_rounds(model, replace(imputation, window=window), release, latent, parameters, keys)
         # Local releases and unknown numbers of records know no windows.
         return float("inf") if rounds is None else float(rounds) * (1 + window * numbers / NUMBERS_PER_STEP)
 

@@ -18,7 +18,7 @@ from dpjax.numbered import jit_model
 from dpjax.parameters.coordinates import Tuning, constrain
 from dpjax.release import Release
 from dpjax.running.chunk import MAX_CAPACITY, Chunk, make_draws
-from dpjax.running.schedule import Segment
+from dpjax.running.schedule import Segment, steps_made
 
 __all__ = ["Draw", "Run", "Status", "begin", "make_chunk"]
 
@@ -173,7 +173,7 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
         **run.parts,
         chain_keys=run.chain_keys,
         chains=status.chains,
-        start=jnp.array(segment.start + status.filled),
+        start=jnp.array(steps_made(run.schedule, status)),
         length=jnp.array(length),
         adapt=jnp.array(segment.phase == "warm-up"),
     )

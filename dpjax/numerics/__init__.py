@@ -1,12 +1,12 @@
 """Functions of numbers and arrays alone, which know nothing of models, releases or samplers."""
 
-from dpjax.numerics.arrays import all_finite, num_records, proper_density, sum_rows, take_if
+from dpjax.numerics.arrays import all_finite, leading_size, proper_density, sum_rows, take_if
 from dpjax.numerics.selection import decision_uniforms, scale_weights, select_index, select_indices, select_weight
 
 __all__ = [
     "all_finite",
     "decision_uniforms",
-    "num_records",
+    "leading_size",
     "proper_density",
     "scale_weights",
     "select_index",

@@ -7,10 +7,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Array
 
-__all__ = ["MAX_ROWS", "all_finite", "num_records", "proper_density", "sum_rows", "take_if"]
+__all__ = ["MAX_ROWS", "all_finite", "leading_size", "proper_density", "sum_rows", "take_if"]
 
 MAX_ROWS = 64
 """Up to this many rows are added one by one; beyond, the program would grow long."""
@@ -23,9 +24,9 @@ def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
     return reduce(add, map(row, range(num_rows)))
 
 
-def num_records(tree: Any) -> int:
-    """The common leading axis of a tree of arrays."""
-    return jax.tree.leaves(tree)[0].shape[0]
+def leading_size(tree: Any) -> int:
+    """The length of the common leading axis of a tree of arrays."""
+    return int(np.shape(jax.tree.leaves(tree)[0])[0])
 
 
 def proper_density(log_density: Array) -> Array:

@@ -10,6 +10,7 @@ from blackjax.adaptation.step_size import dual_averaging_adaptation
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numbered import jit_model
+from dpjax.numerics import leading_size
 from dpjax.parameters.centred import build_centred_step
 from dpjax.parameters.coordinates import Tuning
 from dpjax.parameters.kernels import ParameterKernel, SteppedKernel
@@ -47,7 +48,7 @@ def average_steps(
     """The tuning after dual averaging from its own step size."""
     step = jax.vmap(build_centred_step(model, kernel), in_axes=(0, 0, 0, None))
     init, update, final = dual_averaging_adaptation(kernel.target_acceptance)
-    numbers = jnp.arange(jax.tree.leaves(records)[0].shape[0])
+    numbers = jnp.arange(leading_size(records))
 
     def body(carry: tuple[Any, Parameters], index: Array) -> tuple[tuple[Any, Parameters], None]:
         averaging, parameters = carry

@@ -16,13 +16,13 @@ import numpy as np
 import scipy
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
-from dpjax.imputation.forms import OwnLatentData
 from dpjax.numbered import jit_model
+from dpjax.numerics import leading_size
 from dpjax.parameters import Tuning
 from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
 from dpjax.sampling.held import impute_all
-from dpjax.sampling.starts import find_starts
+from dpjax.sampling.starts import starts_by
 from dpjax.states import GibbsState
 from dpjax.sweep import build_kernel
 
@@ -53,9 +53,8 @@ def start_at(key: Key, model: Model, release: PrivateRelease, plan: SweepPlan, p
         If for some chain no records of positive density are found.
     """
     search_key, climb_key = jax.random.split(key)
-    find = plan.imputation.find_starts if isinstance(plan.imputation, OwnLatentData) else find_starts
-    num_chains = len(jax.tree.leaves(parameters)[0])
-    return find((search_key, climb_key), model, release, num_chains, parameters)
+    find = starts_by(plan.imputation)
+    return find((search_key, climb_key), model, release, leading_size(parameters), parameters)
 
 
 def settle(

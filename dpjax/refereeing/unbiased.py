@@ -16,7 +16,7 @@ from dpjax.coupling.kernel import CoupledKernel
 from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.imputation.imwg import IMwG, imwg
 from dpjax.imputation.soma import SOMA
-from dpjax.plan import is_open
+from dpjax.plan import close
 from dpjax.posterior import Posterior
 from dpjax.refereeing.drifts import are_one, columns, merged
 from dpjax.refereeing.verdict import Estimates
@@ -64,7 +64,7 @@ def coupled_pairs(
     TypeError, ValueError
         If no coupling of chains is known for the model, the release or the imputation; see `dpjax.coupling`.
     """
-    closed = imputation.closed() if is_open(imputation) else imputation
+    closed = close(imputation)
     chosen = closed if isinstance(closed, (IMwG, SOMA, OwnLatentData)) else imwg()
     built = BUILT.setdefault(posterior, {})
     which = (chosen, len(next(iter(starts.values()))))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, drawn_size, parts_of
-from dpjax.numerics import num_records
+from dpjax.numerics import leading_size
 from dpjax.numerics.pieces import Piece, are_many, for_pieces, take_piece
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
@@ -117,7 +117,7 @@ class Release:
 
     def total(self, records: Records) -> Array:
         """The statistic [d] summed over records."""
-        n = num_records(records)
+        n = leading_size(records)
         if not are_many(n):
             return jnp.sum(self.contributions(records), axis=1)
 

@@ -17,7 +17,7 @@ from dpjax.mechanisms import (
     SmoothedHistogram,
     zcdp_epsilon,
 )
-from dpjax.mechanisms.base import Parts, layers
+from dpjax.mechanisms.base import Parts, layers, parts_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.release.local import LocalRelease
 from dpjax.release.promises import Promise, Unpromised, local_promise, promise
@@ -85,7 +85,7 @@ def describe(release: Release | LocalRelease) -> str:
     ]
     lines += [f"Noise: {noise(release.mechanism)}."]
     lines += [f"{words}: {told(release, relation)}." for relation, words in RELATIONS.items()]
-    return "\n".join([*lines, stated(mechanisms(release.mechanism))])
+    return "\n".join([*lines, stated(mechanisms(release))])
 
 
 def local_lines(release: LocalRelease) -> list[str]:
@@ -109,7 +109,7 @@ def told(release: Release, neighbours: Neighbours) -> str:
         return f"no promise is known. {str(reason).rstrip('.')}"
     counted = neighbours == "add-or-remove" and not isinstance(release.n, UnknownCount)
     limits = ["that n is public is not covered"] if counted else []
-    if any(isinstance(part, Exact) for part in mechanisms(release.mechanism)):
+    if any(isinstance(part, Exact) for part in mechanisms(release)):
         limits += ["exact sums are not covered"]
     return "; ".join([kept, *limits])
 
@@ -121,9 +121,9 @@ def promise_in_words(kept: Promise) -> str:
     return f"ρ = {kept.rho:.4g}, and so ε = {zcdp_epsilon(kept.rho, DELTA):.4g} at δ = {DELTA:g}"
 
 
-def mechanisms(mechanism: Any) -> list[Any]:
+def mechanisms(release: Release) -> list[Any]:
     """The mechanisms side by side."""
-    return [part for part, _ in mechanism.parts] if isinstance(mechanism, Parts) else [mechanism]
+    return [part for part, _ in parts_of(release.mechanism, len(release.value))]
 
 
 def stated(found: list[Any]) -> str:

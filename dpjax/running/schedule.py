@@ -2,7 +2,9 @@
 
 from typing import NamedTuple, Protocol
 
-__all__ = ["Segment", "Status", "is_done", "steps_made"]
+import numpy as np
+
+__all__ = ["Segment", "Status", "chunk_numbers", "is_done", "steps_made"]
 
 
 class Segment(NamedTuple):
@@ -55,3 +57,9 @@ def steps_made(schedule: tuple[Segment, ...], status: Status) -> int:
     """The steps of a run that are made."""
     segment = schedule[status.segment]
     return segment.start + status.filled * segment.thin
+
+
+def chunk_numbers(schedule: tuple[Segment, ...], status: Status, length: int) -> dict[str, np.int32]:
+    """The step that a chunk of so many draws begins with, their number, and how many steps they are apart."""
+    numbers = {"start": steps_made(schedule, status), "length": length, "thin": schedule[status.segment].thin}
+    return {name: np.int32(number) for name, number in numbers.items()}

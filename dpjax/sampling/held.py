@@ -7,7 +7,7 @@ import jax
 from dpjax.base import Array, Imputation, Key, Latent, Model
 from dpjax.imputation.forms import OwnLatentData
 from dpjax.numbered import jit_model
-from dpjax.plan import is_open
+from dpjax.plan import close
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState
 
@@ -16,7 +16,7 @@ __all__ = ["holding", "impute_all"]
 
 def holding(imputation: Imputation) -> Imputation:
     """The imputation by which records move while the parameters are held, with every open option closed."""
-    closed = imputation.closed() if is_open(imputation) else imputation
+    closed = close(imputation)
     return closed.given_parameters() if isinstance(closed, OwnLatentData) else closed
 
 

@@ -15,7 +15,7 @@ from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.plan import SweepPlan, adapt_plan
 from dpjax.release import PrivateRelease
 from dpjax.running.devices import bring_home, place, same_everywhere, to_host
-from dpjax.running.schedule import Segment, is_done
+from dpjax.running.schedule import Segment, chunk_numbers, is_done
 from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
 from dpjax.sampling.numbers import num_numbers, numbers_of
 from dpjax.simulate import draw_state
@@ -131,14 +131,12 @@ def static(run: Run, status: Status) -> tuple[Model, SweepPlan, Collect | None, 
 
 def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
     """The arguments of the compiled program that are ordinary values."""
-    segment = run.schedule[status.segment]
-    numbers = {"start": segment.start + status.filled * segment.thin, "length": length, "thin": segment.thin}
     return {
         "release": run.release,
         "tuning": status.tuning,
         "chain_keys": run.chain_keys,
         "chains": status.chains,
-        **{name: np.int32(number) for name, number in numbers.items()},
+        **chunk_numbers(run.schedule, status, length),
     }
 
 

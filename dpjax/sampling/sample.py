@@ -13,7 +13,7 @@ import numpy as np
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.compilation import jit_quickly
 from dpjax.digested import NotKept
-from dpjax.imputation.forms import OwnLatentData, latent_form
+from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
 from dpjax.numbered import jit_model
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
@@ -33,7 +33,7 @@ from dpjax.sampling.large_starts import draw_large, put_in_place, whiten_by
 from dpjax.sampling.numbers import drawn_of, read_digest, reports_of
 from dpjax.sampling.run import Run, Status, has_check, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
-from dpjax.sampling.starts import find_starts
+from dpjax.sampling.starts import starts_by
 from dpjax.sampling.until import Look, Until, UntilEnough, check_until, look_at, look_at_figures
 from dpjax.threads import one_blas_thread
 
@@ -191,9 +191,8 @@ def begin(
     saved = None if file is None else file.load(partial(restore_status, run, shapes))
     if saved is not None:
         return saved
-    imputation, num_chains = run.plan.imputation, len(keys.chains)
-    find = imputation.find_starts if isinstance(imputation, OwnLatentData) else find_starts
-    start = partial(find, keys.starts, run.model, run.release, num_chains)
+    num_chains = len(keys.chains)
+    start = partial(starts_by(run.plan.imputation), keys.starts, run.model, run.release, num_chains)
     if not isinstance(initial, str):
         return open_run(run, start(initial), first_tuning(run, keys.tuning))
     draw_key, record_key = jax.random.split(keys.tuning)

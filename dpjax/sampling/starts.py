@@ -5,6 +5,7 @@ the power 1/4: nearer to the posterior than the prior, yet wider than the poster
 density, single records are exchanged until their statistic comes close enough to the released value.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
+from dpjax.imputation.forms import OwnLatentData
 from dpjax.numbered import jit_model
 from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
@@ -44,6 +46,11 @@ class Candidate(NamedTuple):
     state: GibbsState
     found: Array
     score: Array
+
+
+def starts_by(imputation: Imputation) -> Callable[..., GibbsState]:
+    """The search for starts that fits the latent data of an imputation: its own, or `find_starts`."""
+    return imputation.find_starts if isinstance(imputation, OwnLatentData) else find_starts
 
 
 def find_starts(

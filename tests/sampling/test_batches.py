@@ -143,7 +143,7 @@ def test_a_release_without_a_start_is_named(monkeypatch):
     def fail(keys, model, release, num_chains, initial):
         raise ValueError("release: given none")
 
-    monkeypatch.setattr("dpjax.batches.sample.find_starts", fail)
+    monkeypatch.setattr("dpjax.batches.sample.starts_by", lambda imputation: fail)
     with pytest.raises(ValueError, match="release: given none") as details:
         dpjax.sample_batch(KEY, MODEL, RELEASES, **SETTINGS)
     assert details.value.__notes__ == ["It is release 0 of the batch."]
