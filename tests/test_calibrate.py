@@ -10,8 +10,8 @@ import dpjax
 from dpjax import models
 from dpjax.plan import make_plan
 from dpjax.simulation_based_calibration import Calibration
-from dpjax.simulation_based_calibration.replicate import Design, Replicate, autocorrelation, rank
-from dpjax.simulation_based_calibration.run import run_batches
+from dpjax.simulation_based_calibration.replicate import Ranked, Replicates, autocorrelation, rank
+from dpjax.simulation_based_calibration.run import Design, make_schedule, run_batches
 
 N = 10
 ACCEPT = 1e-3
@@ -88,17 +88,24 @@ def test_a_local_release_passes() -> None:
 def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def report(*arguments: object) -> Replicate:
-        numbers = np.asarray(arguments[-1])
+    def report(design: Design, key: jax.Array, numbers: np.ndarray) -> Replicates:
         asked.append(len(numbers))
-        return Replicate({"x": numbers}, {"x": numbers}, numbers >= 0)
+        return Replicates({"x": numbers}, {"x": numbers})
 
     monkeypatch.setattr("dpjax.simulate.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
     monkeypatch.setattr("dpjax.simulation_based_calibration.run.run_batch", report)
-    design = Design(MODEL, MODEL, make_plan(MODEL, DESIGN), None, 9)
-    reports = run_batches(design, 25, jax.random.key(2), DESIGN, jnp.ones(5, int))
+    design = Design(MODEL, MODEL, DESIGN, make_plan(MODEL, DESIGN), Ranked(None), ())
+    reports = run_batches(design, 25, jax.random.key(2))
     np.testing.assert_array_equal(reports.ranks["x"], np.arange(25))
     assert asked == [9, 9, 9]
+
+
+def test_the_warm_up_has_windows_of_as_many_draws_as_are_ranked() -> None:
+    schedule = make_schedule(num_warmup=200, num_draws=19, thin=7)
+    assert [segment.draws for segment in schedule] == [19] * 5
+    assert [segment.thin for segment in schedule] == [2, 2, 4, 8, 7]
+    assert [segment.start for segment in schedule[1:]] == [segment.stop for segment in schedule[:-1]]
+    assert [segment.adapt for segment in schedule] == [True] * 4 + [False]
 
 
 def of_ranks(ranks: np.ndarray, num_draws: int) -> Calibration:

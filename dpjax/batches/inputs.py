@@ -10,7 +10,7 @@ import numpy as np
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.validation import fail
 
-__all__ = ["check_releases", "stack"]
+__all__ = ["check_formed", "check_releases", "stack"]
 
 
 def check_releases(releases: Any) -> list[PrivateRelease]:
@@ -28,6 +28,15 @@ def check_releases(releases: Any) -> list[PrivateRelease]:
             remedy = "Make a batch of each kind."
             fail("releases", f"release {number}, which is of another kind than release 0", expected, remedy)
     return list(releases)
+
+
+def check_formed(formed: list[PrivateRelease]) -> list[PrivateRelease]:
+    """The releases in the form of their latent data, or an error where that form is not the same for all."""
+    for number, release in enumerate(formed):
+        if jax.tree.structure(release) != jax.tree.structure(formed[0]):
+            given = f"release {number}, whose known totals are others than those of release 0"
+            fail("releases", given, "the same known totals, for which counts are moved", "Make a batch of each.")
+    return formed
 
 
 def form(release: PrivateRelease) -> Any:

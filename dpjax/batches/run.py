@@ -4,6 +4,8 @@ The chains of some releases, side by side, make a whole chunk before those of ot
 a processor, and their loops wait for fewer others to end. An accelerator takes all releases at once.
 """
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -20,15 +22,18 @@ from dpjax.release import PrivateRelease
 from dpjax.running.chunk import Chunk
 from dpjax.running.devices import BY_CHAIN, bring_home, num_devices, over_devices, place, same_everywhere, to_host
 from dpjax.running.schedule import Segment, chunk_numbers, is_done
-from dpjax.sampling.chunks import Chains, Collect, Draw, choose_capacity, run_chunk
+from dpjax.sampling.chunks import Chains, Collect, Draw, advance_chains, choose_capacity
 from dpjax.sampling.run import adapt
 from dpjax.simulate import draw_state
 from dpjax.states import GibbsState
 
-__all__ = ["Run", "Status", "make_chunk", "open_run"]
+__all__ = ["CollectOfRelease", "Run", "Status", "make_chunk", "most_together", "open_run"]
 
-SIDE_BY_SIDE = 40
-"""The most releases whose chains a processor advances together."""
+SIDE_BY_SIDE = 200
+"""The most chains that a processor advances together."""
+
+CollectOfRelease = Callable[[PrivateRelease, GibbsState], Any]
+"""``(release, state) -> pytree``: what to keep beside each draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +48,19 @@ class Run:
         Keys [release].
     mesh
         The devices that share the releases; None for one.
+    rates
+        Whether it is reported how often offers and moves are accepted, which takes a tenth of the time.
     """
 
     model: Model
     releases: PrivateRelease
     plan: SweepPlan
-    collect: Collect | None
+    collect: CollectOfRelease | None
     schedule: tuple[Segment, ...]
     chain_keys: Key
     step_size_keys: Key
     mesh: Mesh | None
+    rates: bool = True
 
     @cached_property
     def release(self) -> PrivateRelease:
@@ -64,15 +72,25 @@ class Run:
         """How many draws a chunk can hold."""
         start = partial(draw_state, model=self.model, release=self.release)
         states = jax.eval_shape(jax.vmap(start), self.chain_keys.reshape(-1))
-        return choose_capacity(self.model, self.collect, states)
+        return choose_capacity(self.model, bind(self.collect, self.release), states)
 
     @cached_property
     def group(self) -> int:
         """How many releases of each device are advanced side by side."""
         number = len(self.chain_keys) // num_devices(self.mesh)
-        platform = jax.default_backend() if self.mesh is None else self.mesh.devices.flat[0].platform
-        most = min(SIDE_BY_SIDE, number) if platform == "cpu" else number
+        most = min(most_together(self.chain_keys.shape[1], self.mesh), number)
         return max(size for size in range(1, most + 1) if number % size == 0)
+
+
+def most_together(num_chains: int, mesh: Mesh | None = None) -> int:
+    """The most releases of so many chains each that a device advances side by side."""
+    platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
+    return max(1, SIDE_BY_SIDE // num_chains) if platform == "cpu" else sys.maxsize
+
+
+def bind(collect: CollectOfRelease | None, release: PrivateRelease) -> Collect | None:
+    """What to keep of a state under this release."""
+    return None if collect is None else partial(collect, release)
 
 
 class Status(NamedTuple):
@@ -104,7 +122,7 @@ def open_run(run: Run, states: GibbsState, tuning: Tuning | None) -> Status:
 
 def open_segment(run: Run, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
     """The status at the start of a segment, with empty arrays for its draws."""
-    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32)
+    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32) if run.rates else None
     status = Status(segment, 0, tuning, Chains(states, accepted), draws=None)  # type: ignore[arg-type]
     draws, shapes = run.schedule[segment].draws, run_batch.eval_shape(*static(run), **dynamic(run, status, 0)).draws
 
@@ -134,7 +152,7 @@ OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")
 def run_batch(
     model: Model,
     plan: SweepPlan,
-    collect: Collect | None,
+    collect: CollectOfRelease | None,
     capacity: int,
     group: int,
     mesh: Mesh | None,
@@ -147,11 +165,11 @@ def run_batch(
     length: Array,
     thin: Array,
 ) -> Chunk:
-    """The chunks of `run_chunk` of every release, leaves [release, ...]."""
+    """The chunks of `advance_chains` of every release, leaves [release, ...]."""
+    numbers = {"start": start, "length": length, "thin": thin}
 
     def run_one(given: dict[str, Any]) -> Chunk:
-        chunk: Chunk = run_chunk(model, plan, collect, capacity, None, **given, start=start, length=length, thin=thin)
-        return chunk
+        return advance_chains(model, plan, bind(collect, given["release"]), capacity, None, **given, **numbers)
 
     given = {"release": releases, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
     chunks: Chunk = jax.lax.map(run_one, given, batch_size=group)

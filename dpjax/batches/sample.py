@@ -1,18 +1,21 @@
 """From a model and a list of releases to the posterior of each."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
 
 from dpjax.base import Imputation, Key, Model
-from dpjax.batches.inputs import check_releases, stack
+from dpjax.batches.inputs import check_formed, check_releases, stack
 from dpjax.batches.posterior import BatchPosterior
-from dpjax.batches.run import Run, Status, make_chunk, open_run
+from dpjax.batches.run import Run, Status, make_chunk
+from dpjax.batches.starts import begin, split_keys
 from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
 from dpjax.parameters import KernelBuilder, ParameterKernel
-from dpjax.plan import SweepPlan, check_closed, make_plan
+from dpjax.plan import check_closed, make_plan
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
@@ -20,9 +23,7 @@ from dpjax.running.fingerprint import identify_keys
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish, is_interrupted
 from dpjax.sampling.chunks import Collect
-from dpjax.sampling.sample import RunKeys, split_key, tune_to_prior
 from dpjax.sampling.schedule import make_schedule
-from dpjax.sampling.starts import starts_by
 from dpjax.states import GibbsState
 from dpjax.threads import one_blas_thread
 
@@ -113,34 +114,23 @@ def sample_batch(
     check_derived(model)
     mesh = choose_mesh(devices, len(given), "the number of releases")
     formed = [latent_form(model, release, plan.imputation) for release in given]
-    keys = [split_key(jax.random.fold_in(key, number), num_chains) for number in range(len(given))]
-    schedule = make_schedule(num_warmup, num_samples, thin)
-    stacked = stack([release for _, release in formed])
-    chain_keys, step_size_keys = stack([each.chains for each in keys]), stack([each.step_size for each in keys])
-    run = Run(formed[0][0], stacked, plan, collect, schedule, chain_keys, step_size_keys, mesh)
+    keys = split_keys(key, np.arange(len(given)), num_chains)
+    schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
+    stacked = stack(check_formed([release for _, release in formed]))
+    run = Run(formed[0][0], stacked, plan, kept, schedule, keys.chains, keys.step_size, mesh)
     with one_blas_thread():
-        first = begin(run, keys, [release for _, release in formed])
-        return report(run, model, given, finish(run.schedule, first, partial(make_chunk, run), None, progress))
+        status = finish(run.schedule, begin(run, keys), partial(make_chunk, run), None, progress)
+        return report(run, model, given, status)
 
 
-def begin(run: Run, keys: list[RunKeys], releases: list[PrivateRelease]) -> Status:
-    """The status before the first step, each release with the starts and the tuning that `dpjax.sample` gives it."""
-    pairs = zip(keys, releases, strict=True)
-    states = [find(run.model, run.plan, number, *pair, run.chain_keys.shape[1]) for number, pair in enumerate(pairs)]
-    uses = run.plan.uses_tuning
-    tuning = stack([tune_to_prior.quickly(run.model, each.tuning) for each in keys]) if uses else None
-    return open_run(run, stack(states), tuning)
+@dataclass(frozen=True)
+class OfState:
+    """A function of a state as one of release and state; equal where the functions are, so that it compiles once."""
 
+    function: Collect
 
-def find(
-    model: Model, plan: SweepPlan, number: int, keys: RunKeys, release: PrivateRelease, num_chains: int
-) -> GibbsState:
-    """The starts of one release; an error says which one it is."""
-    try:
-        return starts_by(plan.imputation)(keys.starts, model, release, num_chains, None)
-    except ValueError as error:
-        error.add_note(f"It is release {number} of the batch.")
-        raise
+    def __call__(self, release: PrivateRelease, state: GibbsState) -> Any:
+        return self.function(state)
 
 
 def report(run: Run, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:

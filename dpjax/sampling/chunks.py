@@ -1,7 +1,6 @@
 """One compiled program that advances all chains by any number of draws."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -34,11 +33,11 @@ class Chains(NamedTuple):
     state
         The states, leading axis [chain].
     accepted
-        How many offers each record has accepted since sampling began, int32 [chain, n].
+        How many offers each record has accepted since sampling began, int32 [chain, n]; None where no rates are kept.
     """
 
     state: GibbsState
-    accepted: Array | np.ndarray
+    accepted: Array | np.ndarray | None
 
 
 class Draw(NamedTuple):
@@ -65,13 +64,7 @@ class Draw(NamedTuple):
     collected: Any
 
 
-@partial(jit_model, static_argnames=("plan", "collect", "capacity", "mesh"))
-@over_devices(
-    by_chain=("chain_keys", "chains"),
-    arrays=("release", "tuning", "start", "length", "thin"),
-    made=CHAIN_AXES,
-)
-def run_chunk(
+def advance_chains(
     model: Model,
     plan: SweepPlan,
     collect: Collect | None,
@@ -89,11 +82,18 @@ def run_chunk(
     """Advance all chains by ``length * thin`` steps of the posterior's kernel and keep every ``thin``-th.
 
     See `make_draws`, whose states are here `Chains` and whose draws are `Draw`.
+
+    Parameters
+    ----------
+    mesh
+        The devices that share the chains, for `over_devices`; nothing here depends on it.
     """
     sweep = build_sweep(model, release, plan)
 
     def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
         state, info = sweep.move(key, chain.state, tuning)
+        if chain.accepted is None:
+            return Chains(state, None), {"num_nonfinite": info.num_nonfinite}
         accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
         return Chains(state, accepted), report(info)
 
@@ -120,6 +120,17 @@ def run_chunk(
         complete=complete,
         in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
     )
+
+
+run_chunk = jit_model(
+    over_devices(
+        by_chain=("chain_keys", "chains"),
+        arrays=("release", "tuning", "start", "length", "thin"),
+        made=CHAIN_AXES,
+    )(advance_chains),
+    static_argnames=("plan", "collect", "capacity", "mesh"),
+)
+"""The compiled program of `advance_chains`."""
 
 
 def report(info: GibbsInfo) -> dict[str, Array]:

@@ -10,29 +10,33 @@ do not (Modrák et al. 2023).
 import warnings
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
+from dpjax.base import Imputation, Key, Model, Parameters, Records
+from dpjax.batches.run import Run, Status, make_chunk, most_together
+from dpjax.batches.starts import begin, split_keys
 from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
-from dpjax.parameters import fit_to_prior
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
-from dpjax.plan import check_closed, make_plan
+from dpjax.plan import SweepPlan, check_closed, make_plan
 from dpjax.release import PrivateRelease
+from dpjax.running.loop import finish
+from dpjax.running.schedule import Segment, is_done
+from dpjax.sampling.sample import RunKeys
 from dpjax.simulate import batch_size, draw_position, parameter_shapes, position_shapes
 from dpjax.simulation_based_calibration.replicate import (
     LOG_DENSITY,
-    Design,
     Quantities,
-    Replicate,
-    evaluate,
-    run_replicate,
+    Ranked,
+    Replicates,
+    judge,
+    simulate,
 )
 from dpjax.simulation_based_calibration.result import Calibration
+from dpjax.states import init_state
 from dpjax.threads import one_blas_thread
 from dpjax.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 
@@ -41,6 +45,17 @@ WINDOWS = (1, 1, 2, 4)
 
 MAX_AUTOCORRELATION = 0.3
 """Neighbouring draws that correlate by this much are worth a little over half their number."""
+
+
+class Design(NamedTuple):
+    """What all replicates share: the model of the truth and the one that is fitted, the release, and the sampler."""
+
+    model: Model
+    fit: Model
+    template: PrivateRelease
+    plan: SweepPlan
+    ranked: Ranked
+    schedule: tuple[Segment, ...]
 
 
 def calibrate(
@@ -105,8 +120,8 @@ def calibrate(
 
     Notes
     -----
-    All chains run side by side, in batches whose records fit the memory. A chain starts like those of `dpjax.sample`
-    and not at the truth, because a chain that never moved from there would pass.
+    Chains run as those of `dpjax.sample_batch`, in batches whose records fit the memory. A chain starts like those of
+    `dpjax.sample` and not at the truth, because a chain that never moved from there would pass.
     """
     check_key("key", key)
     check_count("num_replicates", num_replicates, "Pass 20 or more, so that two bins hold ten ranks each.", least=20)
@@ -122,11 +137,10 @@ def calibrate(
     fitted, release_design = latent_form(fitted, release_design, plan.imputation)
     check_same_records(model, fitted)
     check_quantities(model, release_design, quantities)
-    unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
-    thins = jnp.asarray([*(unit * length for length in WINDOWS), thin])
-    design = Design(model, fitted, plan, quantities, num_draws)
+    schedule = make_schedule(num_warmup, num_draws, thin)
+    design = Design(model, fitted, release_design, plan, Ranked(quantities), schedule)
     with one_blas_thread():
-        return collect(design, run_batches(design, num_replicates, key, release_design, thins))
+        return collect(design, run_batches(design, num_replicates, key))
 
 
 def check_same_parameters(model: Model, fit: Model) -> None:
@@ -166,54 +180,70 @@ def check_quantities(model: Model, release_design: PrivateRelease, quantities: Q
         clashes = sorted((set(position.parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))
         if clashes:
             fail("quantities", f"names {clashes} twice", "names of their own", "Rename them.")
-        return more, evaluate(quantities, release_design, position)
+        return more, Ranked(quantities)(release_design, init_state(release_design, position))
 
     jax.eval_shape(draw, jax.eval_shape(jax.random.key, 0))
 
 
-def run_batches(
-    design: Design, num_replicates: int, key: Key, release_design: PrivateRelease, thins: Array
-) -> Replicate:
-    """The reports [replicate, ...], from batches of one size; replicate k uses ``fold_in(key, k)``."""
-    tuning_key, replicate_key = jax.random.split(key)
-    num_batches = ceil(num_replicates / batch_size(design.model, release_design))
-    size = ceil(num_replicates / num_batches)
-    # The last batch may hold more replicates than are asked for: one of another size would be compiled again.
-    batches = [
-        jax.device_get(run_batch(design, tuning_key, replicate_key, release_design, thins, start + np.arange(size)))
-        for start in range(0, num_replicates, size)
+def make_schedule(num_warmup: int, num_draws: int, thin: int) -> tuple[Segment, ...]:
+    """The windows of the warm-up, and the draws that are ranked."""
+    unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
+    starts = np.cumsum([0, *WINDOWS]) * unit * num_draws
+    windows = [
+        Segment("warm-up", int(start), num_draws, unit * length, adapt=True)
+        for start, length in zip(starts[:-1], WINDOWS, strict=True)
     ]
+    return (*windows, Segment("sampling", int(starts[-1]), num_draws, thin))
+
+
+def run_batches(design: Design, num_replicates: int, key: Key) -> Replicates:
+    """The reports [replicate, ...], from batches of one size."""
+    most = min(batch_size(design.model, design.template), most_together(num_chains=1))
+    size = ceil(num_replicates / ceil(num_replicates / most))
+    # The last batch may hold more replicates than are asked for: one of another size would be compiled again.
+    batches = [run_batch(design, key, start + np.arange(size)) for start in range(0, num_replicates, size)]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_replicates], *batches)
 
 
-@partial(jax.jit, static_argnames="design")
-def run_batch(
-    design: Design,
-    tuning_key: Key,
-    replicate_key: Key,
-    release_design: PrivateRelease,
-    thins: Array,
-    numbers: Array,
-) -> Replicate:
-    """The reports of the replicates of these numbers [replicate, ...]."""
-    tuning = fit_to_prior(tuning_key, design.fit) if design.plan.uses_tuning else None
+def run_batch(design: Design, key: Key, numbers: np.ndarray) -> Replicates:
+    """The reports on the replicates of these numbers [replicate, ...], of one chain each."""
+    truth_key, chain_key, rank_key = jax.random.split(key, 3)
+    releases, truths = simulate(design.model, design.ranked, truth_key, design.template, numbers)
+    keys = split_keys(chain_key, numbers, 1)
+    run = Run(
+        design.fit,
+        releases,
+        design.plan,
+        design.ranked,
+        design.schedule,
+        keys.chains,
+        keys.step_size,
+        None,
+        rates=False,
+    )
+    status = finish(run.schedule, begin_or_explain(run, keys), partial(make_chunk, run), None, show=False)
+    if not is_done(run.schedule, status):
+        raise KeyboardInterrupt(f"calibrate was interrupted after {numbers[0]} replicates.")
+    draws = {name: leaf[:, 0] for name, leaf in status.draws.collected.items()}
+    reports: Replicates = jax.device_get(judge(rank_key, numbers, draws, truths))
+    return reports
 
-    def one(number: Array) -> Replicate:
-        return run_replicate(design, release_design, tuning, thins, jax.random.fold_in(replicate_key, number))
 
-    return jax.vmap(one)(numbers)
+def begin_or_explain(run: Run, keys: RunKeys) -> Status:
+    """The status before the first step; where a chain has no start, the error says where its release comes from."""
+    try:
+        return begin(run, keys)
+    except ValueError as error:
+        error.add_note("Releases are simulated: check that `fit` can give what `model` gives.")
+        raise
 
 
-def collect(design: Design, reports: Replicate) -> Calibration:
-    """The ranks, with an error if chains had no start and a warning if neighbouring draws are correlated."""
-    missing = int(np.sum(~reports.found))
-    if missing:
-        given = f"a design for which {missing} of {len(reports.found)} chains found no start of positive density"
-        fail("release_design", given, "a start for every chain", "Check that `fit` can give what `model` gives.")
+def collect(design: Design, reports: Replicates) -> Calibration:
+    """The ranks, with a warning if neighbouring draws are correlated."""
     correlations = {name: np.mean(leaf, axis=0) for name, leaf in reports.autocorrelation.items()}
     high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))
     if high:
         found = f"Neighbouring draws of {', '.join(high[:6])} correlate by more than {MAX_AUTOCORRELATION}"
         warnings.warn(f"{found}, so that their ranks need not be uniform. Pass a larger `thin`.", stacklevel=3)
     ranks = {name: np.asarray(leaf) for name, leaf in reports.ranks.items()}
-    return Calibration(ranks, design.num_draws, correlations)
+    return Calibration(ranks, design.schedule[-1].draws, correlations)

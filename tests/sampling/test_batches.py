@@ -5,12 +5,17 @@ import re
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import dpjax
 from dpjax.batches import run as run_module
+from dpjax.batches.inputs import stack
+from dpjax.batches.starts import find_all, split_keys
+from dpjax.plan import make_plan
 from dpjax.posterior import Posterior, summarize
+from dpjax.sampling.starts import find_starts
 
 MODEL = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
 TOTAL = dpjax.statistics.total("y", -5.0, 5.0)
@@ -91,11 +96,11 @@ def test_other_releases_share_the_program(batch):
 
 
 @pytest.mark.parametrize(
-    ("platform", "number", "group"), [("cpu", 200, 40), ("cpu", 7, 7), ("cpu", 47, 1), ("gpu", 47, 47)]
+    ("platform", "number", "group"), [("cpu", 200, 50), ("cpu", 7, 7), ("cpu", 47, 1), ("gpu", 47, 47)]
 )
 def test_a_processor_takes_some_releases_at_a_time(monkeypatch, platform, number, group):
     monkeypatch.setattr(jax, "default_backend", lambda: platform)
-    keys = jax.random.split(KEY, (number, 2))
+    keys = jax.random.split(KEY, (number, 4))
     assert run_module.Run(MODEL, RELEASES[0], None, None, (), keys, keys, None).group == group
 
 
@@ -139,11 +144,52 @@ def test_what_is_no_batch_is_refused_by_name(change, message):
         dpjax.sample_batch(KEY, MODEL, **given)
 
 
-def test_a_release_without_a_start_is_named(monkeypatch):
-    def fail(keys, model, release, num_chains, initial):
-        raise ValueError("release: given none")
+CELLS = dpjax.models.categorical(np.ones(3))
 
-    monkeypatch.setattr("dpjax.batches.sample.starts_by", lambda imputation: fail)
-    with pytest.raises(ValueError, match="release: given none") as details:
-        dpjax.sample_batch(KEY, MODEL, RELEASES, **SETTINGS)
-    assert details.value.__notes__ == ["It is release 0 of the batch."]
+
+def clipped_and_squared(record):
+    return jnp.stack([jnp.clip(record["y"], -5.0, 5.0), record["y"] ** 2])
+
+
+def test_starts_are_those_of_each_release_alone(bounded):
+    """The first by exchanges of records, where no candidate is possible; the second is there at once."""
+    cases = (([10.0, 30.0], 0.1), ([0.0, 8.0], 30.0))
+    releases = [dpjax.Release(value, bounded(width), clipped_and_squared, n=8) for value, width in cases]
+    keys = split_keys(KEY, np.arange(2), 2)
+    run = run_module.Run(
+        MODEL, stack(releases), make_plan(MODEL, releases[0]), None, (), keys.chains, keys.step_size, None
+    )
+    states = find_all(run, keys.starts)
+    for number, release in enumerate(releases):
+        own_keys = (keys.starts[0][number], keys.starts[1][number])
+        alone = find_starts(own_keys, MODEL, release, 2, None)
+        for leaf, expected in zip(jax.tree.leaves(states), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_allclose(leaf[number], expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_a_release_without_a_start_is_named(bounded):
+    """Squares are positive, so no records can come near a negative sum of squares."""
+    releases = [dpjax.Release([0.0, value], bounded(9.0), clipped_and_squared, n=8) for value in (8.0, -50.0)]
+    with pytest.raises(ValueError, match="release: given a Release of zero density at every start") as details:
+        dpjax.sample_batch(KEY, MODEL, releases, **SETTINGS)
+    assert details.value.__notes__ == ["It is release 1 of the batch."]
+
+
+def tables(totals):
+    """Releases of tables of nine records, of which so many are known to be in the first cell."""
+    cells, first = dpjax.statistics.cells("cell", 3), dpjax.statistics.grouped("cell", [0, -1, -1])
+    noisy = dpjax.Release([4.0, 3.0, 2.0], dpjax.DiscreteGaussian(2.0), cells, n=9)
+    return [dpjax.joint(noisy, dpjax.Release([total], dpjax.Exact(), first, n=9)) for total in totals]
+
+
+@pytest.mark.parametrize(
+    ("totals", "message", "notes"),
+    [
+        ((10.0, 10.0), "totals that contradict", ["It is release 0 of the batch."]),
+        ((4.0, 5.0), "releases: given release 1, whose known totals are others than those of release 0", None),
+    ],
+)
+def test_tables_that_cannot_be_sampled_together_are_named(totals, message, notes):
+    with pytest.raises(ValueError, match=message) as details:
+        dpjax.sample_batch(KEY, CELLS, tables(totals), imputation=dpjax.counts(width=4), **SETTINGS)
+    assert getattr(details.value, "__notes__", None) == notes
