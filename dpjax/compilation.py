@@ -2,16 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import jax
 
 from dpjax.validation import fail, is_traced
 
-__all__ = ["enable_compilation_cache", "jit_quickly", "quick_options"]
+__all__ = ["compiling", "enable_compilation_cache", "jit_quickly", "quick_options"]
 
 Options = dict[str, int | bool]
 
@@ -57,6 +59,32 @@ def jit_quickly(function: Callable[..., Any], static_argnames: tuple[str, ...] =
         return run(*arguments, **keywords)
 
     return call
+
+
+@contextmanager
+def compiling(lowered: Any) -> Iterator[None]:
+    """Meanwhile compile a lowered program on a thread of its own; calls that come later find it compiled.
+
+    Parameters
+    ----------
+    lowered
+        What ``jax.jit(function).lower(...)`` returned; with None, nothing is compiled.
+    """
+    if lowered is None:
+        yield
+        return
+    thread = Thread(target=compile_quietly, args=(lowered,))
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def compile_quietly(lowered: Any) -> None:
+    """Compile a program; where that fails, the call that needs the program says why."""
+    with suppress(Exception):
+        lowered.compile()
 
 
 def enable_compilation_cache() -> Path:

@@ -144,6 +144,8 @@ class jit_model:
             model = form(numbers) if isinstance(form, Form) else form
             return function(model=model, **dict(options), **others)
 
+        # The name under which the program is found in profiles, and told by JAX's messages.
+        compiled.__name__ = function.__name__
         self.compiled, self.jitted = compiled, jax.jit(compiled, static_argnums=(0, 1))
         wraps(function)(self)
 
@@ -164,6 +166,10 @@ class jit_model:
     def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
         """The shapes and types of what the function returns."""
         return self.jitted.eval_shape(*self.arrange(*arguments, **keywords))
+
+    def lower(self, *arguments: Any, **keywords: Any) -> Any:
+        """The program for such arguments, not compiled yet; arrays may be shapes."""
+        return self.jitted.lower(*self.arrange(*arguments, **keywords))
 
     def clear_cache(self) -> None:
         """Forget the programs compiled so far."""

@@ -45,6 +45,20 @@ def room_for_programs() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.fixture
+def compilations() -> Iterator[list[str]]:
+    """The names of the programs compiled during a test, as they come."""
+    names: list[str] = []
+
+    def listen(event: str, seconds: float, **details: object) -> None:
+        if event.endswith("backend_compile_duration"):
+            names.append(str(details["fun_name"]))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
 def pytest_collection_finish() -> None:
     """Look for cycles less often: tracing makes millions of objects, and those that tests begin with stay anyway."""
     gc.freeze()

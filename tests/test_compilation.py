@@ -11,7 +11,7 @@ import pytest
 
 import dpjax
 from dpjax import compilation
-from dpjax.compilation import jit_quickly, quick_options
+from dpjax.compilation import compiling, jit_quickly, quick_options
 from dpjax.numbered import jit_model
 
 SETTINGS = ("jax_compilation_cache_dir", compilation.SHORTEST)
@@ -55,6 +55,26 @@ def test_a_program_of_a_model_can_be_compiled_quickly():
     at = {"mean": jnp.asarray(0.5)}
     np.testing.assert_allclose(prior.quickly(model, at), prior(model, at), rtol=1e-6)
     np.testing.assert_allclose(jax.jit(lambda at: prior.quickly(model, at))(at), prior(model, at), rtol=1e-6)
+
+
+def test_a_program_compiles_while_something_else_is_done(compilations):
+    program, array = jax.jit(lambda array: jnp.sin(array) @ jnp.cos(array)), jnp.ones(5)
+    with compiling(program.lower(array)):
+        pass
+    before = len(compilations)
+    program(array)
+    assert len(compilations) == before > 0
+
+
+def test_a_failed_compilation_ahead_is_left_to_the_call():
+    class Lowered:
+        def compile(self):
+            raise RuntimeError("no such target")
+
+    with compiling(Lowered()):
+        pass
+    with pytest.raises(ValueError, match="no start"), compiling(None):
+        raise ValueError("no start")
 
 
 def test_options_that_a_version_lacks_are_left_out(monkeypatch):

@@ -12,7 +12,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.digest import Digest, open_digest
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
-from dpjax.plan import SweepPlan, adapt_plan
+from dpjax.plan import SweepPlan, adapt_plan, is_open
 from dpjax.release import PrivateRelease
 from dpjax.running.devices import bring_home, place, same_everywhere, to_host
 from dpjax.running.schedule import Segment, chunk_numbers, is_done
@@ -104,13 +104,28 @@ def open_run(run: Run, state: GibbsState, tuning: Tuning | None) -> Status:
 
 def open_segment(run: Run, segment: int, plan: SweepPlan, tuning: Tuning | None, state: GibbsState) -> Status:
     """The status at the start of a segment, with empty arrays for its draws; tuning and state may be shapes."""
-    num_chains = run.chain_keys.shape[0]
-    accepted = np.zeros((num_chains, run.release.n), np.int32)
-    status = Status(segment, 0, plan, tuning, Chains(state, accepted), draws=None)  # type: ignore[arg-type]
+    status = before_draws(run, segment, plan, tuning, state)
     if not is_digested(run, segment):
         return status._replace(draws=allocate(run, status, run.schedule[segment].draws))
     draws = allocate(run, status, 0)
-    return status._replace(draws=draws, digest=open_digest(num_chains, num_numbers(draws)))
+    return status._replace(draws=draws, digest=open_digest(len(run.chain_keys), num_numbers(draws)))
+
+
+def before_draws(run: Run, segment: int, plan: SweepPlan, tuning: Tuning | None, state: GibbsState) -> Status:
+    """The status at the start of a segment, without room for draws; tuning and state may be shapes."""
+    accepted = np.zeros((len(run.chain_keys), run.release.n), np.int32)
+    return Status(segment, 0, plan, tuning, Chains(state, accepted), draws=None)  # type: ignore[arg-type]
+
+
+def lower_first(run: Run, tuning: Tuning | None) -> Any:
+    """The program of the first chunk, not compiled yet, from the shapes of the tuning.
+
+    None where starts decide what the program is, or several devices.
+    """
+    if is_open(run.plan.imputation) or run.mesh is not None:
+        return None
+    status = before_draws(run, 0, run.plan, tuning, run.state_shapes)
+    return run_chunk.lower(*static(run, status), **dynamic(run, status, 0))
 
 
 def is_digested(run: Run, segment: int) -> bool:

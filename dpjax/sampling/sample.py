@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.compilation import jit_quickly
+from dpjax.compilation import compiling, jit_quickly
 from dpjax.digested import NotKept
 from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
@@ -31,7 +31,7 @@ from dpjax.sampling.fingerprint import make_fingerprint
 from dpjax.sampling.inputs import check_initial, check_keep
 from dpjax.sampling.large_starts import draw_large, put_in_place, whiten_by
 from dpjax.sampling.numbers import drawn_of, read_digest, reports_of
-from dpjax.sampling.run import Run, Status, has_check, make_chunk, open_run
+from dpjax.sampling.run import Run, Status, has_check, lower_first, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import starts_by
 from dpjax.sampling.until import Look, Until, UntilEnough, check_until, look_at, look_at_figures
@@ -191,6 +191,17 @@ def begin(
     saved = None if file is None else file.load(partial(restore_status, run, shapes))
     if saved is not None:
         return saved
+    with compiling(lower_first(run, shapes)):
+        return open_at_starts(run, given, keys, initial)
+
+
+def open_at_starts(
+    run: Run,
+    given: tuple[Model, PrivateRelease],
+    keys: RunKeys,
+    initial: Parameters | Literal["large-sample"] | None,
+) -> Status:
+    """The status before the first step, with chains at starts of positive density."""
     num_chains = len(keys.chains)
     start = partial(starts_by(run.plan.imputation), keys.starts, run.model, run.release, num_chains)
     if not isinstance(initial, str):

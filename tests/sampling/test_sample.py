@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dpjax
 from dpjax import diagnostics
 from dpjax.parameters import initial_tuning
 from dpjax.plan import make_plan
@@ -82,20 +83,31 @@ def total_of_records(state):
     return {"records": state.latent.records["y"], "statistic": state.latent.statistic[0]}
 
 
-def test_new_values_of_the_same_shapes_compile_nothing(run, model, make_release):
-    compiled = []
-
-    def listen(event, seconds, **details):
-        if event.endswith("backend_compile_duration"):
-            compiled.append(details)
-
+def test_new_values_of_the_same_shapes_compile_nothing(run, model, make_release, compilations):
     run(model, make_release(1.0), seed=1, num_samples=40)
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    try:
-        run(model, make_release(2.0), seed=2, num_samples=70, thin=2)
-    finally:
-        jax.monitoring.unregister_event_duration_listener(listen)
-    assert compiled == []
+    compilations.clear()
+    run(model, make_release(2.0), seed=2, num_samples=70, thin=2)
+    assert compilations == []
+
+
+OTHERS = {
+    "one of several offers": lambda release: (release, {"imputation": dpjax.soma(4)}),
+    "a kernel that is tuned": lambda release: (release, {"parameter_kernel": "mala"}),
+    "kept by the user": lambda release: (release, {"collect": total_of_records}),
+    "one value a record": lambda release: (
+        dpjax.LocalRelease(jnp.zeros((20, 1)), dpjax.Laplace(1.0), release.statistic),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_compiled_beside_the_search_for_starts_is_what_runs(run, model, release, compilations, name):
+    """Were it another program, however little, the longest compilation would be made twice."""
+    released, options = OTHERS[name](release)
+    new = model._replace(update=lambda *given: model.update(*given))
+    run(new, released, **options)
+    assert compilations.count("jit(advance_chains)") == 1
 
 
 def hold(key, parameters, records):
