@@ -51,7 +51,7 @@ def test_counts_of_least_squares_are_possible():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["dapper", "numpyro", "normal-sums", "blackjax"])
+@pytest.mark.parametrize("name", ["numpyro", "normal-sums", "blackjax"])
 def test_tools_that_infer(name):
     names = run(f"coming-from/{name}.md")
     draws = names["history"] if name == "blackjax" else next(iter(names["posterior"].draws.values()))
