@@ -95,7 +95,7 @@ OTHERS = {
     "a kernel that is tuned": lambda release: (release, {"parameter_kernel": "mala"}),
     "kept by the user": lambda release: (release, {"collect": total_of_records}),
     "one value a record": lambda release: (
-        dpjax.LocalRelease(jnp.zeros((20, 1)), dpjax.Laplace(1.0), release.statistic),
+        dpjax.LocalRelease(jnp.zeros(20), dpjax.Laplace(1.0), "y"),
         {},
     ),
 }
