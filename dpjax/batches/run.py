@@ -48,8 +48,8 @@ class Run:
         Keys [release].
     mesh
         The devices that share the releases; None for one.
-    rates
-        Whether it is reported how often offers and moves are accepted, which takes a tenth of the time.
+    reports
+        Whether it is reported how steps went. Otherwise the compiler leaves out what would tell.
     """
 
     model: Model
@@ -60,7 +60,7 @@ class Run:
     chain_keys: Key
     step_size_keys: Key
     mesh: Mesh | None
-    rates: bool = True
+    reports: bool = True
 
     @cached_property
     def release(self) -> PrivateRelease:
@@ -122,7 +122,7 @@ def open_run(run: Run, states: GibbsState, tuning: Tuning | None) -> Status:
 
 def open_segment(run: Run, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
     """The status at the start of a segment, with empty arrays for its draws."""
-    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32) if run.rates else None
+    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32) if run.reports else None
     status = Status(segment, 0, tuning, Chains(states, accepted), draws=None)  # type: ignore[arg-type]
     draws, shapes = run.schedule[segment].draws, run_batch.eval_shape(*static(run), **dynamic(run, status, 0)).draws
 
@@ -166,7 +166,7 @@ def run_batch(
     thin: Array,
 ) -> Chunk:
     """The chunks of `advance_chains` of every release, leaves [release, ...]."""
-    numbers = {"start": start, "length": length, "thin": thin}
+    numbers: dict[str, Any] = {"start": start, "length": length, "thin": thin}
 
     def run_one(given: dict[str, Any]) -> Chunk:
         return advance_chains(model, plan, bind(collect, given["release"]), capacity, None, **given, **numbers)
