@@ -68,6 +68,12 @@ class Run:
         return jax.tree.map(lambda leaf: leaf[0], self.releases)
 
     @cached_property
+    def common(self) -> tuple[bool, ...]:
+        """Which leaves of the releases are the same for all, such as a scale: programs are faster where they know."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.releases)]
+        return tuple(bool(np.all(leaf == leaf[:1])) for leaf in leaves)
+
+    @cached_property
     def capacity(self) -> int:
         """How many draws a chunk can hold."""
         start = partial(draw_state, model=self.model, release=self.release)
@@ -134,7 +140,7 @@ def open_segment(run: Run, segment: int, tuning: Tuning | None, states: GibbsSta
 
 def static(run: Run) -> tuple[Any, ...]:
     """The arguments of the compiled program that decide what is compiled."""
-    return run.model, run.plan, run.collect, run.capacity, run.group, run.mesh
+    return run.model, run.plan, run.collect, run.capacity, run.group, run.common, run.mesh
 
 
 def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
@@ -147,7 +153,7 @@ OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")
 """The arguments with leading axis [release], which devices share."""
 
 
-@partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "mesh"))
+@partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "common", "mesh"))
 @over_devices(by_chain=OF_RELEASE, arrays=("start", "length", "thin"), made=BY_CHAIN)
 def run_batch(
     model: Model,
@@ -155,6 +161,7 @@ def run_batch(
     collect: CollectOfRelease | None,
     capacity: int,
     group: int,
+    common: tuple[bool, ...],
     mesh: Mesh | None,
     *,
     releases: PrivateRelease,
@@ -167,11 +174,17 @@ def run_batch(
 ) -> Chunk:
     """The chunks of `advance_chains` of every release, leaves [release, ...]."""
     numbers: dict[str, Any] = {"start": start, "length": length, "thin": thin}
+    leaves, structure = jax.tree.flatten(releases)
 
     def run_one(given: dict[str, Any]) -> Chunk:
-        return advance_chains(model, plan, bind(collect, given["release"]), capacity, None, **given, **numbers)
+        own = iter(given.pop("own"))
+        parts = [leaf[0] if is_common else next(own) for leaf, is_common in zip(leaves, common, strict=True)]
+        release = jax.tree.unflatten(structure, parts)
+        collected = bind(collect, release)
+        return advance_chains(model, plan, collected, capacity, None, release=release, **given, **numbers)
 
-    given = {"release": releases, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
+    own = [leaf for leaf, is_common in zip(leaves, common, strict=True) if not is_common]
+    given = {"own": own, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
     chunks: Chunk = jax.lax.map(run_one, given, batch_size=group)
     return chunks
 
