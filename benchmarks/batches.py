@@ -11,7 +11,7 @@ from benchmarks.rows import Row
 from benchmarks.timing import time_call
 
 N, CHAINS = 100, 4
-NUMBERS = (100, 400)
+NUMBERS = (100, 400, 1_000)
 """Steps of warm-up, and as many draws: a call costs by itself what some hundred steps cost."""
 
 CALLS = 10

@@ -60,6 +60,9 @@ class Unhashable:
 
 NO_NONCENTRED = MODEL._replace(noncentred=None)
 TABLE = dpjax.Release([1.0, 2.0], dpjax.Laplace(2.0), statistics.cells("cell", 2), N)
+LARGER = dpjax.Release([1.0, 2.0, 3.0], dpjax.Laplace(2.0), statistics.cells("cell", 3), N)
+PAIR = models.categorical(np.ones(2))
+NEVER = "release: given a table of 3 categories of 'cell', of which no record of the model takes 2"
 
 
 @pytest.mark.parametrize(("model", "release", "choices", "error", "message"), [
@@ -69,11 +72,17 @@ TABLE = dpjax.Release([1.0, 2.0], dpjax.Laplace(2.0), statistics.cells("cell", 2
     (MODEL, RELEASE, {"parameter_kernel": 3}, TypeError, "parameter_kernel: given 3; expected a hashable function"),
     (NO_NONCENTRED, RELEASE, {"interweave": True}, ValueError, "interweave: given True; expected .* non-centred form"),
     (MODEL, TABLE, {}, ValueError, "cell"),
+    (PAIR, LARGER, {}, ValueError, NEVER),
+    (PAIR, dpjax.joint(TABLE, LARGER), {}, ValueError, NEVER),
     (RELEASE, MODEL, {}, TypeError, "release: given Model; expected a Release"),
 ])  # fmt: skip
 def test_misfits_are_refused(model: object, release: object, choices: dict, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         dpjax.gibbs(model, release, **choices)
+
+
+def test_a_table_may_leave_out_some_values_of_its_field() -> None:
+    dpjax.gibbs(models.categorical(np.ones(3)), TABLE)
 
 
 @pytest.mark.parametrize("attempts", [0, -1, 2.0, "some", True])

@@ -123,6 +123,9 @@ def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
     draws = names["published"].draws[:, names["plan"].num_warmup :]
     for draw, exact in zip(np.moveaxis(draws, -1, 0), names["confidential"].mean(axis=0), strict=True):
         assert abs(np.mean(draw) - exact) < MAX_DEVIATION * diagnostics.mcse_mean(draw)
+    deviations = (names["reached"].draws[0, -1] - names["confidential"].mean(axis=0)) * np.sqrt(100_000)
+    assert np.max(np.abs(deviations)) < MAX_DEVIATION
+    assert names["ledger_of_both"].privacy_spent().epsilon < 1.0
 
 
 @pytest.mark.slow

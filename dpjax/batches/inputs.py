@@ -33,7 +33,7 @@ def check_releases(releases: Any) -> list[PrivateRelease]:
 def check_formed(formed: list[PrivateRelease]) -> list[PrivateRelease]:
     """The releases in the form of their latent data, or an error where that form is not the same for all."""
     for number, release in enumerate(formed):
-        if jax.tree.structure(release) != jax.tree.structure(formed[0]):
+        if form(release) != form(formed[0]):
             given = f"release {number}, whose known totals are others than those of release 0"
             fail("releases", given, "the same known totals, for which counts are moved", "Make a batch of each.")
     return formed

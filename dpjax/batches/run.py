@@ -48,8 +48,8 @@ class Run:
         Keys [release].
     mesh
         The devices that share the releases; None for one.
-    rates
-        Whether it is reported how often offers and moves are accepted, which takes a tenth of the time.
+    reports
+        Whether it is reported how steps went. Otherwise the compiler leaves out what would tell.
     """
 
     model: Model
@@ -60,12 +60,18 @@ class Run:
     chain_keys: Key
     step_size_keys: Key
     mesh: Mesh | None
-    rates: bool = True
+    reports: bool = True
 
     @cached_property
     def release(self) -> PrivateRelease:
         """The first release."""
         return jax.tree.map(lambda leaf: leaf[0], self.releases)
+
+    @cached_property
+    def common(self) -> tuple[bool, ...]:
+        """Which leaves of the releases are the same for all, such as a scale: programs are faster where they know."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.releases)]
+        return tuple(bool(np.all(leaf == leaf[:1])) for leaf in leaves)
 
     @cached_property
     def capacity(self) -> int:
@@ -122,7 +128,7 @@ def open_run(run: Run, states: GibbsState, tuning: Tuning | None) -> Status:
 
 def open_segment(run: Run, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
     """The status at the start of a segment, with empty arrays for its draws."""
-    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32) if run.rates else None
+    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32) if run.reports else None
     status = Status(segment, 0, tuning, Chains(states, accepted), draws=None)  # type: ignore[arg-type]
     draws, shapes = run.schedule[segment].draws, run_batch.eval_shape(*static(run), **dynamic(run, status, 0)).draws
 
@@ -134,7 +140,7 @@ def open_segment(run: Run, segment: int, tuning: Tuning | None, states: GibbsSta
 
 def static(run: Run) -> tuple[Any, ...]:
     """The arguments of the compiled program that decide what is compiled."""
-    return run.model, run.plan, run.collect, run.capacity, run.group, run.mesh
+    return run.model, run.plan, run.collect, run.capacity, run.group, run.common, run.mesh
 
 
 def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
@@ -147,7 +153,7 @@ OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")
 """The arguments with leading axis [release], which devices share."""
 
 
-@partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "mesh"))
+@partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "common", "mesh"))
 @over_devices(by_chain=OF_RELEASE, arrays=("start", "length", "thin"), made=BY_CHAIN)
 def run_batch(
     model: Model,
@@ -155,6 +161,7 @@ def run_batch(
     collect: CollectOfRelease | None,
     capacity: int,
     group: int,
+    common: tuple[bool, ...],
     mesh: Mesh | None,
     *,
     releases: PrivateRelease,
@@ -166,12 +173,18 @@ def run_batch(
     thin: Array,
 ) -> Chunk:
     """The chunks of `advance_chains` of every release, leaves [release, ...]."""
-    numbers = {"start": start, "length": length, "thin": thin}
+    numbers: dict[str, Any] = {"start": start, "length": length, "thin": thin}
+    leaves, structure = jax.tree.flatten(releases)
 
     def run_one(given: dict[str, Any]) -> Chunk:
-        return advance_chains(model, plan, bind(collect, given["release"]), capacity, None, **given, **numbers)
+        own = iter(given.pop("own"))
+        parts = [leaf[0] if is_common else next(own) for leaf, is_common in zip(leaves, common, strict=True)]
+        release = jax.tree.unflatten(structure, parts)
+        collected = bind(collect, release)
+        return advance_chains(model, plan, collected, capacity, None, release=release, **given, **numbers)
 
-    given = {"release": releases, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
+    own = [leaf for leaf, is_common in zip(leaves, common, strict=True) if not is_common]
+    given = {"own": own, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
     chunks: Chunk = jax.lax.map(run_one, given, batch_size=group)
     return chunks
 

@@ -58,7 +58,8 @@ def sample_batch(
     model
         What is believed about the records of each release.
     releases
-        Releases of one kind: of the same statistic, kind of mechanism and n, with other values or scales.
+        Releases of one kind: of the same statistic, kind of mechanism and n, with other values or scales; where counts
+        stand for records, with the same known totals.
     num_chains
         Chains of each release.
     num_warmup

@@ -65,7 +65,7 @@ def find_records(run: Run, keys: tuple[Key, Key]) -> GibbsState:
     if not np.all(best.found):
         best = climb_all(run.model, run.group, keys[1], run.releases, best)
     found = np.asarray(best.found)
-    for number in np.flatnonzero(~np.all(found, axis=1)):
+    for number in np.flatnonzero(~np.all(found, axis=1)).tolist():
         with naming(number):
             fail_to_start(take(run.releases, number), found[number], None)
     return best.state

@@ -33,7 +33,7 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int, devices
     path = None if checkpoint is None else check_path(checkpoint, mesh)
     pool, file = Pool(key, course, mesh), None
     if path is not None:
-        file = Checkpoint(path, make_fingerprint(key, course, num_pairs, size, num_devices(mesh)))
+        file = Checkpoint(path, make_fingerprint(key, course, num_pairs, size, num_devices(mesh)), mesh)
     with nullcontext() if file is None else file.held(), one_blas_thread():
         saved = None if file is None else file.load(partial(restore_status, pool, num_pairs, size))
         return finish(pool, open_pool(pool, num_pairs, size) if saved is None else saved, file)
@@ -55,7 +55,7 @@ def finish(pool: Pool, status: Status, file: Checkpoint | None) -> Lane:
 
 def explain(status: Status, file: Checkpoint | None) -> str:
     """How far an interrupted run had come, and how to continue it, once it is saved."""
-    if file is not None:
+    if file is not None and not file.is_shared:
         file.save_last(status)
     remedy = "Pass `checkpoint`, in a folder with room, to continue interrupted runs." if file is None else file.remedy
     return f"Interrupted when {np.sum(status.ended)} of {len(status.ended)} pairs were at their ends. {remedy}"

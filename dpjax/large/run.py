@@ -10,6 +10,7 @@ import numpy as np
 from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
 from blackjax.mcmc.hmc import HMCState
 from blackjax.mcmc.nuts import NUTSInfo
+from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.large.density import build_problem, build_target, unravel_of
@@ -17,7 +18,8 @@ from dpjax.large.moments import Source
 from dpjax.numbered import jit_model
 from dpjax.parameters.coordinates import Tuning, constrain
 from dpjax.release import Release
-from dpjax.running.chunk import MAX_CAPACITY, Chunk, make_draws
+from dpjax.running.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, make_draws
+from dpjax.running.devices import bring_home, over_devices, place, platform_of, same_everywhere, to_host
 from dpjax.running.schedule import Segment, steps_made
 
 __all__ = ["Draw", "Run", "Status", "begin", "make_chunk"]
@@ -62,7 +64,10 @@ class Draw(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What stays as it is from the first step to the last; see `dpjax.large.density.build_problem`."""
+    """What stays as it is from the first step to the last; see `dpjax.large.density.build_problem`.
+
+    `mesh` has the devices that share the chains; None for one.
+    """
 
     model: Model
     release: Release
@@ -73,12 +78,12 @@ class Run(NamedTuple):
     schedule: tuple[Segment, ...]
     places: Array
     chain_keys: Key
+    mesh: Mesh | None
 
     @property
-    def parts(self) -> dict[str, Any]:
-        """What the compiled programs take."""
-        names = ("model", "release", "source", "rule", "simulated", "tuning")
-        return {name: getattr(self, name) for name in names}
+    def arrays(self) -> dict[str, Any]:
+        """What the compiled programs take as ordinary values, the same for all chains."""
+        return {name: getattr(self, name) for name in ("release", "rule", "simulated", "tuning")}
 
 
 class Status(NamedTuple):
@@ -92,18 +97,25 @@ class Status(NamedTuple):
 
 @partial(jit_model, static_argnames=("source",))
 def first_states(
-    model: Model, release: Release, source: Source, rule: Any, simulated: Array, tuning: Tuning, places: Array
+    model: Model, source: Source, *, release: Release, rule: Any, simulated: Array, tuning: Tuning, places: Array
 ) -> HMCState:
     """The states [chain, ...] at vectors [chain, size]."""
     target = build_target(model, build_problem(model, release, source, rule, simulated), tuning)
     return jax.vmap(lambda place: blackjax.nuts.init(place, target))(places)
 
 
-@partial(jit_model, static_argnames=("source",))
+@partial(jit_model, static_argnames=("source", "mesh"))
+@over_devices(
+    by_chain=("chain_keys", "chains"),
+    arrays=("release", "rule", "simulated", "tuning", "start", "length", "adapt"),
+    made=CHAIN_AXES,
+)
 def run_chunk(
     model: Model,
-    release: Release,
     source: Source,
+    mesh: Mesh | None,
+    *,
+    release: Release,
     rule: Any,
     simulated: Array,
     tuning: Tuning,
@@ -113,7 +125,11 @@ def run_chunk(
     length: Array,
     adapt: Array,
 ) -> Chunk:
-    """Advance all chains by `length` steps, whose draws are kept; their step sizes change if `adapt` is true."""
+    """Advance all chains by `length` steps, whose draws are kept; their step sizes change if `adapt` is true.
+
+    A processor makes the chains' steps in turn: no chain then waits for a longer trajectory, and a chain's program, and
+    with it every bit, is the same however many there are.
+    """
     problem = build_problem(model, release, source, rule, simulated)
     target, kernel = build_target(model, problem, tuning), blackjax.nuts.build_kernel()
 
@@ -138,6 +154,7 @@ def run_chunk(
         length=length,
         thin=jnp.ones_like(length),
         capacity=MAX_CAPACITY,
+        in_turn=platform_of(mesh) == "cpu",
     )
 
 
@@ -155,8 +172,8 @@ def begin(run: Run) -> Status:
     num_chains, size = run.places.shape
     step_size = jnp.full(num_chains, FIRST_STEP_SIZE, run.places.dtype)
     matrix = jnp.broadcast_to(jnp.eye(size, dtype=run.places.dtype), (num_chains, size, size))
-    chains = Chains(first_states(**run.parts, places=run.places), step_size, matrix, search_from(step_size))
-    return Status(0, 0, chains, [])
+    states = first_states(run.model, run.source, **run.arrays, places=run.places)
+    return Status(0, 0, Chains(states, step_size, matrix, search_from(step_size)), [])
 
 
 @jax.jit
@@ -168,26 +185,33 @@ def search_from(step_size: Array) -> DualAveragingAdaptationState:
 def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
     """The status after up to so many draws more of the segment, at whose end chains are adapted; and their number."""
     segment = run.schedule[status.segment]
-    length = min(length, MAX_CAPACITY, segment.draws - status.filled)
-    chunk = run_chunk(
-        **run.parts,
-        chain_keys=run.chain_keys,
-        chains=status.chains,
-        start=jnp.array(steps_made(run.schedule, status)),
-        length=jnp.array(length),
-        adapt=jnp.array(segment.phase == "warm-up"),
-    )
-    draws = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf)[:length], 0, 1), chunk.draws)
+    length = same_everywhere(run.mesh, min(length, MAX_CAPACITY, segment.draws - status.filled))
+    arguments = place(run.mesh, dynamic(run, status, length), by_chain=("chain_keys", "chains"))
+    chunk = run_chunk(run.model, run.source, run.mesh, **arguments)
+    draws = jax.tree.map(lambda leaf: np.moveaxis(to_host(leaf)[:length], 0, 1), chunk.draws)
     status = Status(status.segment, status.filled + length, chunk.states, [*status.draws, draws])
     ended = status.filled == segment.draws and segment.phase == "warm-up"
-    return (close_window(segment, status) if ended else status), length
+    return (close_window(run, status) if ended else status), length
 
 
-def close_window(segment: Segment, status: Status) -> Status:
+def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
+    """The arguments of the compiled program that are ordinary values."""
+    return {
+        **run.arrays,
+        "chain_keys": run.chain_keys,
+        "chains": status.chains,
+        "start": jnp.array(steps_made(run.schedule, status)),
+        "length": jnp.array(length),
+        "adapt": jnp.array(run.schedule[status.segment].phase == "warm-up"),
+    }
+
+
+def close_window(run: Run, status: Status) -> Status:
     """The status after a window of the warm-up: the average step size found, and its draws' covariance if asked for."""
-    step_size = jnp.exp(status.chains.search.log_step_size_avg)
-    chains = status.chains._replace(step_size=step_size, search=search_from(step_size))
-    if segment.adapt:
+    chains = bring_home(run.mesh, status.chains)
+    step_size = jnp.exp(chains.search.log_step_size_avg)
+    chains = chains._replace(step_size=step_size, search=search_from(step_size))
+    if run.schedule[status.segment].adapt:
         vectors = np.concatenate([draw.vector for draw in status.draws], axis=1)
         matrices = np.stack([shrunk_covariance(chain) for chain in vectors])
         chains = chains._replace(inverse_mass_matrix=jnp.asarray(matrices, step_size.dtype))

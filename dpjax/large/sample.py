@@ -17,6 +17,7 @@ from dpjax.large.schedule import make_schedule
 from dpjax.large.starts import check_starts, find_starts
 from dpjax.posterior import Posterior
 from dpjax.release import Release
+from dpjax.running.devices import Devices, choose_mesh
 from dpjax.running.fingerprint import identify_keys
 from dpjax.running.loop import finish, is_interrupted
 from dpjax.threads import one_blas_thread
@@ -56,6 +57,7 @@ def large_sample(
     num_samples: int = 1_000,
     num_points: int | None = None,
     progress: bool = True,
+    devices: Devices = None,
 ) -> Posterior:
     """Draw from p(parameters | release) under the normal law of the sum: approximate, at a cost free of n.
 
@@ -88,6 +90,8 @@ def large_sample(
         left. Its error at draws of the posterior is measured against a finer rule.
     progress
         Whether to show a bar; there is none where standard error is not a terminal.
+    devices
+        What the chains are spread over; see `dpjax.sample`.
 
     Returns
     -------
@@ -110,8 +114,12 @@ def large_sample(
     -----
     The law of the sum is off by what skewness there is, of order 1 / √n: about n = 10³ records are many where each is
     clamped to a few standard deviations, and rare categories or long tails take more. `dpjax.sample` is exact.
+
+    On processors draws do not depend on the number of devices. An accelerator rounds otherwise with another number of
+    chains, and the adaptation of trajectories enlarges that: draws on other devices then are others of the same law.
     """
     source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
+    mesh = choose_mesh(devices, num_chains)
     num_points = choose_size(source, num_points)
     given, release = release, release.with_mechanism(smooth(release.mechanism))
     keys = split_key(key, num_chains)
@@ -121,7 +129,7 @@ def large_sample(
         starts = find_starts(keys.starts, model, release, source, rules[0], simulated, num_chains)
         check_starts(starts, release)
         settled = (model, release, source, rules[0], simulated, starts.tuning)
-        run = Run(*settled, make_schedule(num_warmup, num_samples), starts.places, keys.chains)
+        run = Run(*settled, make_schedule(num_warmup, num_samples), starts.places, keys.chains, mesh)
         status = finish(run.schedule, begin(run), partial(make_chunk, run), None, progress)
         return report(run, given, status, rules[1], num_points)
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
 
-__all__ = ["Collect", "Draw", "Parts", "join", "keep"]
+__all__ = ["Collect", "Draw", "Parts", "join", "join_numbers", "keep"]
 
 Collect = Callable[[MixtureState], Any]
 
@@ -56,6 +56,12 @@ def keep(collect: Collect | None, state: MixtureState, info: MixtureInfo) -> Dra
     num_clusters = jnp.sum(state.counts > 0, dtype=jnp.int32)
     collected = None if collect is None else collect(state)
     return Draw(num_clusters, state.concentration, state.mixing, info, collected)
+
+
+def join_numbers(chunks: tuple[Draw, ...]) -> dict[str, Any]:
+    """The numbers of clusters and the concentrations of all chunks, [chain, draw]."""
+    names = ("num_clusters", "concentration")
+    return {name: np.concatenate([getattr(chunk, name) for chunk in chunks]).T for name in names}
 
 
 def join(chunks: tuple[Draw, ...], capacity: int) -> Any:

@@ -1,6 +1,7 @@
 """From what was released to the posterior of their mixture: the one call."""
 
 import os
+import time
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from dpjax.mixture.deprecated import translate
 from dpjax.mixture.draws import Collect
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, make_problem
 from dpjax.mixture.results.posterior import MixturePosterior
-from dpjax.mixture.results.report import report
+from dpjax.mixture.results.report import look, report
 from dpjax.mixture.run import Run, Status, make_chunk, make_schedule, open_run
 from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup
@@ -25,6 +26,7 @@ from dpjax.running.checkpoint import check_path
 from dpjax.running.devices import Devices, choose_mesh
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish
+from dpjax.sampling.until import Until, check_until, make_watch
 from dpjax.threads import one_blas_thread
 
 __all__ = ["sample"]
@@ -45,6 +47,7 @@ def sample(
     collect: Collect | str | tuple[str, ...] | None = None,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    until: Until | None = None,
     devices: Devices = None,
     **deprecated: Any,
 ) -> MixturePosterior:
@@ -89,6 +92,9 @@ def sample(
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
         can be written any more, the draws are returned with a warning.
+    until
+        Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. It looks at the number
+        of clusters and the concentration, where these change.
     devices
         What the chains are spread over; see `dpjax.sample`.
     **deprecated
@@ -113,19 +119,22 @@ def sample(
     -----
     Equal keys give equal draws, however the run is interrupted and continued.
     """
+    began = time.monotonic()
     component, sampler = translate(component, sampler, deprecated)
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
+    check_until(until)
     collected = check_collect(collect)
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
     problem = make_problem(values, channel, component, concentration)
     setup = Setup.of(check_sampler(sampler), problem)
     run = Run(problem, collected, make_schedule(num_warmup, num_samples, thin), *split_key(key, num_chains), mesh)
-    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, setup))
+    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, setup), mesh)
+    watch = make_watch(until, run.schedule, look, mesh, began)
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():
-        status = finish(run.schedule, begin(run, setup, file), partial(make_chunk, run), file, progress)
-        return report(run, status, file)
+        status = finish(run.schedule, begin(run, setup, file), partial(make_chunk, run), file, progress, watch)
+        return report(run, status, file, watch)
 
 
 def begin(run: Run, setup: Setup, file: Checkpoint | None) -> Status:

@@ -74,7 +74,8 @@ class Release:
     n: int | Any = field(metadata={"static": True})
 
     def __post_init__(self) -> None:
-        value = as_vector("value", self.value, "Pass the released numbers, one for each coordinate of the statistic.")
+        remedy = "Pass the released numbers, one for each coordinate of the statistic; a table by numpy.ravel(table)."
+        value = as_vector("value", self.value, remedy)
         check_mechanism("mechanism", self.mechanism, value.shape)
         total = check_statistic(self.statistic, self.mechanism, value)
         check_summed(self.mechanism, value, total)

@@ -6,9 +6,10 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import jax
 import numpy as np
@@ -16,7 +17,7 @@ from filelock import FileLock, Timeout
 from jax.sharding import Mesh
 
 from dpjax.files import write_whole
-from dpjax.running.devices import spans_processes
+from dpjax.running.devices import agree, leads, share_bytes, spans_processes, to_host
 from dpjax.running.fingerprint import named_leaves
 from dpjax.running.schedule import Segment, Status
 from dpjax.validation import fail, is_refusal, summarize_error
@@ -29,21 +30,18 @@ SECONDS_BETWEEN_SAVES = 15.0
 
 
 def check_path(path: Any, mesh: Mesh | None = None) -> Path:
-    """The path of a checkpoint, or an error where no file can be written, or several processes would write it."""
-    if spans_processes(mesh):
-        remedy = "Leave it out, or make a run of each process's own devices and join them by dpjax.Posterior.concat."
-        fail("checkpoint", f"{str(path)!r} for devices of several processes", "None for these", remedy)
+    """The path of a checkpoint, or an error where no file can be written; of several processes the first looks."""
     remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
     if not isinstance(path, (str, os.PathLike)):
         fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
     try:
         result = Path(path).resolve()  # the names that links give a file are one
-        fits = not result.is_dir() and result.parent.is_dir()
+        fits = not leads(mesh) or (not result.is_dir() and result.parent.is_dir())
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
         fail("checkpoint", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
     if not fits:
         fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
-    if not (result.exists() or os.access(result.parent, os.W_OK)):
+    if leads(mesh) and not (result.exists() or os.access(result.parent, os.W_OK)):
         fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
     return result
 
@@ -57,13 +55,22 @@ class CheckpointFile:
         The file; it is written by way of a second file beside it, and a third one beside it keeps other runs away.
     fingerprint
         What identifies the run: values that JSON has, under names that a user knows.
+    mesh
+        The devices of the run. Where they are of several processes, these make the same calls; the first of them reads
+        and writes the file, and sends the others what it reads.
     """
 
     REMEDY = "Pass another path, or remove the file to start afresh."
 
-    def __init__(self, path: Path, fingerprint: dict[str, Any]) -> None:
+    def __init__(self, path: Path, fingerprint: dict[str, Any], mesh: Mesh | None = None) -> None:
         self.path = path
         self.fingerprint = fingerprint
+        self.mesh = mesh
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several processes share the run."""
+        return spans_processes(self.mesh)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -74,6 +81,9 @@ class CheckpointFile:
         RuntimeError
             If another run does.
         """
+        if not leads(self.mesh):
+            yield
+            return
         lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=0)
         try:
             lock.acquire()
@@ -111,19 +121,25 @@ class CheckpointFile:
         ValueError
             If the file is no checkpoint, is damaged, or is that of another run; the message lists what differs.
         """
-        if not self.path.exists():
-            return None
         try:
-            return restore(*self.read())
+            with self.open() as file:
+                return None if file is None else restore(*self.read(file))
         except Exception as error:  # whatever a damaged file may lead to
             if is_refusal(error):
                 raise
             return self.refuse(f"which cannot be read ({summarize_error(error)})")
 
-    def read(self) -> tuple[dict[str, Any], Arrays]:
+    def open(self) -> AbstractContextManager[BinaryIO | None]:
+        """The file, or None if there is none; one that numpy opens itself would stay open if it is broken."""
+        exists = leads(self.mesh) and self.path.exists()
+        if not self.is_shared:
+            return self.path.open("rb") if exists else nullcontext()
+        content = share_bytes(self.mesh, self.path.read_bytes() if exists else None)
+        return nullcontext() if content is None else BytesIO(content)
+
+    def read(self, file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         """The progress and the arrays in a file of this run."""
-        # A file that numpy opens itself stays open if it is broken.
-        with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with np.load(file, allow_pickle=False) as archive:
             arrays = dict(archive)
         if not {"fingerprint", "progress"} <= set(arrays):
             self.refuse("which is no checkpoint")
@@ -150,8 +166,8 @@ class CheckpointFile:
 class PeriodicCheckpoint(CheckpointFile):
     """The checkpoint file of a run that is saved from time to time, and goes on where it cannot be."""
 
-    def __init__(self, path: Path, fingerprint: dict[str, Any]) -> None:
-        super().__init__(path, fingerprint)
+    def __init__(self, path: Path, fingerprint: dict[str, Any], mesh: Mesh | None = None) -> None:
+        super().__init__(path, fingerprint, mesh)
         self.last_save = time.monotonic()
         self.problem: OSError | None = None
         self.saved_at: tuple[int, int] | None = None
@@ -164,8 +180,9 @@ class PeriodicCheckpoint(CheckpointFile):
         """Write the status; whatever happens, the file holds either it or the one before."""
         values, trees = self.pack(status)
         named = {name: leaf for root, tree in trees.items() for name, leaf in named_leaves(root, tree).items()}
-        arrays = {name: np.asarray(leaf) for name, leaf in named.items()}
-        self.write({"segment": status.segment, "filled": status.filled, **values}, arrays)
+        arrays = to_host(named)
+        if leads(self.mesh):
+            self.write({"segment": status.segment, "filled": status.filled, **values}, arrays)
 
     def load(self, restore: Callable[[dict[str, Any], Arrays], Any]) -> Any:
         """The status in the file by `take_up`, or None if there is no file."""
@@ -188,12 +205,12 @@ class PeriodicCheckpoint(CheckpointFile):
 
     def save_sometimes(self, status: Status) -> None:
         """Write the status if the last time is some seconds ago."""
-        if time.monotonic() - self.last_save >= SECONDS_BETWEEN_SAVES:
+        if agree(self.mesh, time.monotonic() - self.last_save >= SECONDS_BETWEEN_SAVES):
             self.try_to_save(status)
 
     def save_last(self, status: Status) -> None:
         """Write the status at the end of the run, unless the file holds it."""
-        if self.saved_at == (status.segment, status.filled):
+        if agree(self.mesh, self.saved_at == (status.segment, status.filled)):
             return
         try:
             self.try_to_save(status)

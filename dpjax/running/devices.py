@@ -6,6 +6,7 @@ program, and nothing is sent on the way. A chain's keys are its own, and its dra
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial, wraps
 from typing import Any
 
@@ -15,20 +16,25 @@ from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from dpjax.base import Array
-from dpjax.validation import check_count, fail
+from dpjax.validation import check_count, fail, is_traced
 
 __all__ = [
     "BY_CHAIN",
     "EVERYWHERE",
     "SECOND",
     "Devices",
+    "agree",
     "any_device",
     "bring_home",
     "choose_mesh",
+    "leads",
     "num_devices",
+    "on_one_device",
     "over_devices",
     "place",
+    "platform_of",
     "same_everywhere",
+    "share_bytes",
     "share_evenly",
     "spans_processes",
     "to_host",
@@ -99,8 +105,13 @@ def check_devices(devices: Any) -> list[jax.Device]:
         fail("devices", repr(devices), "a number, or a list of jax.Device", remedy, error=TypeError)
     if len(set(chosen)) < len(chosen) or len({device.platform for device in chosen}) > 1:
         fail("devices", repr(devices), "different devices of one platform", remedy)
-    if jax.process_index() not in {device.process_index for device in chosen}:
+    processes = {device.process_index for device in chosen}
+    if jax.process_index() not in processes:
         fail("devices", repr(devices), "devices of this process among them", "Call it in processes that take part.")
+    if len(processes) not in (1, jax.process_count()):
+        # What they decide alike goes through all processes, and would wait for the others.
+        given = f"devices of {len(processes)} processes of {jax.process_count()}"
+        fail("devices", given, "those of one process or of all", "Pass jax.devices() or jax.local_devices().")
     return chosen
 
 
@@ -109,9 +120,20 @@ def make_mesh(devices: list[jax.Device]) -> Mesh:
     return Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
 
 
+def on_one_device() -> AbstractContextManager[Any]:
+    """JAX's default device alone, for what has to be the same to the last bit however many devices there are."""
+    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
+    return jax.default_device(jax.local_devices()[0] if chosen is None else chosen)
+
+
 def num_devices(mesh: Mesh | None) -> int:
     """How many devices share the chains."""
     return 1 if mesh is None else mesh.size
+
+
+def platform_of(mesh: Mesh | None) -> str:
+    """Where the chains are, such as ``"cpu"``."""
+    return jax.default_backend() if mesh is None else str(mesh.devices.flat[0].platform)
 
 
 def spans_processes(mesh: Mesh | None) -> bool:
@@ -174,8 +196,8 @@ def place(mesh: Mesh | None, arguments: dict[str, Any], by_chain: tuple[str, ...
 
 def put(sharding: NamedSharding, leaf: Any) -> Any:
     """One array, the same in all processes, with what this process's devices are to have of it on them."""
-    if isinstance(leaf, (bool, int, float)):
-        return leaf  # programs take plain numbers as they are
+    if isinstance(leaf, (bool, int, float)) or is_traced(leaf):
+        return leaf  # programs take plain numbers as they are, and shapes are asked for of no device
     if sharding.is_fully_addressable or not getattr(leaf, "is_fully_addressable", True):
         return jax.device_put(leaf, sharding)
     if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -204,3 +226,30 @@ def fetch(leaf: Any) -> np.ndarray:
 def same_everywhere(mesh: Mesh | None, number: int) -> int:
     """The number that the first process has, where several are to make the same decision."""
     return int(multihost_utils.broadcast_one_to_all(np.int32(number))) if spans_processes(mesh) else number
+
+
+def agree(mesh: Mesh | None, flag: bool) -> bool:
+    """What the first process decides, where several are to decide alike."""
+    return bool(same_everywhere(mesh, int(flag)))
+
+
+def leads(mesh: Mesh | None) -> bool:
+    """Whether this process is the one that reads and writes files for all that share a run."""
+    return not spans_processes(mesh) or jax.process_index() == 0
+
+
+PIECE = 2**20
+
+
+def share_bytes(mesh: Mesh | None, content: bytes | None) -> bytes | None:
+    """What the first of several processes has, None for nothing; the others have nothing to begin with."""
+    if not spans_processes(mesh):
+        return content
+    size = divmod(-1 if content is None else len(content), PIECE)
+    whole, rest = (same_everywhere(mesh, number) for number in size)
+    if whole < 0:
+        return None
+    held = np.zeros((whole + 1, PIECE), np.uint8)
+    held.reshape(-1)[: len(content or b"")] = np.frombuffer(content or b"", np.uint8)
+    pieces = [np.asarray(multihost_utils.broadcast_one_to_all(piece), np.uint8).tobytes() for piece in held]
+    return b"".join(pieces)[: whole * PIECE + rest]

@@ -59,7 +59,8 @@ def finish(
                     file.save_sometimes(status)
                 bar.advance(made * segment.thin, segment.phase)
         except KeyboardInterrupt:
-            pass
+            if file is not None and file.is_shared:
+                raise  # each process stops elsewhere: the file has the last place where they were together
     if file is not None:
         file.save_last(status)
     return status

@@ -93,13 +93,14 @@ def advance_chains(
     def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
         state, info = sweep.move(key, chain.state, tuning)
         if chain.accepted is None:
-            return Chains(state, None), {"num_nonfinite": info.num_nonfinite}
+            return Chains(state, None), {}
         accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
         return Chains(state, accepted), report(info)
 
     def complete(key: Key, chain: Chains, total: dict[str, Array]) -> tuple[Chains, dict[str, Array]]:
         state, num_nonfinite = sweep.complete(key, chain.state)
-        return chain._replace(state=state), total | {"num_nonfinite": total["num_nonfinite"] + num_nonfinite}
+        counts = {} if chain.accepted is None else {"num_nonfinite": total["num_nonfinite"] + num_nonfinite}
+        return chain._replace(state=state), total | counts
 
     def keep(chain: Chains, total: dict[str, Array]) -> Draw:
         info = {name: leaf / thin.astype(leaf.dtype) if is_rate(leaf) else leaf for name, leaf in total.items()}

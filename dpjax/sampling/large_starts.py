@@ -13,6 +13,7 @@ from dpjax.large import large_sample
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
+from dpjax.running.devices import on_one_device
 from dpjax.sampling.held import holding, impute_all
 from dpjax.sampling.inputs import refused_by_name
 from dpjax.sampling.run import Run, adapt
@@ -30,7 +31,7 @@ SWEEPS = 8
 
 def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
     """Draws [chain, draw, ...] under the normal law, for model and release as the user knows them."""
-    with refused_by_name():
+    with refused_by_name(), on_one_device():
         counts = {"num_chains": num_chains, "num_warmup": NUM_WARMUP, "num_samples": NUM_DRAWS}
         posterior = large_sample(key, model, as_sum(release), **counts, progress=False)
     if posterior.interrupted:

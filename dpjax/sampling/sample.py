@@ -21,7 +21,7 @@ from dpjax.plan import make_plan, move_noise
 from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.checkpoint import check_path
-from dpjax.running.devices import Devices, bring_home, choose_mesh, same_everywhere, to_host
+from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.running.fingerprint import identify_keys
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish, is_interrupted
@@ -34,7 +34,7 @@ from dpjax.sampling.numbers import drawn_of, read_digest, reports_of
 from dpjax.sampling.run import Run, Status, has_check, lower_first, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import starts_by
-from dpjax.sampling.until import Look, Until, UntilEnough, check_until, look_at, look_at_figures
+from dpjax.sampling.until import Look, Until, UntilEnough, check_until, look_at, look_at_figures, make_watch
 from dpjax.threads import one_blas_thread
 
 
@@ -169,10 +169,9 @@ def sample(
     schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
     plan = move_noise(model, release, plan) if has_check(schedule) else plan
     run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh, summarized)
-    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial))
+    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial), mesh)
     held = nullcontext() if file is None else file.held()
-    watching = (len(schedule) - 1, look, partial(same_everywhere, mesh), began)
-    watch = None if until is None else UntilEnough(until, *watching)
+    watch = make_watch(until, schedule, look, mesh, began)
     with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
         first, advance = partial(begin, run, given, keys, initial, file), partial(make_chunk, run)

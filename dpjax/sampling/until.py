@@ -4,18 +4,21 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.sharding import Mesh
 
 from dpjax import diagnostics
 from dpjax.base import Model
+from dpjax.running.devices import same_everywhere
 from dpjax.running.loop import Watch
-from dpjax.running.schedule import Status
+from dpjax.running.schedule import Segment, Status
 from dpjax.simulate import parameter_shapes
 from dpjax.validation import check_array, check_instance, check_number, check_positive_number, fail
 
-__all__ = ["Look", "Until", "UntilEnough", "check_until", "look_at", "look_at_figures", "until"]
+__all__ = ["Look", "Until", "UntilEnough", "check_until", "look_at", "look_at_figures", "make_watch", "until"]
 
 FIRST_LOOK, GROWTH = 100, 1.25
 """Draws of each chain at the first look, and how many times as many there are at the next one: looks that grow apart
@@ -47,7 +50,7 @@ class Until:
 
 
 def until(*, ess: float | None = None, r_hat: float | None = None, seconds: float | None = None) -> Until:
-    """When `dpjax.sample` may stop before `num_samples` draws: once `ess` and `r_hat` are as asked, or time is up.
+    """When `sample` may stop before `num_samples` draws: once `ess` and `r_hat` are as asked, or time is up.
 
     Parameters
     ----------
@@ -88,12 +91,12 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     return Until(*(None if value is None else float(value) for value in (ess, r_hat, seconds)))
 
 
-def check_until(given: Any, model: Model) -> None:
-    """Raise unless this is what `until` returns, or None, and the model has numbers to look at."""
+def check_until(given: Any, model: Model | None = None) -> None:
+    """Raise unless this is what `until` returns, or None, and the model, where one is given, has numbers to look at."""
     if given is None:
         return
     check_instance("until", given, Until, "Pass such as dpjax.until(ess=400, r_hat=1.01).")
-    if not (parameter_shapes(model) or model.derived or model.reported):
+    if model is not None and not (parameter_shapes(model) or model.derived or model.reported):
         fail("until", f"{given}, for a model without parameters", "None for it", "Leave it out.")
 
 
@@ -194,6 +197,19 @@ class UntilEnough(Watch):
         look = self.look(status)
         met = "enough" if self.conditions.is_met(look) else "not enough"
         return f"all of num_samples were drawn, {met} for {self.conditions}: {look}"
+
+
+def make_watch(
+    conditions: Until | None,
+    schedule: tuple[Segment, ...],
+    look: Callable[[Any], Look],
+    mesh: Mesh | None,
+    began: float,
+) -> UntilEnough | None:
+    """What ends a run of this schedule where conditions are met; None where there are none."""
+    if conditions is None:
+        return None
+    return UntilEnough(conditions, len(schedule) - 1, look, partial(same_everywhere, mesh), began)
 
 
 FEWEST = 4

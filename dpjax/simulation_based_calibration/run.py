@@ -8,7 +8,6 @@ do not (Modrák et al. 2023).
 """
 
 import warnings
-from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -23,7 +22,6 @@ from dpjax.models.fit import check_fit
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.plan import SweepPlan, check_closed, make_plan
 from dpjax.release import PrivateRelease
-from dpjax.running.loop import finish
 from dpjax.running.schedule import Segment, is_done
 from dpjax.sampling.sample import RunKeys
 from dpjax.simulate import batch_size, draw_position, parameter_shapes, position_shapes
@@ -140,7 +138,7 @@ def calibrate(
     schedule = make_schedule(num_warmup, num_draws, thin)
     design = Design(model, fitted, release_design, plan, Ranked(quantities), schedule)
     with one_blas_thread():
-        return collect(design, run_batches(design, num_replicates, key))
+        return summarize(design, run_batches(design, num_replicates, key))
 
 
 def check_same_parameters(model: Model, fit: Model) -> None:
@@ -210,20 +208,11 @@ def run_batch(design: Design, key: Key, numbers: np.ndarray) -> Replicates:
     truth_key, chain_key, rank_key = jax.random.split(key, 3)
     releases, truths = simulate(design.model, design.ranked, truth_key, design.template, numbers)
     keys = split_keys(chain_key, numbers, 1)
-    run = Run(
-        design.fit,
-        releases,
-        design.plan,
-        design.ranked,
-        design.schedule,
-        keys.chains,
-        keys.step_size,
-        None,
-        rates=False,
-    )
-    status = finish(run.schedule, begin_or_explain(run, keys), partial(make_chunk, run), None, show=False)
-    if not is_done(run.schedule, status):
-        raise KeyboardInterrupt(f"calibrate was interrupted after {numbers[0]} replicates.")
+    chosen = (design.plan, design.ranked, design.schedule)
+    run = Run(design.fit, releases, *chosen, keys.chains, keys.step_size, mesh=None, reports=False)
+    status = begin_or_explain(run, keys)
+    while not is_done(run.schedule, status):
+        status, _ = make_chunk(run, status, run.schedule[status.segment].draws)
     draws = {name: leaf[:, 0] for name, leaf in status.draws.collected.items()}
     reports: Replicates = jax.device_get(judge(rank_key, numbers, draws, truths))
     return reports
@@ -238,7 +227,7 @@ def begin_or_explain(run: Run, keys: RunKeys) -> Status:
         raise
 
 
-def collect(design: Design, reports: Replicates) -> Calibration:
+def summarize(design: Design, reports: Replicates) -> Calibration:
     """The ranks, with a warning if neighbouring draws are correlated."""
     correlations = {name: np.mean(leaf, axis=0) for name, leaf in reports.autocorrelation.items()}
     high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))

@@ -19,7 +19,7 @@ from dpjax.large.inputs import find_points
 from dpjax.large.moments import Source
 from dpjax.numerics.quadrature import make_rule
 from dpjax.parameters import initial_tuning
-from dpjax.plan import make_plan
+from dpjax.plan import Noise, make_plan, with_noise
 from dpjax.private import noise
 from dpjax.states import Position, init_state
 from dpjax.sweep import build_kernel
@@ -69,9 +69,9 @@ NOISY_COUNTS = dpjax.LocalRelease(np.zeros(N, int), dpjax.DiscreteLaplace(1.0), 
 ANSWERS = dpjax.LocalRelease(np.zeros(N, int), dpjax.RandomizedResponse(keep=0.7, num_categories=3), field="cell")
 
 
-def sweep(model: dpjax.Model, release: Any, imputation: Any = None, **options: Any) -> Program:
+def sweep(model: dpjax.Model, release: Any, imputation: Any = None, noise: Noise = "held", **options: Any) -> Program:
     """A sweep of `dpjax.gibbs`."""
-    plan = make_plan(model, release, imputation, **options)
+    plan = with_noise(model, release, make_plan(model, release, imputation, **options), noise)
     model, release = latent_form(model, release, plan.imputation)
     kernel = build_kernel(model, release, plan)
 
@@ -179,6 +179,7 @@ QUICK: dict[str, Callable[[], Program]] = {
     "imwg": partial(sweep, NORMAL, TOTAL, dpjax.imwg(window=1), interweave=False),
     "imwg in windows, interweaving": partial(sweep, REGRESSION, GRAM, dpjax.imwg(window=4)),
     "imwg, random scan": partial(sweep, TABLE, CELLS, dpjax.imwg("random")),
+    "imwg, noise moved by surrogate": partial(sweep, NORMAL, TOTAL, dpjax.imwg(window=4), noise="moved by surrogate"),
     "soma": partial(sweep, NORMAL, TOTAL, dpjax.soma(4)),
     "pcn in windows": partial(sweep, NORMAL, TOTAL, dpjax.pcn(2, 0.5, window=4)),
     "births": partial(sweep, NORMAL, UNKNOWN, dpjax.imwg()),
@@ -204,6 +205,7 @@ LONG: dict[str, Callable[[], Program]] = {
     "beta": partial(sweep, BETA, TOTAL),
     "exponential": partial(sweep, EXPONENTIAL, TOTAL),
     "learned covariates": partial(sweep, LEARNED, GRAM),
+    "noise moved": partial(sweep, REGRESSION, GRAM, noise="moved"),
     "joint release": partial(sweep, TABLE, dpjax.joint(CELLS, CELLS), dpjax.soma()),
     "soma of all records": partial(sweep, REGRESSION, GRAM, dpjax.soma()),
     "counts, given the parameters": partial(sweep, TABLE, CELLS, dpjax.counts(8, collapse=False)),

@@ -7,11 +7,15 @@ forced devices of this process, or on those of all processes that meet at the ad
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 CHAINS = 8
+SAVES = 2
+"""After which a run is interrupted."""
 Named = tuple[str, Any]
 
 
@@ -32,20 +36,32 @@ def augmented(devices: Any, **options: Any) -> Iterator[Named]:
     yield "step size", run.tuning.step_size
 
 
-def continued(devices: Any, folder: Path) -> Iterator[Named]:
-    """A run on these devices that is continued on one."""
-    from dpjax.running import loop
+def continued(run: Any, devices: Any, others: Any, file: Path) -> Iterator[Named]:
+    """A run on these devices that is interrupted, and continued on others; of several processes the first saves it."""
+    import jax
 
-    file, finish = folder / f"{len(devices)}.npz", loop.is_done
-    loop.is_done = lambda schedule, status: finish(schedule, status) or status.filled == 5
+    from dpjax.running.checkpoint import PeriodicCheckpoint
+
+    save, saves = PeriodicCheckpoint.save_sometimes, []
+
+    def interrupt(self: PeriodicCheckpoint, status: Any) -> None:
+        self.try_to_save(status)
+        saves.append(status.filled)
+        if len(saves) == SAVES:
+            raise KeyboardInterrupt
+
+    PeriodicCheckpoint.save_sometimes = interrupt
     try:
-        list(augmented(devices, checkpoint=file))
+        with suppress(KeyboardInterrupt):
+            list(run(devices, checkpoint=file))
     finally:
-        loop.is_done = finish
-    return augmented(1, checkpoint=file)
+        PeriodicCheckpoint.save_sometimes = save
+    assert len(saves) == SAVES
+    assert file.exists() == (jax.process_index() == 0)
+    return run(others, checkpoint=file)
 
 
-def mixed(devices: Any) -> Iterator[Named]:
+def mixed(devices: Any, **options: Any) -> Iterator[Named]:
     """A mixture whose slots run out, at a time that its devices have to agree on."""
     import jax
     import numpy as np
@@ -64,10 +80,33 @@ def mixed(devices: Any) -> Iterator[Named]:
         concentration=2.0,
         devices=devices,
         **settings,
+        **options,
     )
     yield "clusters", run.draws["num_clusters"]
     yield "labels", run.collected["labels"]
     yield "slots", run.info["num_slots"]
+
+
+def approximated(devices: Any) -> Iterator[Named]:
+    """Trajectories, which long adaptation would take far apart if one bit differed.
+
+    A device has two chains at least, as a loop over one of them would be compiled without the loop.
+    """
+    import jax
+
+    import dpjax
+
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 10.0), 4.0)
+    release = dpjax.Release([130.0], dpjax.Laplace(20.0), dpjax.statistics.total("y"), 100)
+    settings = {"num_chains": 2 * CHAINS, "num_warmup": 300, "num_samples": 12, "progress": False}
+    run = dpjax.large_sample(jax.random.key(6), model, release, devices=devices, **settings)
+    yield from run.draws.items()
+    yield from run.info.items()
+
+
+def begun(devices: Any) -> Iterator[Named]:
+    """Chains that start at such draws."""
+    return augmented(devices, initial="large-sample")
 
 
 def published(devices: Any) -> Iterator[Named]:
@@ -84,7 +123,7 @@ def published(devices: Any) -> Iterator[Named]:
     yield "accepted", run.not_private.acceptance_rate
 
 
-def met(devices: Any) -> Iterator[Named]:
+def met(devices: Any, **options: Any) -> Iterator[Named]:
     """Pairs that meet, more than run at once."""
     import jax
 
@@ -92,9 +131,16 @@ def met(devices: Any) -> Iterator[Named]:
     from tests.coupling.enumerated import kernel, ones
 
     sizes = {"num_pairs": 40, "batch_size": 24, "max_steps": 400}
-    found = unbiased_estimates(jax.random.key(5), kernel(), ones, k=2, m=4, **sizes, devices=devices)
+    found = unbiased_estimates(jax.random.key(5), kernel(), ones, k=2, m=4, **sizes, devices=devices, **options)
     yield "times", found.meetings.times
     yield "estimates", found.values["ones"]
+
+
+def drawn(runs: dict[str, Any], devices: Any) -> Iterator[Named]:
+    """What each run makes on some devices."""
+    for name, run in runs.items():
+        for what, array in run(devices):
+            yield f"{name}, {what}", array
 
 
 def main(path: str, count: str, address: str = "", number: str = "0", processes: str = "1") -> None:
@@ -106,13 +152,19 @@ def main(path: str, count: str, address: str = "", number: str = "0", processes:
     jax.config.update("jax_enable_x64", os.environ.get("DPJAX_TEST_FLOAT32") != "1")
     if address:
         jax.distributed.initialize(address, int(processes), int(number))
-    everywhere, folder = jax.devices(), Path(path).parent
-    runs = {"sample": augmented, "mixture": mixed, "coupling": met}
+    everywhere, alone, folder = jax.devices(), jax.local_devices()[:1], Path(path).with_suffix("")
+    folder.mkdir()
+    runs = {"sample": augmented, "mixture": mixed, "coupling": met, "large": approximated, "begun": begun}
     if not address:
-        runs |= {"private": published, "continued": lambda devices: continued(devices, folder)}
-    found = {f"{name}, {what}": array for name, run in runs.items() for what, array in run(everywhere)}
-    expected = {f"{name}, {what}": array for name, run in runs.items() for what, array in run(jax.local_devices()[:1])}
-    np.savez(path, **{f"{name} [shared]": array for name, array in found.items()}, **expected)
+        runs["private"] = published
+    found, expected = (dict(drawn(runs, devices)) for devices in (everywhere, alone))
+    resumed = {}
+    for name in ("sample", "mixture", "coupling"):
+        others = everywhere if address or name == "coupling" else alone
+        resumed[name] = partial(continued, runs[name], others=others, file=folder / f"{name}.npz")
+    found = {f"{name} [shared]": array for name, array in found.items()}
+    found |= {f"{name} [continued]": array for name, array in drawn(resumed, everywhere)}
+    np.savez(path, **found, **expected)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import jax
 import numpy as np
 import pytest
 
-from dpjax.running.devices import any_device, choose_mesh, place, same_everywhere, share_evenly, to_host
+from dpjax.running.devices import any_device, check_devices, choose_mesh, place, same_everywhere, share_evenly, to_host
 from tests.running.spread_runs import met
 
 ROOT = Path(__file__).parents[2]
@@ -24,12 +25,14 @@ def run(path: Path, *arguments: str) -> subprocess.Popen:
 
 
 def check(path: Path, *, num_runs: int) -> None:
-    """Raise unless each run made the same draws on all devices as on one."""
+    """Raise unless each run made the same draws on all devices, and after an interruption, as on one."""
     with np.load(path) as arrays:
-        alone = [name for name in arrays if not name.endswith("[shared]")]
-        assert len({name.partition(",")[0] for name in alone}) == num_runs
-        for name in alone:
-            np.testing.assert_allclose(arrays[f"{name} [shared]"], arrays[name], rtol=TOLERANCE, atol=TOLERANCE)
+        compared = [name.removesuffix("]").split(" [") for name in arrays if name.endswith("]")]
+        counted = {(way, name.partition(",")[0]) for name, way in compared}
+        assert [sum(way == each for way, _ in counted) for each in ("shared", "continued")] == [num_runs, 3]
+        for name, way in compared:
+            found = arrays[f"{name} [{way}]"]
+            np.testing.assert_allclose(found, arrays[name], rtol=TOLERANCE, atol=TOLERANCE, err_msg=f"{name}, {way}")
 
 
 @pytest.mark.slow
@@ -37,7 +40,7 @@ def test_eight_devices_make_the_draws_of_one(tmp_path):
     process = run(tmp_path / "draws.npz", "8")
     _, error = process.communicate()
     assert process.returncode == 0, error
-    check(tmp_path / "draws.npz", num_runs=5)
+    check(tmp_path / "draws.npz", num_runs=6)
 
 
 @pytest.mark.slow
@@ -50,7 +53,7 @@ def test_two_processes_make_the_draws_of_one(tmp_path):
     errors = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], errors
     for path in paths:
-        check(path, num_runs=3)
+        check(path, num_runs=5)
 
 
 def test_a_shared_program_on_one_device_makes_the_same_draws():
@@ -92,6 +95,15 @@ def test_arguments_keep_their_values_and_plain_numbers_their_type():
 def test_what_is_no_device_is_refused_by_name(devices, error, message):
     with pytest.raises(error, match=rf"^devices: given .*{message}"):
         choose_mesh(devices, 4)
+
+
+def test_devices_of_some_processes_among_more_are_refused(monkeypatch):
+    """What processes decide alike goes through all of them."""
+    several = [Mock(spec=jax.Device, platform="cpu", process_index=number) for number in range(2)]
+    assert check_devices(several[:1]) == several[:1]
+    monkeypatch.setattr(jax, "process_count", lambda: 3)
+    with pytest.raises(ValueError, match=r"^devices: given devices of 2 processes of 3; expected those of one"):
+        check_devices(several)
 
 
 def test_devices_that_cannot_share_the_chains_are_refused(monkeypatch):

@@ -80,7 +80,7 @@ def complete(
     data = {name: None for name in names if name in required and name not in arguments}
     missing = sorted(required - set(arguments) - set(data) - {"n"})
     if missing:
-        remedy = "Pass it by keyword; or, if it holds data, give it the default None in the model."
+        remedy = "Call it n if it is the number of records; else pass it by keyword, or give it the default None."
         fail(f"fn's argument {missing[0]!r}", "nothing", "a value", remedy, error=TypeError)
     open_ended = any(one.kind is signatures.Parameter.VAR_KEYWORD for one in expected.values())
     unknown = sorted(set(arguments) - set(expected))

@@ -72,6 +72,8 @@ class MixturePosterior:
         What the draws were made from.
     final_states
         The states of the chains after the last draw, leaves [chain, ...].
+    ended
+        Why the run ended where it did, if `until` was given.
     """
 
     draws: dict[str, np.ndarray]
@@ -82,6 +84,7 @@ class MixturePosterior:
     interrupted: bool
     problem: Problem
     final_states: Any
+    ended: str = ""
 
     def summary(self) -> Summary:
         """Mean, sd, quantiles, Monte Carlo standard errors, effective sample sizes and R-hat of `draws`.

@@ -3,19 +3,26 @@
 import numpy as np
 
 from dpjax.mixture.checkpoint import Checkpoint
-from dpjax.mixture.draws import join
+from dpjax.mixture.draws import join, join_numbers
 from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.running.devices import bring_home
 from dpjax.running.loop import is_interrupted
+from dpjax.sampling.until import Look, UntilEnough, look_at
 
-__all__ = ["report"]
+__all__ = ["look", "report"]
 
 
-def report(run: Run, status: Status, file: Checkpoint | None) -> MixturePosterior:
+def look(status: Status) -> Look:
+    """How good the draws made so far are."""
+    return look_at(join_numbers(status.chunks))
+
+
+def report(run: Run, status: Status, file: Checkpoint | None, watch: UntilEnough | None) -> MixturePosterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted = is_interrupted("mixture.sample", run.schedule, status, file, stacklevel=3)
+    enough = watch is not None and bool(watch.why)
+    interrupted = not enough and is_interrupted("mixture.sample", run.schedule, status, file, stacklevel=3)
     draw = join(status.chunks, status.setup.capacity)
     info = {
         name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
@@ -30,4 +37,5 @@ def report(run: Run, status: Status, file: Checkpoint | None) -> MixturePosterio
         interrupted=interrupted,
         problem=run.problem,
         final_states=bring_home(run.mesh, status.states),
+        ended="" if watch is None or interrupted else watch.explain(status),
     )

@@ -21,7 +21,17 @@ from dpjax.running.chunk import Chunk
 from dpjax.running.devices import place
 from dpjax.threads import one_blas_thread
 
-__all__ = ["Run", "Status", "choose_capacity", "finish", "make_chunk", "open_status", "to_device", "to_host"]
+__all__ = [
+    "STANDS_STILL",
+    "Run",
+    "Status",
+    "choose_capacity",
+    "finish",
+    "make_chunk",
+    "open_status",
+    "to_device",
+    "to_host",
+]
 
 NUM_PARTS = 10
 """A run is charged in this many parts at least, so that one that breaks off pays for little that it has not drawn."""

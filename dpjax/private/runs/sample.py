@@ -18,7 +18,7 @@ from dpjax.private.kernels.base import PrivateKernel, check_contract
 from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.rehearsal import rehearse
-from dpjax.private.runs.run import Run, Status, choose_capacity, finish, to_host
+from dpjax.private.runs.run import STANDS_STILL, Run, Status, choose_capacity, finish, to_host
 from dpjax.private.runs.starts import begin
 from dpjax.running.checkpoint import check_path
 from dpjax.running.devices import Devices, choose_mesh, spans_processes
@@ -148,6 +148,8 @@ def explain(run: Run, status: Status, reason: str | BaseException, path: Path | 
     remedy += "." if path is None else f", or call again with the same arguments to continue from {str(path)!r}."
     if isinstance(reason, KeyboardInterrupt):
         return f"private.sample was interrupted {after}. {remedy}"
+    if reason == STANDS_STILL:
+        remedy = "Draws that go on from there would stand still as well: lead the chains nearer to the posterior first."
     why = reason if isinstance(reason, str) else f"{type(reason).__name__}: {reason}"
     return f"private.sample stopped {after} ({why}). {remedy}"
 
