@@ -27,7 +27,7 @@ from dpjax.sampling.run import adapt
 from dpjax.simulate import draw_state
 from dpjax.states import GibbsState
 
-__all__ = ["CollectOfRelease", "Run", "Status", "make_chunk", "most_together", "open_run"]
+__all__ = ["CollectOfRelease", "Run", "Status", "make_chunk", "map_groups", "most_together", "open_run"]
 
 SIDE_BY_SIDE = 200
 """The most chains that a processor advances together."""
@@ -185,8 +185,19 @@ def run_batch(
 
     own = [leaf for leaf, is_common in zip(leaves, common, strict=True) if not is_common]
     given = {"own": own, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
-    chunks: Chunk = jax.lax.map(run_one, given, batch_size=group)
+    chunks: Chunk = map_groups(run_one, given, group)
     return chunks
+
+
+def map_groups(function: Callable[[Any], Any], trees: Any, group: int) -> Any:
+    """A function of one release for all [release, ...], so many of which are side by side.
+
+    As `jax.lax.map` by batches that divide the number, but also for empty arrays, such as a local release's sums.
+    """
+    number = len(jax.tree.leaves(trees)[0])
+    parts = jax.tree.map(lambda leaf: leaf.reshape(number // group, group, *leaf.shape[1:]), trees)
+    made = jax.lax.map(jax.vmap(function), parts)
+    return jax.tree.map(lambda leaf: leaf.reshape(number, *leaf.shape[2:]), made)
 
 
 def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:

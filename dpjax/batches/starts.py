@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model
 from dpjax.batches.inputs import stack
-from dpjax.batches.run import Run, Status, open_run
+from dpjax.batches.run import Run, Status, map_groups, open_run
 from dpjax.compilation import jit_quickly
 from dpjax.imputation.forms import OwnLatentData
 from dpjax.numbered import jit_model
@@ -74,16 +74,14 @@ def find_records(run: Run, keys: tuple[Key, Key]) -> GibbsState:
 @partial(jit_model, static_argnames=("num_chains", "group"))
 def search_all(model: Model, num_chains: int, group: int, keys: Key, releases: PrivateRelease) -> Candidate:
     """The candidates [release, chain, ...] of `search`, for so many releases at a time."""
-    best: Candidate = jax.lax.map(
-        lambda given: search(model, num_chains, *given, None), (keys, releases), batch_size=group
-    )
+    best: Candidate = map_groups(lambda given: search(model, num_chains, *given, None), (keys, releases), group)
     return best
 
 
 @partial(jit_model, static_argnames=("group",))
 def climb_all(model: Model, group: int, keys: Key, releases: PrivateRelease, best: Candidate) -> Candidate:
     """The candidates [release, chain, ...] after `climb`, for so many releases at a time."""
-    climbed: Candidate = jax.lax.map(lambda given: climb(model, *given), (keys, releases, best), batch_size=group)
+    climbed: Candidate = map_groups(lambda given: climb(model, *given), (keys, releases, best), group)
     return climbed
 
 

@@ -18,6 +18,7 @@ from dpjax.posterior import Posterior, summarize
 from dpjax.sampling.starts import find_starts
 
 MODEL = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+CELLS = dpjax.models.categorical(np.ones(3))
 TOTAL = dpjax.statistics.total("y", -5.0, 5.0)
 SETTINGS = {"num_chains": 2, "num_warmup": 64, "num_samples": 30, "progress": False}
 KEY = jax.random.key(7)
@@ -61,6 +62,14 @@ def test_step_sizes_are_fitted_to_each_release():
 
 def test_each_release_is_adapted_to_by_itself(batch):
     assert not np.isclose(*batch.tuning.location[:, 0], atol=0.1)
+
+
+def test_local_releases_have_the_draws_that_they_have_alone():
+    """A local release has no sums, and so arrays without entries."""
+    channel = dpjax.RandomizedResponse(0.8, 3)
+    releases = [dpjax.LocalRelease(values, channel, field="cell") for values in ([0, 1, 1, 2, 0], [2, 2, 2, 0, 2])]
+    batch = dpjax.sample_batch(KEY, CELLS, releases, **SETTINGS)
+    check_same(batch[1], dpjax.sample(jax.random.fold_in(KEY, 1), CELLS, releases[1], **SETTINGS))
 
 
 def test_figures_are_those_of_each_release(batch):
@@ -142,9 +151,6 @@ def test_what_is_no_batch_is_refused_by_name(change, message):
     given = {"releases": RELEASES, **SETTINGS, **change}
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         dpjax.sample_batch(KEY, MODEL, **given)
-
-
-CELLS = dpjax.models.categorical(np.ones(3))
 
 
 def clipped_and_squared(record):
