@@ -12,7 +12,7 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-float32 test-keys test-slow lint format types docs notebooks api wheel benchmarks lock clean
+.PHONY: demo test test-float32 test-keys test-slow lint format types docs site-version notebooks api wheel benchmarks lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
@@ -43,6 +43,11 @@ types: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Adds the site of this version, as the latest, to the local branch gh-pages: readers choose between versions. Pushes nothing.
+site-version: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $$($(BIN)/python -c 'import dpjax; print(dpjax.__version__)') latest
+	$(BIN)/mike set-default latest
 
 # Executes the notebooks that have changed, some minutes each, for Jupyter and for the site's gallery.
 NOTEBOOKS := $(patsubst notebooks/%.py,notebooks/executed/%.ipynb,$(wildcard notebooks/*.py))

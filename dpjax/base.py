@@ -91,6 +91,12 @@ class NonCentred(NamedTuple):
     possible
         ``(parameters, noise) -> [n] bool``: whether noise gives a record. It does not where a record so far out that no
         noise gives it has NaN for noise, nor where the record of the noise is beyond reach. None where it always does.
+
+    Examples
+    --------
+    >>> shifted = NonCentred(lambda key, theta, x: x - theta, lambda theta, noise: theta + noise)
+    >>> shifted.records(2.0, shifted.noise(None, 2.0, 5.0))
+    5.0
     """
 
     noise: Callable[[Key, Parameters, Records], Any]

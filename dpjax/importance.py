@@ -40,6 +40,18 @@ class ImportanceSample:
         log p(release value), estimated without bias on the natural scale.
     log_marginal_likelihood_error
         Its standard error, by the delta method.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> sample = dpjax.importance_sample(jax.random.key(1), model, release, 1_000)
+    >>> sample.draws["mean"].shape, sample.pareto_khat < 0.7
+    ((1000,), True)
+    >>> sample.resample(jax.random.key(2), 10)["mean"].shape
+    (10,)
     """
 
     draws: dict[str, np.ndarray]

@@ -39,6 +39,15 @@ class SweepPlan:
     noise
         What the non-centred step does with the noise of the records: it is held; or its mean and scatter are moved
         along with the parameters, perhaps by a surrogate of the released sum that is corrected exactly.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> plan = SweepPlan(dpjax.imwg(), interweave=True, parameter_kernel=None)
+    >>> print(plan.describe())
+    imputation: IMwG(scan='systematic', window=None)
+    interweaving: on
+    parameters given records: the model's exact update
     """
 
     imputation: Imputation

@@ -20,11 +20,9 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_values, parameter_shapes
 from dpjax.states import GibbsState
-from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate, warn_of_poor_mixing
 from dpjax.validation import check_count, check_key, fail
 
-MAX_R_HAT = 1.01
-MIN_ESS = 400
 NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
 APPROXIMATE = "approximate: the normal law of the sum in place of imputed records"
 
@@ -38,6 +36,19 @@ class Prediction(NamedTuple):
         Released values of new records [draw, d], or [draw, n, ...] for a local release.
     released
         The value of the release [d], or [n, ...].
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
+    >>> prediction = posterior.predict(jax.random.key(2), num_draws=50)
+    >>> prediction.values.shape
+    (50, 1)
+    >>> prediction.released.tolist()
+    [12.0]
     """
 
     values: np.ndarray
@@ -81,6 +92,18 @@ class Posterior(Pictured):
     digested
         Figures of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
         and `info` has means and totals over the draws, [chain, 1].
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
+    >>> posterior.draws["mean"].shape, posterior.info["acceptance_rate"].shape
+    ((4, 200), (4, 200))
+    >>> posterior.plan.interweave
+    True
     """
 
     draws: dict[str, np.ndarray]
@@ -248,23 +271,6 @@ def summarize(draws: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def warn_of_poor_mixing(table: Summary, remedy: str) -> None:
-    """Warn of parameters whose chains disagree, or know too little."""
-    columns = table.columns
-    sizes = [column for name, column in columns.items() if name.startswith("ess")]
-    # Constant draws have no R-hat; draws that are not finite have no spread either, and too few of them no size.
-    broken = np.isnan(columns["sd"])
-    size = np.where(broken, np.nan, np.nan_to_num(np.fmin.reduce(sizes)))
-    complaints = {
-        f"R-hat above {MAX_R_HAT}": columns["r_hat"] > MAX_R_HAT,
-        f"an effective sample size below {MIN_ESS}": size < MIN_ESS,
-        "draws that are not finite": broken,
-    }
-    found = [f"{text}: {name_some(table.rows, bad)}" for text, bad in complaints.items() if np.any(bad)]
-    if found:
-        warnings.warn("; ".join(found) + f". {remedy}", stacklevel=3)
-
-
 def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains") -> None:
     """Warn where offers or moves [run, draw] were undone because a density, parameter or record was not finite."""
     total = int(np.sum(num_nonfinite))
@@ -285,9 +291,3 @@ def warn_of_divergences(num_divergent: np.ndarray, stacklevel: int) -> None:
     if total:
         text = f"{total} of {num_divergent.size} trajectories diverged: the draws may miss part of the posterior. "
         warnings.warn(f"{text}Warm up longer (num_warmup), or use dpjax.sample.", stacklevel=stacklevel)
-
-
-def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:
-    """The names of the chosen rows, the first six of them."""
-    names = [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

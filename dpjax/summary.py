@@ -1,5 +1,6 @@
 """The table of numbers that a posterior or an importance sample is summarised by."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -8,6 +9,8 @@ import numpy as np
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
+MAX_R_HAT = 1.01
+MIN_ESS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,18 @@ class Summary:
         An array [row] for each figure.
     note
         What is to be said of all figures, shown below them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figures = {"mean": np.array([0.5, -1.0]), "sd": np.array([0.1, 0.2])}
+    >>> summary = Summary(("coef[0]", "coef[1]"), figures)
+    >>> summary["coef[1]"]["mean"]
+    -1.0
+    >>> print(summary)
+               mean      sd
+    coef[0]  0.5000  0.1000
+    coef[1]  -1.000  0.2000
     """
 
     rows: tuple[str, ...]
@@ -94,3 +109,26 @@ def format_figure(name: str, value: float) -> str:
     if name.startswith("ess"):
         return f"{value:.0f}"
     return f"{value:.3f}" if name == "r_hat" else f"{value:#.4g}"
+
+
+def warn_of_poor_mixing(table: Summary, remedy: str) -> None:
+    """Warn of parameters whose chains disagree, or know too little."""
+    columns = table.columns
+    sizes = [column for name, column in columns.items() if name.startswith("ess")]
+    # Constant draws have no R-hat; draws that are not finite have no spread either, and too few of them no size.
+    broken = np.isnan(columns["sd"])
+    size = np.where(broken, np.nan, np.nan_to_num(np.fmin.reduce(sizes)))
+    complaints = {
+        f"R-hat above {MAX_R_HAT}": columns["r_hat"] > MAX_R_HAT,
+        f"an effective sample size below {MIN_ESS}": size < MIN_ESS,
+        "draws that are not finite": broken,
+    }
+    found = [f"{text}: {name_some(table.rows, bad)}" for text, bad in complaints.items() if np.any(bad)]
+    if found:
+        warnings.warn("; ".join(found) + f". {remedy}", stacklevel=3)
+
+
+def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:
+    """The names of the chosen rows, the first six of them."""
+    names = [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -36,6 +36,15 @@ class ThresholdedCounts:
         The release of records ``{"cell": [] int}``.
     keys
         What each cell counts; where only the number of keys is known, what the first cells count, which were published.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.cells("cell", num_categories=2)
+    >>> release = dpjax.Release([120, 95], dpjax.DiscreteLaplace(1.0), statistic, n=215)
+    >>> table = ThresholdedCounts(release, keys=(("NO",), ("SE",)))
+    >>> dict(zip(table.keys, table.release.value.tolist()))
+    {('NO',): 120.0, ('SE',): 95.0}
     """
 
     release: Release

@@ -11,10 +11,10 @@ import numpy as np
 from dpjax.base import Model
 from dpjax.parameters import Tuning
 from dpjax.plan import SweepPlan
-from dpjax.posterior import Posterior, summarize, warn_of_nonfinite, warn_of_poor_mixing
+from dpjax.posterior import Posterior, summarize, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState
-from dpjax.summary import Summary, tabulate
+from dpjax.summary import Summary, tabulate, warn_of_poor_mixing
 
 __all__ = ["BatchPosterior"]
 
@@ -45,6 +45,17 @@ class BatchPosterior:
         The sweep that the draws were made by.
     keys
         What tells the key of each chain from others, ``keys[release][chain]``.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> releases = [release, release]
+    >>> batch = dpjax.sample_batch(jax.random.key(1), model, releases, num_warmup=100, num_samples=200, progress=False)
+    >>> len(batch), batch.draws["mean"].shape, batch[1].draws["mean"].shape
+    (2, (2, 4, 200), (4, 200))
     """
 
     draws: dict[str, np.ndarray]

@@ -27,6 +27,12 @@ class Distance:
         The estimate.
     standard_error
         Its standard error.
+
+    Examples
+    --------
+    >>> distance = Distance(value=0.03, standard_error=0.02)
+    >>> distance.value < 2 * distance.standard_error
+    True
     """
 
     value: float

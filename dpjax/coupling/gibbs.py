@@ -41,6 +41,18 @@ class GibbsPair(NamedTuple):
         Whether these are the same [].
     records
         Their records, with flags [n].
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> kernel = dpjax.coupling.coupled_gibbs(model, release)
+    >>> start, same = jax.jit(kernel.sample_start)(jax.random.key(1)), True
+    >>> pair = kernel.join(start, start, same)
+    >>> isinstance(pair, GibbsPair), bool(kernel.met(pair))
+    (True, True)
     """
 
     first: Parameters

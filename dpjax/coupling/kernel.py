@@ -25,6 +25,19 @@ class CoupledKernel(NamedTuple):
         ``pair -> position`` of the first chain.
     second
         ``pair -> position`` of the second.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> kernel = dpjax.coupling.coupled_gibbs(model, release)
+    >>> start_key, step_key = jax.random.split(jax.random.key(1))
+    >>> starts = [jax.jit(kernel.sample_start)(key) for key in jax.random.split(start_key)]
+    >>> pair, _ = jax.jit(kernel.step)(step_key, kernel.join(*starts, False))
+    >>> jax.numpy.shape(kernel.met(pair)), kernel.first(pair).records["y"].shape
+    ((), (10,))
     """
 
     sample_start: Callable[[Key], Any]

@@ -38,6 +38,13 @@ class Meetings:
         As it was asked for.
     max_steps
         As it was asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> meetings = Meetings(np.array([3, 5, 9]), np.array([True, True, False]), lag=1, max_steps=9)
+    >>> meetings.num_censored
+    1
     """
 
     times: np.ndarray
@@ -69,6 +76,12 @@ class Rate:
         The lower end of a bootstrap interval.
     upper
         Its upper end.
+
+    Examples
+    --------
+    >>> rate = Rate(0.98, lower=0.97, upper=0.99)
+    >>> rate.rate**100 < 0.2
+    True
     """
 
     rate: float

@@ -35,6 +35,12 @@ class Estimate:
         Steps of one chain in all.
     inefficiency
         Mean cost of a pair times the variance of its estimate: of two settings, the smaller is the better.
+
+    Examples
+    --------
+    >>> estimate = Estimate(mean=1.2, standard_error=0.1, cost=5_000, inefficiency=0.5)
+    >>> estimate.mean - 2 * estimate.standard_error, estimate.mean + 2 * estimate.standard_error
+    (1.0, 1.4)
     """
 
     mean: Any
@@ -57,6 +63,16 @@ class UnbiasedEstimates:
         Steps of one chain that each pair takes [pairs]: L + 2 (τ − L) + max(0, m − τ).
     meetings
         When the pairs met.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpjax.coupling import Meetings
+    >>> meetings = Meetings(np.array([3, 5]), np.array([True, True]), lag=1, max_steps=9)
+    >>> run = UnbiasedEstimates(np.array([1.0, 3.0]), np.array([1.5, 2.5]), cost=np.array([5, 9]), meetings=meetings)
+    >>> estimate = run.estimate()
+    >>> float(estimate.mean), float(estimate.standard_error), estimate.cost
+    (2.0, 1.0, 14)
     """
 
     values: Any

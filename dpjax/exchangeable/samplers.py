@@ -29,6 +29,20 @@ class ExchangeableState(NamedTuple):
         A pytree with leading axis [n].
     log_weight
         log π(x) − Σ log q(x_j) [].
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from dpjax import exchangeable
+    >>> algorithm = exchangeable.soma(
+    ...     lambda records: -jnp.sum(records) ** 2,
+    ...     propose=jax.random.normal,
+    ...     log_proposal=lambda record: -0.5 * record**2,
+    ... )
+    >>> state = algorithm.init(jnp.array([1.0, -1.0]))
+    >>> float(state.log_weight)
+    1.0
     """
 
     records: Any

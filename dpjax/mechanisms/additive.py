@@ -31,6 +31,12 @@ class Laplace(Additive):
     ------
     ValueError
         If a scale is not finite and positive.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> round(float(Laplace(scale=2.0).log_density(jnp.array([1.0]), jnp.array([1.0]))), 3)
+    -1.386
     """
 
     scale: Array | float
@@ -128,6 +134,12 @@ class Gaussian(Additive):
     ------
     ValueError
         If a scale is not finite and positive.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> round(float(Gaussian(scale=2.0).log_density(jnp.array([1.0]), jnp.array([1.0]))), 3)
+    -1.612
     """
 
     normal_noise: ClassVar[bool] = True

@@ -88,6 +88,12 @@ class DiscreteGaussian(Additive):
     Notes
     -----
     The sampler accepts integers of a discrete Laplace law, as in Canonne, Kamath and Steinke (2020, Algorithm 3).
+
+    Examples
+    --------
+    >>> import jax
+    >>> DiscreteGaussian(scale=2.0).sample(jax.random.key(1), jax.numpy.array([12, 8])).shape
+    (2,)
     """
 
     integer_noise: ClassVar[bool] = True

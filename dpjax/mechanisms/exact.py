@@ -21,6 +21,15 @@ class Exact:
     -----
     Given its value only the records with this very sum are possible. Records that move one by one could hardly reach
     each other, so that `dpjax.imwg`, `dpjax.soma` and `dpjax.pcn` refuse it; moves of counts keep known totals.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.cells("cell", num_categories=2)
+    >>> known = dpjax.Release([12, 8], Exact(), statistic, n=20)
+    >>> noisy = dpjax.Release([11, 9], dpjax.DiscreteLaplace(1.0), statistic, n=20)
+    >>> dpjax.joint(known, noisy).value.shape
+    (4,)
     """
 
     exact: ClassVar[bool] = True

@@ -37,6 +37,13 @@ class RandomizedResponse:
     ------
     ValueError
         If not exactly one of `keep` and `matrix` is given, or one is not made of probabilities.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> answer = RandomizedResponse(keep=0.75, num_categories=2)
+    >>> round(float(jnp.exp(answer.log_density(jnp.array(1), jnp.array(1)))), 3)
+    0.75
     """
 
     keep: Array | float | None = None

@@ -29,6 +29,18 @@ class MixturePosition(NamedTuple):
         The clusters of the records [n], in 0..capacity - 1.
     records
         The records [n, ...].
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpjax import mixture
+    >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> values = jax.numpy.array([-2.0, -1.7, 1.5, 2.0])
+    >>> algorithm = mixture.gibbs(values, None, component=component, concentration=1.0)
+    >>> position = MixturePosition(jax.numpy.array([0, 0, 1, 1]), values)
+    >>> state = algorithm.init(position, jax.random.key(1))
+    >>> [float(count) for count in state.counts[:3]]
+    [2.0, 2.0, 0.0]
     """
 
     labels: Array

@@ -126,6 +126,15 @@ class Tractable(NamedTuple):
         ``(value, theta) -> []``: log g(z | θ) of one released value under one set of parameters.
     sample_latent
         ``(key, values, theta) -> records``: draws from the densities ∝ q(z_i | y) f(y | θ_i), leaves [n, ...].
+
+    Examples
+    --------
+    >>> from dpjax import Gaussian, mixture
+    >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> found = mixture.find_tractable(Gaussian(1.0), component)
+    >>> theta = {"mean": 0.0, "variance": 3.0}
+    >>> round(float(found.log_marginal(0.0, theta)), 3)
+    -1.612
     """
 
     log_marginal: Callable[[Array, Theta], Array]
@@ -143,6 +152,13 @@ class Mixing(NamedTuple):
         The parameters of the slots, leaves [H, ...].
     remainder
         The mass [] of all further atoms, whose parameters are those of the base measure.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> mixing = Mixing(jnp.array([0.7, 0.2]), {"mean": jnp.array([-1.0, 2.0])}, remainder=jnp.array(0.1))
+    >>> round(float(mixing.weights.sum() + mixing.remainder), 5)
+    1.0
     """
 
     weights: Array
@@ -169,6 +185,17 @@ class MixtureState(NamedTuple):
         The concentration α [].
     log_channel
         log q(z_i | y_i) [n] of the present records; zeros where they are drawn exactly, or one release tells of all.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpjax import mixture
+    >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> values = [-2.0, -1.7, 1.5, 2.0]
+    >>> algorithm = mixture.gibbs(values, None, component=component, concentration=1.0)
+    >>> state = algorithm.init(jax.numpy.zeros(4, int), jax.random.key(1))
+    >>> state.labels.shape, float(state.counts[0]), round(float(state.totals[0, 1]), 2)
+    ((4,), 4.0, 13.14)
     """
 
     labels: Array
@@ -195,6 +222,18 @@ class MixtureInfo(NamedTuple):
         Whether that was more than there are []: the sweep must then be made again with more slots.
     num_split_merges
         How many of the sweep's split-merge proposals [] were accepted.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpjax import mixture
+    >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> values = [-2.0, -1.7, 1.5, 2.0]
+    >>> algorithm = mixture.gibbs(values, None, component=component, concentration=1.0)
+    >>> state = algorithm.init(jax.numpy.zeros(4, int), jax.random.key(1))
+    >>> state, info = jax.jit(algorithm.step)(jax.random.key(2), state)
+    >>> bool(info.overflow), float(info.acceptance_rate)
+    (False, 1.0)
     """
 
     acceptance_rate: Array

@@ -48,6 +48,12 @@ class NormalPrior:
     ------
     ValueError
         If a mean is not finite or a scale is not finite and positive.
+
+    Examples
+    --------
+    >>> prior = NormalPrior(mean=0.0, scale=5.0)
+    >>> round(float(prior.log_density(0.0)), 3)
+    -2.528
     """
 
     mean: ArrayLike
@@ -143,6 +149,12 @@ class InverseGammaPrior:
     -----
     UserWarning
         If the shape is so small that more than 0.1 % of the law lies above the largest float.
+
+    Examples
+    --------
+    >>> prior = InverseGammaPrior(shape=2.0, scale=1.0)
+    >>> round(float(prior.log_density(1.0)), 3)
+    -1.0
     """
 
     shape: ArrayLike

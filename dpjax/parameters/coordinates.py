@@ -37,6 +37,18 @@ class Tuning(NamedTuple):
         The step size [] of the parameter kernel on whitened vectors, where it has one.
     noncentred
         The whitening for the non-centred step, where that has coordinates of its own; its step size is not used.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> tuning = dpjax.initial_tuning(jax.random.key(1), model)
+    >>> tuning.location.shape, tuning.factor.shape
+    ((1,), (1, 1))
+    >>> vector = tuning.colour(jax.numpy.ones(1))
+    >>> round(float(tuning.whiten(vector)[0]), 5)
+    1.0
     """
 
     location: Array

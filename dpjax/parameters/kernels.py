@@ -31,6 +31,13 @@ class ParameterKernel:
     ----------
     num_steps
         Steps of the kernel a sweep.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> kernel = dpjax.parameter_kernel("elliptical_slice", num_steps=2)
+    >>> isinstance(kernel, ParameterKernel), kernel.num_steps
+    (True, 2)
     """
 
     num_steps: int = 1

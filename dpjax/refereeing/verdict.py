@@ -52,6 +52,17 @@ class Verdict:
         Whether those were enough. If not, a drift may come from the records.
     unbiased
         What coupled chains say of the exact means and mean squares; None if they were not asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.random.default_rng(2).normal(size=(4, 500))
+    >>> before, after = draws[:, :100].ravel(), draws[:, 400:].ravel()
+    >>> sweeps = {"num_sweeps": 50, "num_warmup": 10, "settled": True}
+    >>> Verdict({"mean": draws}, {"mean": before}, {"mean": after}, **sweeps).outcome
+    'no drift'
+    >>> Verdict({"mean": draws}, {"mean": before}, {"mean": after + 1.0}, **sweeps).outcome
+    'wrong'
     """
 
     draws: dict[str, np.ndarray]

@@ -40,6 +40,12 @@ class UniformCount:
     ------
     TypeError, ValueError
         If a bound is no whole number in this range, or they are the wrong way round.
+
+    Examples
+    --------
+    >>> prior = UniformCount(low=0, high=9)
+    >>> round(float(prior.log_probability(3)), 3)
+    -2.303
     """
 
     low: int

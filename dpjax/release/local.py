@@ -36,6 +36,13 @@ class LocalRelease:
     Notes
     -----
     A pytree: values and channel are data, the field's name is static.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> release = LocalRelease([0, 1, 1], dpjax.RandomizedResponse(keep=0.75, num_categories=2))
+    >>> release.n
+    3
     """
 
     values: Array

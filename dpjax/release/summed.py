@@ -66,6 +66,14 @@ class Release:
     Notes
     -----
     A pytree: value and mechanism are data, statistic and n are static. A batch of releases is made by `vmap`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.total("y", -10.0, 10.0)
+    >>> release = Release([12.0], dpjax.Laplace(8.0), statistic, n=10)
+    >>> release.value.shape, release.n
+    ((1,), 10)
     """
 
     value: Array

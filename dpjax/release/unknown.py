@@ -51,6 +51,15 @@ class UnknownCount:
     ------
     TypeError, ValueError
         If the prior has not these parts, or they return something else.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.cells("cell", num_categories=2)
+    >>> n = UnknownCount(dpjax.models.PoissonCount(20.0))
+    >>> release = dpjax.Release([12, 8], dpjax.DiscreteLaplace(1.0), statistic, n=n)
+    >>> release.n.prior.mean
+    20.0
     """
 
     prior: CountPrior

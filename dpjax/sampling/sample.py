@@ -153,6 +153,16 @@ def sample(
     -----
     Draws depend on the key, the arguments, and the hardware and versions that compute them, and not on the number of
     devices. Nothing is claimed about convergence: see `Posterior.summary`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
+    >>> posterior.draws["mean"].shape
+    (4, 200)
     """
     began = time.monotonic()
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)

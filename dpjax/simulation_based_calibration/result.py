@@ -26,6 +26,17 @@ class Calibration:
     autocorrelation
         The correlation of neighbouring draws, averaged over replicates [...], by name. Ranks are uniform only if it
         is near 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranks = np.random.default_rng(1).integers(0, 100, size=400)
+    >>> right = Calibration({"mean": ranks}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> bool(right.p_values()["mean"] > 0.01)
+    True
+    >>> wrong = Calibration({"mean": ranks // 2}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> bool(wrong.p_values()["mean"] > 0.01)
+    False
     """
 
     ranks: dict[str, np.ndarray]

@@ -50,6 +50,13 @@ class RecordStatistic(ABC):
 
     Statistics are compared and hashed by value, so that equal ones find the same compiled program. Each is a
     `SizedStatistic`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.cells("cell", num_categories=3)
+    >>> isinstance(statistic, RecordStatistic), statistic.radius(1), statistic.diameter(1)
+    (True, 1.0, 2.0)
     """
 
     @abstractmethod

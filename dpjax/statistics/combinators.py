@@ -22,7 +22,15 @@ from dpjax.validation import fail
 
 @dataclass(frozen=True)
 class Scaled(RecordStatistic):
-    """A statistic times a constant; see `scaled`."""
+    """A statistic times a constant; see `scaled`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.total("y", -1.0, 1.0)
+    >>> round(scaled(statistic, 0.1).sensitivity(1, "replace-one"), 5)
+    0.2
+    """
 
     statistic: Statistic
     factor: float
@@ -47,7 +55,15 @@ class Scaled(RecordStatistic):
 
 @dataclass(frozen=True)
 class Stacked(RecordStatistic):
-    """Several statistics in one vector; see `stacked`."""
+    """Several statistics in one vector; see `stacked`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> total = dpjax.statistics.total
+    >>> stacked(total("x", 0.0, 1.0), total("y", 0.0, 1.0)).dimension
+    2
+    """
 
     statistics: tuple[Statistic, ...]
 
@@ -72,7 +88,15 @@ class Stacked(RecordStatistic):
 
 @dataclass(frozen=True)
 class SparseScaled(Scaled):
-    """The same of a statistic that knows which of its coordinates a record moves."""
+    """The same of a statistic that knows which of its coordinates a record moves.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> half = scaled(dpjax.statistics.cells("cell", num_categories=3), 0.5)
+    >>> half({"cell": 1}).tolist()
+    [0.0, 0.5, 0.0]
+    """
 
     def sparse(self, records: Records) -> tuple[Array, Array]:
         """The statistic's nonzero coordinates [m, k], their values times the constant."""
@@ -83,7 +107,15 @@ class SparseScaled(Scaled):
 
 @dataclass(frozen=True)
 class SparseStacked(Stacked):
-    """The same of statistics that all know which of their coordinates a record moves."""
+    """The same of statistics that all know which of their coordinates a record moves.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> cells = dpjax.statistics.cells
+    >>> stacked(cells("age", num_categories=3), cells("sex", num_categories=2)).dimension
+    5
+    """
 
     def sparse(self, records: Records) -> tuple[Array, Array]:
         """The nonzero coordinates [m, k] of all statistics."""

@@ -12,7 +12,13 @@ from dpjax.validation import check_count, fail
 
 @dataclass(frozen=True)
 class LogComposition(RecordStatistic):
-    """The clamped log-shares of one record; see `log_composition`."""
+    """The clamped log-shares of one record; see `log_composition`.
+
+    Examples
+    --------
+    >>> log_composition("share", lower=0.01, dimension=3).dimension
+    3
+    """
 
     field: str
     lower: float

@@ -15,7 +15,13 @@ from dpjax.validation import check_array, check_count, fail, read_numbers
 
 @dataclass(frozen=True)
 class Grouped(OneCell):
-    """The group of one record's category; see `grouped`."""
+    """The group of one record's category; see `grouped`.
+
+    Examples
+    --------
+    >>> grouped("cell", groups=[0, 0, 1])({"cell": 2}).tolist()
+    [0.0, 1.0]
+    """
 
     field: str
     groups: tuple[int, ...] = dataclass_field(repr=False)

@@ -15,7 +15,14 @@ from dpjax.validation import check_count, fail
 
 @dataclass(frozen=True)
 class Total(RecordStatistic):
-    """The clamped value of one field; see `total`."""
+    """The clamped value of one field; see `total`.
+
+    Examples
+    --------
+    >>> statistic = total("y", -1.0, 1.0)
+    >>> statistic.sensitivity(1, "replace-one")
+    2.0
+    """
 
     field: str
     lower: tuple[float, ...] | None
@@ -48,7 +55,13 @@ class Total(RecordStatistic):
 
 @dataclass(frozen=True)
 class Gram(RecordStatistic):
-    """The moments of one rescaled record; see `gram`."""
+    """The moments of one rescaled record; see `gram`.
+
+    Examples
+    --------
+    >>> gram(lower=[-1.0], upper=[1.0], response=(-1.0, 1.0)).dimension
+    5
+    """
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]

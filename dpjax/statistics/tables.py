@@ -25,7 +25,13 @@ from dpjax.validation import check_count, fail
 
 @dataclass(frozen=True)
 class Cells(OneCell):
-    """The cell of one record in a contingency table; see `cells`."""
+    """The cell of one record in a contingency table; see `cells`.
+
+    Examples
+    --------
+    >>> cells("cell", num_categories=3)({"cell": 1}).tolist()
+    [0.0, 1.0, 0.0]
+    """
 
     field: tuple[str, ...]
     num_categories: tuple[int, ...]
@@ -47,7 +53,13 @@ class Cells(OneCell):
 
 @dataclass(frozen=True)
 class Histogram(OneCell):
-    """The bin of one record; see `histogram`."""
+    """The bin of one record; see `histogram`.
+
+    Examples
+    --------
+    >>> histogram("y", edges=(0.0, 1.0, 2.0)).dimension
+    2
+    """
 
     field: str
     edges: tuple[float, ...]
@@ -69,7 +81,13 @@ class Histogram(OneCell):
 
 @dataclass(frozen=True)
 class ClassFeatures(RecordStatistic):
-    """The class-feature cells of one record; see `class_features`."""
+    """The class-feature cells of one record; see `class_features`.
+
+    Examples
+    --------
+    >>> class_features(num_classes=2, num_features=3, num_levels=4).dimension
+    24
+    """
 
     num_classes: int
     num_features: int

@@ -38,6 +38,16 @@ class TemperedSample:
     num_nonfinite
         How many weights, offers and moves [island, step] were left out because a density, parameter or record was not
         finite.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> sample = dpjax.tempered(jax.random.key(1), model, release, num_particles=50, num_islands=4)
+    >>> sample.draws["mean"].shape, sample.log_weights.shape
+    ((4, 50), (4,))
     """
 
     draws: dict[str, np.ndarray]

@@ -18,6 +18,14 @@ class Histogram(NamedTuple):
         The number of categories of each attribute; the last attribute is the fastest.
     codings
         Coarser codings of an attribute by name: the attribute, and the group of each of its categories, -1 for none.
+
+    Examples
+    --------
+    >>> from dpjax.adapters import census
+    >>> census.PL94_PERSON.sizes
+    {'hhgq': 8, 'votingage': 2, 'hispanic': 2, 'cenrace': 63}
+    >>> Histogram({"age": 4, "sex": 2}, {"minors": ("age", (0, -1, -1, -1))}).codings["minors"]
+    ('age', (0, -1, -1, -1))
     """
 
     sizes: dict[str, int]

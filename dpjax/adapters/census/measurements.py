@@ -37,6 +37,13 @@ class Measurement(NamedTuple):
         What was published, or what a constraint says [q].
     variance
         The squared scale of the noise; 0 of a constraint.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row = Measurement("1", "sex * age", ("*", "age"), sign=None, value=np.array([9.0, 12.0]), variance=2.5)
+    >>> float(row.value.sum())
+    21.0
     """
 
     geocode: str

@@ -35,6 +35,15 @@ class NoisyMeasurements:
         Constraints of sign ``<=`` and ``>=``, which the release does not use: what is known is more, not less.
     left_out
         The names of queries that need an attribute that the table does not have.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.cells("cell", num_categories=4)
+    >>> release = dpjax.Release([9, 12, 3, 5], dpjax.DiscreteGaussian(2.0), statistic, n=30)
+    >>> read = NoisyMeasurements(release, areas=("1A", "1B"), attributes={"votingage": 2}, bounds=(), left_out=())
+    >>> release.value.reshape(read.shape).tolist()
+    [[9.0, 12.0], [3.0, 5.0]]
     """
 
     release: Release

@@ -40,6 +40,13 @@ class NormalInverseGamma:
     ------
     ValueError
         If the mean is not finite, or another number is not finite and positive.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> component = NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> round(float(component.log_density(0.0, {"mean": jnp.array(0.0), "variance": jnp.array(1.0)})), 3)
+    -0.919
     """
 
     mean: Array | float

@@ -48,6 +48,14 @@ class NormalInverseWishart:
     ValueError
         If shapes disagree, an entry is not finite, the scale is not symmetric positive definite, the precision not
         positive or the degrees not above d - 1.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import numpy as np
+    >>> component = NormalInverseWishart(mean=np.zeros(2), precision=0.1, degrees=4.0, scale=np.eye(2))
+    >>> component.sample_prior(jax.random.key(1), 3)["mean"].shape
+    (3, 2)
     """
 
     mean: Array | np.ndarray | list[float]

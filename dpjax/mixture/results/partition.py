@@ -36,6 +36,16 @@ class Partition(NamedTuple):
         Its mean distance to the partitions drawn.
     num_clusters
         How many clusters it has.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import numpy as np
+    >>> from dpjax import mixture
+    >>> labels = np.array([[0, 0, 1], [2, 2, 0], [0, 1, 1]])
+    >>> partition = mixture.find_partition(jax.random.key(1), labels)
+    >>> partition.labels.tolist(), partition.num_clusters
+    ([0, 0, 1], 2)
     """
 
     labels: np.ndarray

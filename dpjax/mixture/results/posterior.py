@@ -15,8 +15,8 @@ from dpjax.mixture.base import Component, Mixing, record_density
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.results.partition import Loss, Partition, find_partition
 from dpjax.mixture.starts import record_shape
-from dpjax.posterior import summarize, warn_of_nonfinite, warn_of_poor_mixing
-from dpjax.summary import Summary, tabulate
+from dpjax.posterior import summarize, warn_of_nonfinite
+from dpjax.summary import Summary, tabulate, warn_of_poor_mixing
 from dpjax.validation import check_array, check_number, fail
 
 __all__ = ["Density", "MixturePosterior"]
@@ -37,6 +37,14 @@ class Density(NamedTuple):
         The pointwise upper credible bound.
     mcse
         The Monte Carlo standard error of the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ones = np.ones(3)
+    >>> density = Density(np.arange(3.0), mean=ones, lower=0.8 * ones, upper=1.2 * ones, mcse=0.01 * ones)
+    >>> bool(np.all(density.lower < density.upper))
+    True
     """
 
     grid: np.ndarray
@@ -74,6 +82,16 @@ class MixturePosterior:
         The states of the chains after the last draw, leaves [chain, ...].
     ended
         Why the run ended where it did, if `until` was given.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpjax import mixture
+    >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> options = {"component": component, "concentration": 1.0, "num_warmup": 20, "num_samples": 20}
+    >>> posterior = mixture.sample(jax.random.key(1), [-2.0, -1.7, 1.5, 2.0], None, **options, progress=False)
+    >>> posterior.draws["num_clusters"].shape, posterior.density([-2.0, 0.0, 2.0]).mean.shape
+    ((4, 20), (3,))
     """
 
     draws: dict[str, np.ndarray]

@@ -40,6 +40,12 @@ class Sampler:
 
     A sampler of one's own derives from this class and has `fit`, `init`, `start` and `step`; the other methods have
     defaults.
+
+    Examples
+    --------
+    >>> from dpjax import mixture
+    >>> isinstance(mixture.neal8(), Sampler), mixture.conditional(truncation=20).truncation
+    (True, 20)
     """
 
     truncation: int | None = None

@@ -28,6 +28,12 @@ class Budget:
     ------
     TypeError, ValueError
         If a value is no number or out of range, or the relation is not named.
+
+    Examples
+    --------
+    >>> budget = Budget(1.0, 1e-6, neighbours="replace-one")
+    >>> print(budget)
+    (ε = 1, δ = 1e-06) for replace-one neighbours
     """
 
     epsilon: float

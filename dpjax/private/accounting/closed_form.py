@@ -32,6 +32,11 @@ class Taus(NamedTuple):
         Of the log-likelihood ratio.
     tau_g
         Of one gradient; None where none is asked for.
+
+    Examples
+    --------
+    >>> taus_for(epsilon=1.0, delta=1e-6, num_iterations=100, num_leapfrog=9, gradient_share=0.5).tau_l
+    59.7
     """
 
     tau_l: float
@@ -285,9 +290,8 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
 def check_delta(delta: float) -> None:
     """Raise unless δ is in (0, 1)."""
     if not 0 < check_real("delta", delta) < 1:
-        fail(
-            "delta", delta, "a number in (0, 1)", "Pass the δ of (ε, δ)-DP, well below one over the number of records."
-        )
+        remedy = "Pass the δ of (ε, δ)-DP, well below one over the number of records."
+        fail("delta", delta, "a number in (0, 1)", remedy)
 
 
 def _check_tau(name: str, tau: float) -> None:

@@ -37,6 +37,15 @@ class PrivacySpent(NamedTuple):
         ``"secure"`` only if the noise of every query is; None where there was no query.
     num_queries
         How many there were.
+
+    Examples
+    --------
+    >>> from dpjax import private
+    >>> ledger = private.Ledger(private.Budget(1.0, 1e-6, neighbours="replace-one"))
+    >>> ledger.charge([private.Query("mean", noise_multiplier=20.0, grade="secure")])
+    >>> spent = ledger.privacy_spent()
+    >>> round(spent.epsilon, 3), spent.grade, spent.num_queries
+    (0.397, 'secure', 1)
     """
 
     epsilon: float
@@ -47,7 +56,18 @@ class PrivacySpent(NamedTuple):
 
 
 class BudgetExceeded(RuntimeError):
-    """A query was refused, before it was made, because the budget does not allow it."""
+    """A query was refused, before it was made, because the budget does not allow it.
+
+    Examples
+    --------
+    >>> from dpjax import private
+    >>> ledger = private.Ledger(private.Budget(1.0, 1e-6, neighbours="replace-one"))
+    >>> try:
+    ...     ledger.charge([private.Query("mean", noise_multiplier=1.0, grade="secure")])
+    ... except BudgetExceeded:
+    ...     ledger.queries
+    ()
+    """
 
 
 class Ledger:
@@ -79,6 +99,15 @@ class Ledger:
 
     The checksum in the file tells damage, not forgery. A ledger out of a pickle is a record: it cannot be charged, as
     the ledger that it was copied from may be.
+
+    Examples
+    --------
+    >>> from dpjax import private
+    >>> ledger = Ledger(private.Budget(1.0, 1e-6, neighbours="replace-one"))
+    >>> queries = [private.Query("mean", noise_multiplier=50.0, grade="secure")]
+    >>> ledger.charge(queries, times=10)
+    >>> ledger.affordable(queries) > 10
+    True
     """
 
     def __init__(self, budget: Budget, path: str | os.PathLike[str] | None = None) -> None:

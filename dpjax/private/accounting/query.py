@@ -37,6 +37,12 @@ class Query:
     ------
     TypeError, ValueError
         If a value is out of range.
+
+    Examples
+    --------
+    >>> query = Query("gradient", noise_multiplier=20.0, grade="secure", count=10)
+    >>> query.sampling_rate
+    1.0
     """
 
     name: str

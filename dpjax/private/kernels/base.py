@@ -37,6 +37,12 @@ class NotPrivate(NamedTuple):
         The fraction of the records' gradients that were clipped [], NaN without gradients.
     clipped_ratios
         The fraction of the records' log-likelihood ratios that were clipped [], NaN without ratios.
+
+    Examples
+    --------
+    >>> report = NotPrivate(clipped_gradients=0.02, clipped_ratios=0.01)
+    >>> max(report)
+    0.02
     """
 
     clipped_gradients: Array
@@ -85,6 +91,23 @@ class PrivateKernel(NamedTuple):
     build
         ``target -> SamplingAlgorithm(init, step)``, so that a program can take the records as an argument in the place
         of a constant.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> records = {"y": jnp.array([0.2, -0.4, 1.1, 0.3])}
+    >>> target = private.target(
+    ...     lambda theta, record: -0.5 * (record["y"] - theta) ** 2,
+    ...     lambda theta: -0.5 * theta**2,
+    ...     records,
+    ...     position=jnp.zeros(()),
+    ... )
+    >>> kernel = private.rwmh(target, proposal_scale=0.5)
+    >>> state = kernel.init(jnp.zeros(()))
+    >>> kernel.queries, float(state.position)
+    ((), 0.0)
     """
 
     init: Callable[..., Any]

@@ -53,6 +53,13 @@ class Secure:
     sum of floats exceeds Δ by the rounding of its partial sums, up to n² 2^-24 of one record's bound in float32. Timing
     is not protected: a draw that needs decimal arithmetic (at most one in a thousand) takes longer, and so may the
     value's own computation. Neither are memory, swap and the published output of anything but the release.
+
+    Examples
+    --------
+    >>> from dpjax.private import noise
+    >>> query = noise.secure.query("mean", noise_multiplier=20.0, dimension=3)
+    >>> query.grade, query.noise_multiplier < 20.0
+    ('secure', True)
     """
 
     keystream: Callable[[int], bytes] = keystream

@@ -18,6 +18,15 @@ class Threefry:
     threefry is not a cipher that anyone vouches for; and floating-point Gaussians reveal in their last bits what they
     were added to (Mironov 2012; Holohan and Braghin 2021). It is right for studying an algorithm, and wrong for
     publishing draws made from confidential records.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpjax.private import noise
+    >>> noise.jax.release(jax.random.key(1), jax.numpy.zeros(3), 1.0).shape
+    (3,)
+    >>> noise.jax.query("mean", noise_multiplier=20.0, dimension=3).grade
+    'simulation-grade'
     """
 
     @property

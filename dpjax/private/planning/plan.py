@@ -64,6 +64,25 @@ class Plan:
         From a vector [d] to the parameters.
     assumptions
         What the predictions assume, in words.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> records = {"y": jnp.array([0.2, -0.4, 1.1, 0.3])}
+    >>> target = private.target(
+    ...     lambda theta, record: -0.5 * (record["y"] - theta) ** 2,
+    ...     lambda theta: -0.5 * theta**2,
+    ...     records,
+    ...     position=jnp.zeros(()),
+    ... )
+    >>> settings = private.plan(
+    ...     jax.random.key(1), target, source="synthetic", num_records=100_000, num_chains=1, num_iterations=1_000,
+    ...     budget=private.Budget(8.0, 1e-6, neighbours="replace-one"),
+    ... )
+    >>> settings.num_iterations, settings.num_leapfrog >= 1, settings.mass.shape
+    (1000, True, (1, 1))
     """
 
     step_size: float

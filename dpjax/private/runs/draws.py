@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from dpjax.private.accounting.ledger import Ledger, PrivacySpent
-from dpjax.summary import Summary, tabulate
+from dpjax.summary import Summary, tabulate, warn_of_poor_mixing
 from dpjax.validation import check_count, fail
 
 __all__ = ["Diagnostics", "PrivateDraws"]
@@ -30,6 +30,13 @@ class Diagnostics(NamedTuple):
         The fraction of records whose gradient was clipped; NaN where there are none.
     clipped_ratios
         The fraction of records whose log-likelihood ratio was clipped; NaN where there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> report = Diagnostics(np.array([0.8, 0.7]), clipped_gradients=np.zeros(2), clipped_ratios=np.array([0.01, 0.02]))
+    >>> float(report.acceptance_rate.mean())
+    0.75
     """
 
     acceptance_rate: np.ndarray
@@ -56,6 +63,24 @@ class PrivateDraws:
     final_states
         The kernel's states of the chains after the last iteration, leaves [chains, ...]: functions of the answers that
         were paid for. Passed as `positions`, a result goes on from them.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> records = {"y": jnp.array([0.2, -0.4, 1.1, 0.3])}
+    >>> target = private.target(
+    ...     lambda theta, record: -0.5 * (record["y"] - theta) ** 2,
+    ...     lambda theta: -0.5 * theta**2,
+    ...     records,
+    ...     position=jnp.zeros(()),
+    ... )
+    >>> kernel = private.dp_penalty(target, private.noise.jax, proposal_scale=0.5, ratio_bound=1.0, tau=50.0)
+    >>> ledger = private.Ledger(private.Budget(4.0, 1e-6, neighbours="replace-one"))
+    >>> published = private.sample(jax.random.key(1), kernel, jnp.zeros(2), ledger, num_iterations=20)
+    >>> published.draws.shape, published.privacy_spent().num_queries
+    ((2, 20), 40)
     """
 
     draws: Any
@@ -99,7 +124,7 @@ class PrivateDraws:
         UserWarning
             If some R-hat is above 1.01 or some effective sample size below 400: the figures are then not to be trusted.
         """
-        from dpjax.posterior import summarize, warn_of_poor_mixing
+        from dpjax.posterior import summarize
 
         table = tabulate({name: summarize(leaf) for name, leaf in self.named_draws(num_warmup).items()})
         warn_of_poor_mixing(table, REMEDY)

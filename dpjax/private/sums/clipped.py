@@ -25,6 +25,22 @@ class ClippedSum(NamedTuple):
         What a step is worth []: public.
     clipped
         How many contributions were clipped [].
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> records = {"y": jnp.array([0.2, -0.4, 1.1, 0.3])}
+    >>> target = private.target(
+    ...     lambda theta, record: -0.5 * (record["y"] - theta) ** 2,
+    ...     lambda theta: -0.5 * theta**2,
+    ...     records,
+    ...     position=jnp.zeros(()),
+    ... )
+    >>> total = private.clipped_gradients(target, jnp.zeros(1), bound=0.5)
+    >>> round(float(total.value[0]), 3), int(total.clipped)
+    (0.6, 1)
     """
 
     total: Parts

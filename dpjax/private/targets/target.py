@@ -61,6 +61,23 @@ class Target:
         d.
     num_records
         n.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from dpjax import private
+    >>> records = {"y": jnp.array([0.2, -0.4, 1.1, 0.3])}
+    >>> target = private.target(
+    ...     lambda theta, record: -0.5 * (record["y"] - theta) ** 2,
+    ...     lambda theta: -0.5 * theta**2,
+    ...     records,
+    ...     position=jnp.zeros(()),
+    ... )
+    >>> target.dimension, target.num_records
+    (1, 4)
+    >>> round(float(target.log_prior(jnp.ones(1))), 3)
+    -0.5
     """
 
     records: Any = field(repr=False)
