@@ -11,6 +11,7 @@ import numpyro
 from numpyro import distributions as dist
 
 import dpjax
+from benchmarks.machine import all_cores
 from benchmarks.memory import answer_of
 from benchmarks.regression import make_model, published_release
 from benchmarks.rows import Row
@@ -19,6 +20,7 @@ from benchmarks.timing import summarize
 N = 100
 CHAINS = 4
 COMPILED = "/jax/core/compile/backend_compile_duration"
+WAITED = "model and sample, s"
 Problem = tuple[dpjax.Model, dpjax.Release]
 
 
@@ -45,22 +47,28 @@ def logistic() -> Problem:
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {"README's regression": regression, "NumPyro's logistic": logistic}
 
+BOUNDS = {"README's regression": 5.0, "NumPyro's logistic": 10.0}
+"""The seconds that a user should wait at most, on two cores that nothing else wants."""
+
 
 def measure(quick: bool) -> Iterator[Row]:
     """Rows for both problems, each in processes of its own: cold, and warm from what the cold one kept."""
-    for name in PROBLEMS:
+    for name, bound in BOUNDS.items():
         with tempfile.TemporaryDirectory() as folder:
             for state in ("cold", "warm"):
                 answer = ask(name, folder, 200 if quick else 2_000)
                 timing = summarize(None, [answer["CPU s"]])
-                yield Row("first_call", f"{name}, {state}", N, int(answer.pop("d")), CHAINS, timing, answer)
+                target = (WAITED, "<=", bound) if state == "cold" else None
+                d = int(answer.pop("d"))
+                yield Row("first_call", f"{name}, {state}", N, d, CHAINS, timing, answer, target=target)
 
 
 def ask(name: str, folder: str, num_samples: int) -> dict[str, float]:
-    """The figures of one process."""
-    caching = {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    """The figures of one process, which has all cores and the flags that users have."""
+    caching = {"XLA_FLAGS": "", "JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     command = [sys.executable, "-m", "benchmarks.first_call", name, str(num_samples)]
-    return answer_of(command, **caching)
+    with all_cores():
+        return answer_of(command, **caching)
 
 
 def run(name: str, num_samples: int) -> dict[str, float]:
@@ -74,7 +82,7 @@ def run(name: str, num_samples: int) -> dict[str, float]:
     built = time.perf_counter()
     dpjax.sample(jax.random.key(1), model, release, num_chains=CHAINS, num_samples=num_samples, progress=False)
     ended = time.perf_counter()
-    figures = {"model, s": built - began, "sample, s": ended - built, "CPU s": time.process_time()}
+    figures = {"model, s": built - began, WAITED: ended - began, "CPU s": time.process_time()}
     return {**figures, "programs": len(programs), "d": release.value.size}
 
 

@@ -2,7 +2,8 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -20,6 +21,20 @@ def use_one_core() -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
+
+
+@contextmanager
+def all_cores() -> Iterator[None]:
+    """Processes that are started here have every core, as those of users do."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def describe() -> dict[str, object]:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Model
-from dpjax.compilation import quick_options
+from dpjax.compilation import light_options, quick_options
 from dpjax.validation import is_traced
 
 __all__ = ["Form", "Numbered", "jit_model", "numbered"]
@@ -146,20 +146,28 @@ class jit_model:
 
         # The name under which the program is found in profiles, and told by JAX's messages.
         compiled.__name__ = function.__name__
-        self.compiled, self.jitted = compiled, jax.jit(compiled, static_argnums=(0, 1))
+        self.compiled = compiled
+        self.jitted: Any = jax.jit(compiled, static_argnums=(0, 1))
         wraps(function)(self)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """What the function returns."""
-        return self.jitted(*self.arrange(*arguments, **keywords))
+        arranged = self.arrange(*arguments, **keywords)
+        return self.jitted(*arranged) if is_traced(*arranged[2:]) else self.light(*arranged)
 
     def quickly(self, *arguments: Any, **keywords: Any) -> Any:
         """What the function returns, by a program that is compiled quickly: for functions that run once, and soon."""
         arranged = self.arrange(*arguments, **keywords)
         return self.jitted(*arranged) if is_traced(*arranged[2:]) else self.quick(*arranged)
 
+    # Options are for whole programs, and which there are is known only once JAX has its devices.
     @cached_property
-    def quick(self) -> Callable[..., Any]:
+    def light(self) -> Any:
+        """The compiled function of calls that are no part of another program."""
+        return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=light_options())
+
+    @cached_property
+    def quick(self) -> Any:
         """The compiled function of `quickly`."""
         return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=quick_options())
 
@@ -169,12 +177,12 @@ class jit_model:
 
     def lower(self, *arguments: Any, **keywords: Any) -> Any:
         """The program for such arguments, not compiled yet; arrays may be shapes."""
-        return self.jitted.lower(*self.arrange(*arguments, **keywords))
+        return self.light.lower(*self.arrange(*arguments, **keywords))
 
     def clear_cache(self) -> None:
         """Forget the programs compiled so far."""
-        for program in (self.jitted, self.quick):
-            program.clear_cache()  # type: ignore[attr-defined]
+        for program in (self.jitted, self.light, self.quick):
+            program.clear_cache()
 
     def arrange(self, *arguments: Any, **keywords: Any) -> tuple[Form | Model, Options, tuple[Array, ...], Any]:
         """The arguments of the compiled function: what it is compiled for, the model's numbers, and the others."""
