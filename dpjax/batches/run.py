@@ -20,7 +20,16 @@ from dpjax.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
 from dpjax.running.chunk import Chunk
-from dpjax.running.devices import BY_CHAIN, bring_home, num_devices, over_devices, place, same_everywhere, to_host
+from dpjax.running.devices import (
+    BY_CHAIN,
+    bring_home,
+    num_devices,
+    over_devices,
+    place,
+    platform_of,
+    same_everywhere,
+    to_host,
+)
 from dpjax.running.schedule import Segment, chunk_numbers, is_done
 from dpjax.sampling.chunks import Chains, Collect, Draw, advance_chains, choose_capacity
 from dpjax.sampling.run import adapt
@@ -29,7 +38,7 @@ from dpjax.states import GibbsState
 
 __all__ = ["CollectOfRelease", "Run", "Status", "make_chunk", "map_groups", "most_together", "open_run"]
 
-SIDE_BY_SIDE = 200
+SIDE_BY_SIDE = 96
 """The most chains that a processor advances together."""
 
 CollectOfRelease = Callable[[PrivateRelease, GibbsState], Any]
@@ -90,8 +99,7 @@ class Run:
 
 def most_together(num_chains: int, mesh: Mesh | None = None) -> int:
     """The most releases of so many chains each that a device advances side by side."""
-    platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
-    return max(1, SIDE_BY_SIDE // num_chains) if platform == "cpu" else sys.maxsize
+    return max(1, SIDE_BY_SIDE // num_chains) if platform_of(mesh) == "cpu" else sys.maxsize
 
 
 def bind(collect: CollectOfRelease | None, release: PrivateRelease) -> Collect | None:
