@@ -198,19 +198,23 @@ def run_batches(design: Design, num_replicates: int, key: Key) -> Replicates:
     """The reports [replicate, ...], from batches of one size."""
     most = min(batch_size(design.model, design.template), most_together(num_chains=1))
     size = ceil(num_replicates / ceil(num_replicates / most))
+    keys = jax.random.split(key, 3)
     # The last batch may hold more replicates than are asked for: one of another size would be compiled again.
-    batches = [run_batch(design, key, start + np.arange(size)) for start in range(0, num_replicates, size)]
+    batches = [run_batch(design, keys, start + np.arange(size)) for start in range(0, num_replicates, size)]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_replicates], *batches)
 
 
-def run_batch(design: Design, key: Key, numbers: np.ndarray) -> Replicates:
-    """The reports on the replicates of these numbers [replicate, ...], of one chain each."""
-    truth_key, chain_key, rank_key = jax.random.split(key, 3)
+def run_batch(design: Design, keys: Key, numbers: np.ndarray) -> Replicates:
+    """The reports on the replicates of these numbers [replicate, ...], of one chain each.
+
+    Of the keys for truths, chains and ranks, replicate k takes ``fold_in(key, k)`` each.
+    """
+    truth_key, chain_key, rank_key = keys
     releases, truths = simulate(design.model, design.ranked, truth_key, design.template, numbers)
-    keys = split_keys(chain_key, numbers, 1)
+    run_keys = split_keys(chain_key, numbers, 1)
     chosen = (design.plan, design.ranked, design.schedule)
-    run = Run(design.fit, releases, *chosen, keys.chains, keys.step_size, mesh=None, reports=False)
-    status = begin_or_explain(run, keys)
+    run = Run(design.fit, releases, *chosen, run_keys.chains, run_keys.step_size, mesh=None, reports=False)
+    status = begin_or_explain(run, run_keys)
     while not is_done(run.schedule, status):
         status, _ = make_chunk(run, status, run.schedule[status.segment].draws)
     draws = {name: leaf[:, 0] for name, leaf in status.draws.collected.items()}

@@ -105,7 +105,7 @@ def test_other_releases_share_the_program(batch):
 
 
 @pytest.mark.parametrize(
-    ("platform", "number", "group"), [("cpu", 200, 50), ("cpu", 7, 7), ("cpu", 53, 1), ("gpu", 53, 53)]
+    ("platform", "number", "group"), [("cpu", 200, 20), ("cpu", 7, 7), ("cpu", 53, 1), ("gpu", 53, 53)]
 )
 def test_a_processor_takes_some_releases_at_a_time(monkeypatch, platform, number, group):
     monkeypatch.setattr(jax, "default_backend", lambda: platform)

@@ -68,7 +68,7 @@ def test_an_interruption_inside_a_chunk_keeps_the_chunks_before(monkeypatch, run
             raise KeyboardInterrupt
         return chunks.run_chunk(*arguments, **options)
 
-    broken.eval_shape = chunks.run_chunk.eval_shape
+    broken.eval_shape, broken.lower = chunks.run_chunk.eval_shape, chunks.run_chunk.lower
     monkeypatch.setattr("dpjax.sampling.run.run_chunk", broken)
     monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
     with pytest.warns(UserWarning, match="interrupted after"):

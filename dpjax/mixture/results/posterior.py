@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,45 +13,14 @@ from dpjax import diagnostics
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing, record_density
 from dpjax.mixture.problem import Problem
+from dpjax.mixture.results.density import Density
 from dpjax.mixture.results.partition import Loss, Partition, find_partition
 from dpjax.mixture.starts import record_shape
 from dpjax.posterior import summarize, warn_of_nonfinite
 from dpjax.summary import Summary, tabulate, warn_of_poor_mixing
 from dpjax.validation import check_array, check_number, fail
 
-__all__ = ["Density", "MixturePosterior"]
-
-
-class Density(NamedTuple):
-    """The posterior of a density at points of a grid, each [points].
-
-    Attributes
-    ----------
-    grid
-        The points.
-    mean
-        The posterior mean: the density of a new record.
-    lower
-        The pointwise lower credible bound.
-    upper
-        The pointwise upper credible bound.
-    mcse
-        The Monte Carlo standard error of the mean.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ones = np.ones(3)
-    >>> density = Density(np.arange(3.0), mean=ones, lower=0.8 * ones, upper=1.2 * ones, mcse=0.01 * ones)
-    >>> bool(np.all(density.lower < density.upper))
-    True
-    """
-
-    grid: np.ndarray
-    mean: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    mcse: np.ndarray
+__all__ = ["MixturePosterior"]
 
 
 @dataclass(frozen=True, eq=False)
