@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
-import jax
 import numpy as np
 
 from dpjax.base import Model
+from dpjax.numerics import take_entry
 from dpjax.parameters import Tuning
 from dpjax.plan import SweepPlan
 from dpjax.posterior import Posterior, summarize, warn_of_nonfinite
@@ -75,7 +75,7 @@ class BatchPosterior:
     def __getitem__(self, number: int) -> Posterior:
         number = index(number)
         trees = (self.draws, self.info, self.collected, self.final_states, self.tuning)
-        draws, info, collected, final_states, tuning = jax.tree.map(lambda leaf: leaf[number], trees)
+        draws, info, collected, final_states, tuning = take_entry(trees, number)
         return Posterior(
             draws=draws,
             info=info,

@@ -16,6 +16,7 @@ from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numbered import jit_model
+from dpjax.numerics import take_entry
 from dpjax.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
@@ -74,7 +75,7 @@ class Run:
     @cached_property
     def release(self) -> PrivateRelease:
         """The first release."""
-        return jax.tree.map(lambda leaf: leaf[0], self.releases)
+        return take_entry(self.releases, 0)
 
     @cached_property
     def common(self) -> tuple[bool, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
@@ -14,6 +13,7 @@ from dpjax.batches.run import Run, Status, map_groups, open_run
 from dpjax.compilation import jit_quickly
 from dpjax.imputation.forms import OwnLatentData
 from dpjax.numbered import jit_model
+from dpjax.numerics import take_entry
 from dpjax.parameters import Tuning, fit_to_prior
 from dpjax.release import PrivateRelease
 from dpjax.sampling.sample import RunKeys, split_key
@@ -55,7 +55,9 @@ def find_own(run: Run, keys: tuple[Key, Key], number: int) -> GibbsState:
     imputation, num_chains = run.plan.imputation, run.chain_keys.shape[1]
     assert isinstance(imputation, OwnLatentData), "others search for records"
     with naming(number):
-        return imputation.find_starts(take(keys, number), run.model, take(run.releases, number), num_chains, None)
+        return imputation.find_starts(
+            take_entry(keys, number), run.model, take_entry(run.releases, number), num_chains, None
+        )
 
 
 def find_records(run: Run, keys: tuple[Key, Key]) -> GibbsState:
@@ -67,7 +69,7 @@ def find_records(run: Run, keys: tuple[Key, Key]) -> GibbsState:
     found = np.asarray(best.found)
     for number in np.flatnonzero(~np.all(found, axis=1)).tolist():
         with naming(number):
-            fail_to_start(take(run.releases, number), found[number], None)
+            fail_to_start(take_entry(run.releases, number), found[number], None)
     return best.state
 
 
@@ -83,11 +85,6 @@ def climb_all(model: Model, group: int, keys: Key, releases: PrivateRelease, bes
     """The candidates [release, chain, ...] after `climb`, for so many releases at a time."""
     climbed: Candidate = map_groups(lambda given: climb(model, *given), (keys, releases, best), group)
     return climbed
-
-
-def take(trees: Any, number: int) -> Any:
-    """The tree of one release."""
-    return jax.tree.map(lambda leaf: leaf[number], trees)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from dpjax.base import Records
-from dpjax.numerics import leading_size
+from dpjax.numerics import leading_size, take_entry
 from dpjax.validation import check_array, check_count, check_generator, check_positive_number, fail
 
 __all__ = ["Distance", "mean_wasserstein", "median_width", "squared_mmd", "wasserstein"]
@@ -94,7 +94,7 @@ def mean_wasserstein(first: Records, second: Records) -> Distance:
     size = check_count("first", leading_size(first), "A standard error takes two pairs.", least=2)
     if leading_size(second) != size:
         fail("second", f"{leading_size(second)} pairs", f"{size}, as in first", "Compare as many pairs.")
-    values = [wasserstein(take_pair(first, pair), take_pair(second, pair)) for pair in range(size)]
+    values = [wasserstein(take_entry(first, pair), take_entry(second, pair)) for pair in range(size)]
     return Distance(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(size)))
 
 
@@ -206,8 +206,3 @@ def to_rows(argument: str, values: Any) -> np.ndarray:
         fail(argument, given, "one leading axis [n] of all arrays, n at least 1", remedy)
     size = leading_size(values)
     return np.concatenate([np.asarray(leaf, float).reshape(size, -1) for leaf in leaves], axis=1)
-
-
-def take_pair(values: Any, pair: int) -> Any:
-    """The records of one pair."""
-    return jax.tree.map(lambda leaf: leaf[pair], values)

@@ -1,6 +1,6 @@
 """Functions of numbers and arrays alone, which know nothing of models, releases or samplers."""
 
-from dpjax.numerics.arrays import all_finite, leading_size, proper_density, sum_rows, take_if
+from dpjax.numerics.arrays import all_finite, leading_size, proper_density, sum_rows, take_entry, take_if
 from dpjax.numerics.selection import decision_uniforms, scale_weights, select_index, select_indices, select_weight
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "select_indices",
     "select_weight",
     "sum_rows",
+    "take_entry",
     "take_if",
 ]

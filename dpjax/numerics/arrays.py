@@ -11,7 +11,7 @@ import numpy as np
 
 from dpjax.base import Array
 
-__all__ = ["MAX_ROWS", "all_finite", "leading_size", "proper_density", "sum_rows", "take_if"]
+__all__ = ["MAX_ROWS", "all_finite", "leading_size", "proper_density", "sum_rows", "take_entry", "take_if"]
 
 MAX_ROWS = 64
 """Up to this many rows are added one by one; beyond, the program would grow long."""
@@ -27,6 +27,11 @@ def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
 def leading_size(tree: Any) -> int:
     """The length of the common leading axis of a tree of arrays."""
     return int(np.shape(jax.tree.leaves(tree)[0])[0])
+
+
+def take_entry(tree: Any, index: int) -> Any:
+    """One entry of the common leading axis of a tree of arrays."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
 def proper_density(log_density: Array) -> Array:

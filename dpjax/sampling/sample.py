@@ -24,7 +24,7 @@ from dpjax.running.checkpoint import check_path
 from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.running.fingerprint import identify_keys
 from dpjax.running.inputs import check_run
-from dpjax.running.loop import finish, is_interrupted
+from dpjax.running.loop import finish
 from dpjax.sampling.checkpoint import Checkpoint, restore_status
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
@@ -34,7 +34,16 @@ from dpjax.sampling.numbers import drawn_of, read_digest, reports_of
 from dpjax.sampling.run import Run, Status, has_check, lower_first, make_chunk, open_run
 from dpjax.sampling.schedule import make_schedule
 from dpjax.sampling.starts import starts_by
-from dpjax.sampling.until import Look, Until, UntilEnough, check_until, look_at, look_at_figures, make_watch
+from dpjax.sampling.until import (
+    Look,
+    Until,
+    UntilEnough,
+    check_until,
+    how_it_ended,
+    look_at,
+    look_at_figures,
+    make_watch,
+)
 from dpjax.threads import one_blas_thread
 
 
@@ -258,8 +267,7 @@ def report(
     given
         Model and release as the user knows them.
     """
-    enough = watch is not None and bool(watch.why)
-    interrupted = not enough and is_interrupted("sample", run.schedule, status, file, stacklevel=3)
+    interrupted, ended = how_it_ended("sample", run.schedule, status, file, watch, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     digested = None if status.digest is None else read_digest(draws, status.digest)
     info = draws.info if digested is None else reports_of(draws, digested)
@@ -276,6 +284,6 @@ def report(
         tuning=status.tuning,
         plan=status.plan,
         keys=identify_keys(run.chain_keys),
-        ended="" if watch is None or interrupted else watch.explain(status),
+        ended=ended,
         digested=digested,
     )

@@ -12,13 +12,24 @@ from jax.sharding import Mesh
 
 from dpjax import diagnostics
 from dpjax.base import Model
-from dpjax.running.devices import same_everywhere
-from dpjax.running.loop import Watch
+from dpjax.running.checkpoint import PeriodicCheckpoint
+from dpjax.running.devices import agree
+from dpjax.running.loop import Watch, is_interrupted
 from dpjax.running.schedule import Segment, Status
 from dpjax.simulate import parameter_shapes
 from dpjax.validation import check_array, check_instance, check_number, check_positive_number, fail
 
-__all__ = ["Look", "Until", "UntilEnough", "check_until", "look_at", "look_at_figures", "make_watch", "until"]
+__all__ = [
+    "Look",
+    "Until",
+    "UntilEnough",
+    "check_until",
+    "how_it_ended",
+    "look_at",
+    "look_at_figures",
+    "make_watch",
+    "until",
+]
 
 FIRST_LOOK, GROWTH = 100, 1.25
 """Draws of each chain at the first look, and how many times as many there are at the next one: looks that grow apart
@@ -166,7 +177,7 @@ class UntilEnough(Watch):
     conditions: Until
     last: int
     look: Callable[[Any], Look]
-    agree: Callable[[int], int]
+    agree: Callable[[bool], bool]
     began: float = field(default_factory=time.monotonic)
     why: str = ""
 
@@ -182,7 +193,7 @@ class UntilEnough(Watch):
         if self.conditions.asks_for_quality and status.filled == next_look(status.filled - 1):
             look = self.look(status)
             self.why = f"enough for {self.conditions}: {look}" if self.conditions.is_met(look) else ""
-        if not self.why and self.agree(int(self.is_late())):
+        if not self.why and self.agree(self.is_late()):
             self.why = f"time was up ({self.conditions})"
         return bool(self.why)
 
@@ -209,7 +220,21 @@ def make_watch(
     """What ends a run of this schedule where conditions are met; None where there are none."""
     if conditions is None:
         return None
-    return UntilEnough(conditions, len(schedule) - 1, look, partial(same_everywhere, mesh), began)
+    return UntilEnough(conditions, len(schedule) - 1, look, partial(agree, mesh), began)
+
+
+def how_it_ended(
+    name: str,
+    schedule: tuple[Segment, ...],
+    status: Status,
+    file: PeriodicCheckpoint | None,
+    watch: UntilEnough | None,
+    stacklevel: int,
+) -> tuple[bool, str]:
+    """Whether draws are missing that were wanted, and why the run ended where it did; see `is_interrupted`."""
+    enough = watch is not None and bool(watch.why)
+    interrupted = not enough and is_interrupted(name, schedule, status, file, stacklevel + 1)
+    return interrupted, "" if watch is None or interrupted else watch.explain(status)
 
 
 FEWEST = 4

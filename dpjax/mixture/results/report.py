@@ -8,8 +8,7 @@ from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
 from dpjax.posterior import warn_of_nonfinite
 from dpjax.running.devices import bring_home
-from dpjax.running.loop import is_interrupted
-from dpjax.sampling.until import Look, UntilEnough, look_at
+from dpjax.sampling.until import Look, UntilEnough, how_it_ended, look_at
 
 __all__ = ["look", "report"]
 
@@ -21,8 +20,7 @@ def look(status: Status) -> Look:
 
 def report(run: Run, status: Status, file: Checkpoint | None, watch: UntilEnough | None) -> MixturePosterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
-    enough = watch is not None and bool(watch.why)
-    interrupted = not enough and is_interrupted("mixture.sample", run.schedule, status, file, stacklevel=3)
+    interrupted, ended = how_it_ended("mixture.sample", run.schedule, status, file, watch, stacklevel=3)
     draw = join(status.chunks, status.setup.capacity)
     info = {
         name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
@@ -37,5 +35,5 @@ def report(run: Run, status: Status, file: Checkpoint | None, watch: UntilEnough
         interrupted=interrupted,
         problem=run.problem,
         final_states=bring_home(run.mesh, status.states),
-        ended="" if watch is None or interrupted else watch.explain(status),
+        ended=ended,
     )
