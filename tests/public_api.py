@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Unpack, get_args, get_origin
 
 import dpjax
 from dpjax import diagnostics
@@ -49,13 +49,26 @@ def is_called(value: Any) -> bool:
     return not (inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, Exception)))
 
 
+def options_of(parameter: inspect.Parameter) -> list[str]:
+    """The keywords that ``**options: Unpack[...]`` stands for."""
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD or get_origin(parameter.annotation) is not Unpack:
+        return []
+    (options,) = get_args(parameter.annotation)
+    return list(options.__annotations__)
+
+
 def signature_of(value: Any) -> str:
     """Names, kinds and defaults of the parameters, without their types."""
     if not is_called(value):
         return ""
     parameters = list(inspect.signature(value).parameters.values())
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    listed = [f"{stars.get(one.kind, '')}{one.name}{default_of(one)}" for one in parameters if one.name != "self"]
+    shown = [
+        options_of(one) or [f"{stars.get(one.kind, '')}{one.name}{default_of(one)}"]
+        for one in parameters
+        if one.name != "self"
+    ]
+    listed = [name for names in shown for name in names]
     keywords = [one.kind for one in parameters if one.name != "self"]
     first = next((place for place, kind in enumerate(keywords) if kind is inspect.Parameter.KEYWORD_ONLY), None)
     if first is not None and inspect.Parameter.VAR_POSITIONAL not in keywords:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import dpjax
+from tests.public_api import options_of
 
 PAGES = sorted((Path(__file__).parents[1] / "docs/reference").glob("*.md"))
 SECTIONS = ("Parameters", "Other Parameters", "Attributes")
@@ -50,8 +51,8 @@ def entries_of(docstring: str | None) -> list[str]:
 def parameters_of(value: Callable) -> list[str]:
     """The names in a signature, as an entry has them."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    parameters = inspect.signature(value).parameters.values()
-    return [stars.get(parameter.kind, "") + parameter.name for parameter in parameters if parameter.name != "self"]
+    parameters = [one for one in inspect.signature(value).parameters.values() if one.name != "self"]
+    return [name for one in parameters for name in options_of(one) or [stars.get(one.kind, "") + one.name]]
 
 
 def is_contract(value: Any) -> bool:

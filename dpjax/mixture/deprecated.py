@@ -5,6 +5,7 @@ together is refused as it was.
 """
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from dpjax.mixture.components.beta import GammaShapes
@@ -34,24 +35,21 @@ OPTIONS: dict[str, tuple[Any, tuple[str, ...]]] = {
 NAMES = ("kernel", "base", *OPTIONS, "split_merge", "launch_scans")
 
 
-def translate(component: Any, sampler: Any, given: dict[str, Any]) -> tuple[Any, Any]:
-    """The component and the sampler that are meant by what was given beside them.
+def translate(component: Any, sampler: Any, given: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The component and the sampler that are meant by what was given beside them, and what else was given.
 
     Raises
     ------
     TypeError, ValueError
-        If there never was such a name, or the choices do not go together.
+        If the choices do not go together.
     """
-    for name in given:
-        if name not in NAMES:
-            raise TypeError(f"sample() got an unexpected keyword argument {name!r}")
     if "kernel" in given or "base" in given:
         component = translate_component(component, given.get("kernel", "gaussian"), given.get("base"))
     if isinstance(sampler, str) or given.keys() & OPTIONS.keys():
         sampler = translate_sampler(sampler, {name: given[name] for name in OPTIONS if name in given})
     if given.keys() & {"split_merge", "launch_scans"}:
         sampler = translate_moves(sampler, given.get("split_merge", 0), given.get("launch_scans", 5))
-    return component, sampler
+    return component, sampler, {name: value for name, value in given.items() if name not in NAMES}
 
 
 def warn(old: str, new: str) -> None:
