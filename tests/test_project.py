@@ -80,6 +80,25 @@ def test_python_files_are_short():
     assert long == []
 
 
+def test_few_places_ask_which_kind_of_release_it_is():
+    """All else is said by `PrivateRelease`, so that another kind of release is known in one place."""
+    package = ROOT / "dpjax"
+    asking = [
+        f"{path.relative_to(package)}: {question}"
+        for path in package.rglob("*.py")
+        if path.parent != package / "release"
+        for question in re.findall(r"isinstance\([^()]*\bLocalRelease\b[^()]*\)", path.read_text())
+    ]
+    assert 0 < len(asking) <= 5, asking
+
+
+def test_capabilities_are_declared():
+    """What a mechanism, a component, a model or a release can do is asked by its protocol, in no other way."""
+    probing = re.compile(r"(?:has|get)attr\((?:self\.)?(?:mechanism|channel|component|model|release|layer), \"")
+    paths = [path for path in (ROOT / "dpjax").rglob("*.py") if path.name != "base.py"]
+    assert [path for path in paths if probing.search(path.read_text())] == []
+
+
 def test_python_blocks_of_the_readme_compile():
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
     assert blocks

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release import PrivateRelease
+from dpjax.release.base import is_release
 from dpjax.validation import fail
 
 __all__ = ["check_formed", "check_releases", "stack"]
@@ -20,7 +21,7 @@ def check_releases(releases: Any) -> list[PrivateRelease]:
         remedy = "Pass a list, such as [release.sample(key, records) for key in jax.random.split(key, 200)]."
         fail("releases", given, "a list of releases", remedy, error=TypeError)
     for number, release in enumerate(releases):
-        if not isinstance(release, Release | LocalRelease):
+        if not is_release(release):
             given = f"{type(release).__name__} in place {number}"
             fail("releases", given, "dpjax.Release or dpjax.LocalRelease", "Pass releases only.", error=TypeError)
         if form(release) != form(releases[0]):

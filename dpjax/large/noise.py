@@ -5,7 +5,7 @@ closed form of Normal noise is only the law that its latent numbers are standard
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,16 @@ import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
-from dpjax.mechanisms.base import Mechanism, Parts, Wrapper, adds_noise, has_integer_noise, innermost, parts_of
+from dpjax.mechanisms.base import (
+    Mechanism,
+    NormalNoise,
+    Parts,
+    Wrapper,
+    adds_noise,
+    has_integer_noise,
+    innermost,
+    parts_of,
+)
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 from dpjax.release import Release
@@ -98,9 +107,9 @@ def noise_law(release: Release, simulated: Array) -> NoiseLaw:
     return NoiseLaw(variance, places_of(scaled), tuple(held))
 
 
-def is_normal(mechanism: Any) -> bool:
+def is_normal(mechanism: Any) -> TypeGuard[NormalNoise]:
     """Whether the mechanism adds Normal noise, and does no more."""
-    return bool(getattr(mechanism, "normal_noise", False))
+    return isinstance(mechanism, NormalNoise) and mechanism.normal_noise
 
 
 def places_of(slices: list[slice]) -> np.ndarray:

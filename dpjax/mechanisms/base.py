@@ -27,6 +27,7 @@ __all__ = [
     "NormalNoise",
     "Parts",
     "ScaledNoise",
+    "StatesPrivacy",
     "Wrapper",
     "adds_noise",
     "drawn_size",
@@ -163,6 +164,15 @@ class ChecksValues(Protocol):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise, in the name of this argument, unless the value [d], or values [n, ...], can have been released."""
+
+
+@runtime_checkable
+class StatesPrivacy(Protocol):
+    """Carries what was published of its privacy promise; inference never asks for it."""
+
+    @property
+    def privacy(self) -> Any:
+        """The `dpjax.Privacy`, or None."""
 
 
 @runtime_checkable

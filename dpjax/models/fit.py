@@ -7,6 +7,7 @@ import numpy as np
 from dpjax.base import Model, Records
 from dpjax.models.checks import check_model
 from dpjax.models.whole import check_integer_noise
+from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.simulate import position_shapes
 from dpjax.statistics import Cells, Stacked
@@ -32,7 +33,8 @@ def check_fit(model: Model, release: Any) -> None:
     if model.num_records not in (None, release.n):
         expected, remedy = f"n = {model.num_records}, as the model has", "Give the model the covariates of all records."
         fail("release", f"a release of n = {release.n} records", expected, remedy)
-    check_categories(model, getattr(release, "statistic", None))
+    if isinstance(release, Release):
+        check_categories(model, release.statistic)
     check_integer_noise(model, release)
 
 

@@ -8,6 +8,7 @@ from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
 from dpjax.imputation.imwg import IMwG
 from dpjax.imputation.soma import SOMA
 from dpjax.mechanisms import DiscreteLaplace, Laplace
+from dpjax.mechanisms.base import StatesPrivacy
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.release import PrivateRelease, Release
 from dpjax.statistics.base import RecordStatistic
@@ -74,7 +75,7 @@ def epsilon_of(release: PrivateRelease) -> float | None:
         found = laplace_epsilon(release.statistic, float(mechanism.scale))
         if found is not None:
             return found
-    promise = getattr(mechanism, "privacy", None)
+    promise = mechanism.privacy if isinstance(mechanism, StatesPrivacy) else None
     if promise is None or promise.notion not in ("pure", "local") or promise.epsilon is None:
         return None
     return float(promise.epsilon) * (1 if promise.neighbours == "replace-one" else 2)

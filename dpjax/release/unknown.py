@@ -101,7 +101,7 @@ def check_laws(prior: CountPrior, remedy: str) -> None:
 
 def is_unknown(release: Any) -> bool:
     """Whether a release has a prior in place of its number of records."""
-    return isinstance(getattr(release, "n", None), UnknownCount)
+    return isinstance(release.n, UnknownCount)
 
 
 def read_number(n: Any) -> Any:

@@ -17,7 +17,7 @@ from dpjax.mechanisms import (
     SmoothedHistogram,
     zcdp_epsilon,
 )
-from dpjax.mechanisms.base import Parts, layers, parts_of
+from dpjax.mechanisms.base import Parts, StatesPrivacy, layers, parts_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.release.local import LocalRelease
 from dpjax.release.promises import Promise, Unpromised, local_promise, promise
@@ -128,7 +128,7 @@ def mechanisms(release: Release) -> list[Any]:
 
 def stated(found: list[Any]) -> str:
     """What was published of the promise, beside the noise."""
-    said = [getattr(layer, "privacy", None) for one in found for layer in layers(one)]
+    said = [layer.privacy for one in found for layer in layers(one) if isinstance(layer, StatesPrivacy)]
     words = "; ".join(statement(one) for one in said if isinstance(one, Privacy))
     return f"Stated with the release: {words or 'nothing'}."
 

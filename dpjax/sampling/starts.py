@@ -7,7 +7,7 @@ density, single records are exchanged until their statistic comes close enough t
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +46,16 @@ class Candidate(NamedTuple):
     state: GibbsState
     found: Array
     score: Array
+
+
+class Misfit(Protocol):
+    """How far a state is from positive density under a release, and what brings it nearer."""
+
+    def size(self, state: GibbsState) -> Array:
+        """How far it is []."""
+
+    def exchange(self, state: GibbsState, offers: Records) -> Array:
+        """Which records [n] to exchange for their offers [n]."""
 
 
 def starts_by(imputation: Imputation) -> Callable[..., GibbsState]:
@@ -105,12 +115,12 @@ def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameter
 def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, initial: Parameters | None) -> Candidate:
     """The best of MIN_TRIES prior-predictive candidates of each chain, or of more while a chain has none."""
     noise_key, candidate_key = jax.random.split(key)
-    scale = noise_size(noise_key, release)
+    misfit = measure_by(release, noise_size(noise_key, release))
 
     @jax.jit
     def draw(number: Array) -> Candidate:
         keys = jax.random.split(jax.random.fold_in(candidate_key, number), num_chains)
-        return jax.vmap(partial(draw_candidate, model, release, scale))(keys, initial)
+        return jax.vmap(partial(draw_candidate, model, release, misfit))(keys, initial)
 
     def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
         number, best = carry
@@ -127,7 +137,7 @@ def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, ini
 
 
 def draw_candidate(
-    model: Model, release: PrivateRelease, scale: Array, key: Key, initial: Parameters | None
+    model: Model, release: PrivateRelease, misfit: Misfit, key: Key, initial: Parameters | None
 ) -> Candidate:
     """One candidate: parameters from the prior unless given, and records from the model."""
     parameter_key, record_key, choice_key = jax.random.split(key, 3)
@@ -137,7 +147,7 @@ def draw_candidate(
     # The largest of log-weight plus Gumbel noise is a draw with probability proportional to weight.
     score = state.latent.log_density / TEMPERATURE + jax.random.gumbel(choice_key)
     worst = jnp.finfo(score.dtype).min
-    nearness = jnp.nan_to_num(-misfit(release, scale, state), nan=worst, neginf=worst)
+    nearness = jnp.nan_to_num(-misfit.size(state), nan=worst, neginf=worst)
     return Candidate(state, found, jnp.where(found, score, nearness))
 
 
@@ -153,28 +163,66 @@ def is_possible(model: Model, state: GibbsState) -> Array:
     return all_finite((state.parameters, state.latent.records, density))
 
 
-def misfit(release: PrivateRelease, scale: Array, state: GibbsState) -> Array:
-    """How far the records are from positive density []: impossible records, or the distance in units of noise."""
+class ImpossibleRecords(NamedTuple):
+    """The records that could not have given their value, whose offers are taken."""
+
+    release: LocalRelease
+
+    def size(self, state: GibbsState) -> Array:
+        """Their number []."""
+        return jnp.sum(self._impossible(state)).astype(float)
+
+    def exchange(self, state: GibbsState, offers: Records) -> Array:
+        """Those records [n], whatever the offers."""
+        return self._impossible(state)
+
+    def _impossible(self, state: GibbsState) -> Array:
+        return ~jnp.isfinite(self.release.log_densities(state.latent.records))
+
+
+class Distance(NamedTuple):
+    """The distance of the summed statistic from the value, in units of noise."""
+
+    release: Release
+    scale: Array
+
+    def size(self, state: GibbsState) -> Array:
+        """The distance []."""
+        return self._from(state.latent.statistic)
+
+    def exchange(self, state: GibbsState, offers: Records) -> Array:
+        """Each record [n] in turn whose offer brings the sum nearer, until the density is positive."""
+        contribution = jax.vmap(self.release.contribution)
+        changes = contribution(offers) - contribution(state.latent.records)
+
+        def attempt(statistic: Array, change: Array) -> tuple[Array, Array]:
+            nearer = self._from(statistic + change) < self._from(statistic)
+            moved = nearer & ~jnp.isfinite(self.release.log_density(statistic))
+            return jnp.where(moved, statistic + change, statistic), moved
+
+        return jax.lax.scan(attempt, state.latent.statistic, changes)[1]
+
+    def _from(self, statistic: Array) -> Array:
+        return jnp.sum(jnp.abs(self.release.origin - statistic) / self.scale)
+
+
+def measure_by(release: PrivateRelease, scale: Array) -> Misfit:
+    """How states are told to be nearer to positive density under this release, whose noise has this size."""
     if isinstance(release, LocalRelease):
-        return jnp.sum(~jnp.isfinite(release.log_densities(state.latent.records))).astype(float)
-    return distance(as_sum(release), scale, state.latent.statistic)
-
-
-def distance(release: Release, scale: Array, statistic: Array) -> Array:
-    """The sum [] of |value - statistic| in units of noise."""
-    return jnp.sum(jnp.abs(release.origin - statistic) / scale)
+        return ImpossibleRecords(release)
+    return Distance(as_sum(release), scale)
 
 
 @jit_model
 def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> Candidate:
     """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
     noise_key, sweep_key = jax.random.split(key)
-    scale = noise_size(noise_key, release)
+    misfit = measure_by(release, noise_size(noise_key, release))
 
     def improve(key: Key, candidate: Candidate) -> Candidate:
         parameters, records = candidate.state.parameters, candidate.state.latent.records
         offers = model.sample_records(key, parameters, release.n)
-        moved = exchange(release, scale, candidate.state, offers) & ~candidate.found
+        moved = misfit.exchange(candidate.state, offers) & ~candidate.found
         state = init_state(release, Position(parameters, take_if(moved, offers, records)))
         return Candidate(state, is_possible(model, state), candidate.score)
 
@@ -187,23 +235,3 @@ def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> C
         return ~jnp.all(carry[1].found) & (carry[0] < MAX_SWEEPS)
 
     return jax.lax.while_loop(wanted, body, (jnp.array(0), best))[1]
-
-
-def exchange(release: PrivateRelease, scale: Array, state: GibbsState, offers: Records) -> Array:
-    """Which records [n] to exchange for their offers.
-
-    For a local release, those that could not have given their value; else each in turn if that brings the statistic
-    nearer to the value, until the density is positive.
-    """
-    if isinstance(release, LocalRelease):
-        return ~jnp.isfinite(release.log_densities(state.latent.records))
-    release = as_sum(release)
-    contribution = jax.vmap(release.contribution)
-    changes = contribution(offers) - contribution(state.latent.records)
-
-    def attempt(statistic: Array, change: Array) -> tuple[Array, Array]:
-        nearer = distance(release, scale, statistic + change) < distance(release, scale, statistic)
-        moved = nearer & ~jnp.isfinite(release.log_density(statistic))
-        return jnp.where(moved, statistic + change, statistic), moved
-
-    return jax.lax.scan(attempt, state.latent.statistic, changes)[1]
