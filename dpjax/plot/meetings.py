@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpjax.coupling.meetings import Meetings, check_meetings, total_variation_bounds
-from dpjax.plot.style import looks_of, new_axes, tidy
+from dpjax.plot.style import legend_above, looks_of, new_axes, tidy
 from dpjax.validation import check_share, fail
 
 POINTS = 400
@@ -68,7 +68,7 @@ def total_variation(meetings: Meetings | Mapping[str, Meetings], *, target: floa
         low, high = np.clip([bounds - 2 * errors, bounds + 2 * errors], 0, 1)
         axes.fill_between(times, low, high, color=look["color"], alpha=0.2, linewidth=0)
     axes.set(xlabel="sweep", ylabel="distance to the posterior, at most", xlim=(0, times[-1]), ylim=(0, 1.02))
-    axes.legend(frameon=False)
+    legend_above(axes, stacked=True)
     tidy(axes)
     return axes
 
@@ -122,7 +122,7 @@ def survival(meetings: Meetings | Mapping[str, Meetings], *, axes: Any = None) -
             axes.plot(ends[-1], shares[-1], "x", color=look["color"])
     axes.set(xlabel="sweeps together", ylabel="share of pairs that have not met", yscale="log", xlim=(0, None))
     if any(text for text in axes.get_legend_handles_labels()[1]):
-        axes.legend(frameon=False)
+        legend_above(axes, stacked=True)
     tidy(axes)
     return axes
 

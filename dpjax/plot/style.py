@@ -92,8 +92,8 @@ def tidy(axes: Any, *sides: str) -> None:
     axes.spines[["top", "right", *sides]].set_visible(False)
 
 
-def legend_above(axes: Any) -> None:
-    """A legend on top of the axes, in one line."""
-    number = len(axes.get_legend_handles_labels()[1])
+def legend_above(axes: Any, *, stacked: bool = False) -> None:
+    """A legend on top of the axes, in one line, or where its texts are long in a line for each."""
+    number = 1 if stacked else len(axes.get_legend_handles_labels()[1])
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "ncols": number}
     axes.legend(frameon=False, fontsize="small", handlelength=1.4, columnspacing=1.2, **place)
