@@ -1,13 +1,13 @@
 """What a posterior has in place of draws that were not kept."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple, Never
 
 import numpy as np
 
 from dpjax.digest import Digest, digest_figures
-from dpjax.summary import QUANTILES, quantile_name
+from dpjax.summary import QUANTILES, check_quantiles, quantile_name
 from dpjax.validation import fail
 
 __all__ = ["Digested", "NotKept", "refuse"]
@@ -30,12 +30,13 @@ class Digested(NamedTuple):
     reports: Shapes
     digest: Digest
 
-    def figures(self) -> dict[str, dict[str, np.ndarray]]:
+    def figures(self, quantiles: Sequence[float] = QUANTILES) -> dict[str, dict[str, np.ndarray]]:
         """The figures of each parameter, each [...]."""
-        figures = digest_figures(self.digest, QUANTILES)
-        quantiles = figures.pop("quantiles")
+        levels = check_quantiles(quantiles)
+        figures = digest_figures(self.digest, levels)
+        found = figures.pop("quantiles")
         ordered = {name: figures.pop(name) for name in ("mean", "sd")}
-        ordered |= {quantile_name(level): row for level, row in zip(QUANTILES, quantiles, strict=True)}
+        ordered |= {quantile_name(level): row for level, row in zip(levels, found, strict=True)}
         columns = ordered | figures
         places = self.places()
         return {

@@ -1,7 +1,7 @@
 """Prior-predictive importance sampling: an oracle for Markov chains, and quick where the noise is large."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,7 @@ from dpjax.numbered import jit_model
 from dpjax.plan import draw_number
 from dpjax.release import PrivateRelease
 from dpjax.simulate import batch_size, draw_state
-from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
 from dpjax.validation import check_count, check_key, fail
 
 MAX_KHAT = 0.7
@@ -61,10 +61,16 @@ class ImportanceSample:
     log_marginal_likelihood: float
     log_marginal_likelihood_error: float
 
-    def summary(self) -> Summary:
-        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``)."""
+    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
+        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``).
+
+        Parameters
+        ----------
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
+        """
         weights = np.exp(self.log_weights)
-        return tabulate({name: summarize(draws, weights) for name, draws in self.draws.items()})
+        return tabulate({name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()})
 
     def resample(self, key: Key, num_draws: int) -> dict[str, np.ndarray]:
         """Draws [num_draws, ...] of equal weight, taken with replacement in proportion to the weights."""
@@ -185,7 +191,7 @@ def fit_pareto_shape(excess: np.ndarray) -> float:
     return float((size * estimate + 10 * 0.5) / (size + 10))
 
 
-def summarize(draws: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+def summarize(draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
     """Weighted figures of one parameter's draws [draw, ...] and their standard errors, each [...]."""
     draws = np.asarray(draws, float)
     mean = np.tensordot(weights, draws, 1)
@@ -194,7 +200,7 @@ def summarize(draws: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
     figures = {"mean": mean, "sd": sd, "se_mean": np.sqrt(np.tensordot(weights**2, (draws - mean) ** 2, 1))}
     variance_error = np.sqrt(np.tensordot(weights**2, ((draws - mean) ** 2 - variance) ** 2, 1))
     figures["se_sd"] = variance_error / (2 * np.where(sd > 0, sd, np.nan))
-    for level in QUANTILES:
+    for level in check_quantiles(quantiles):
         name = quantile_name(level)
         figures[name], figures[f"se_{name}"] = weighted_quantile(draws, weights, level)
     return figures

@@ -152,7 +152,8 @@ class Pictured:
         ----------
         key
             With a key the chains make 250 further sweeps each, whose sums are shown. It is not needed where counts were
-            collected, such as by ``collect=lambda state: {"counts": state.latent.records["counts"][0]}``. Without
+            imputed and collected, by ``sample(imputation=dpjax.counts(), collect=lambda state: {"counts":
+            state.latent.records["counts"][0]})``. Without
             either, the sums that the parameters expect stand in for them, and the legend says so.
         level
             The probability that bars and intervals hold.

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpjax import diagnostics
 from dpjax.base import Key, Model
 from dpjax.digested import Digested
-from dpjax.imputation.forms import latent_form
+from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.joined import join_runs
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
@@ -20,7 +19,7 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
 from dpjax.simulate import draw_values, parameter_shapes
 from dpjax.states import GibbsState
-from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate, warn_of_poor_mixing
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
 from dpjax.validation import check_count, check_key, fail
 
 NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
@@ -157,8 +156,18 @@ class Posterior(Pictured):
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
 
-    def summary(self) -> Summary:
+    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
+
+        Parameters
+        ----------
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `quantiles` are not numbers between 0 and 1, in rising order.
 
         Warns
         -----
@@ -172,10 +181,10 @@ class Posterior(Pictured):
         the effective size is that of the mean, by 64 to 127 batches a chain, and R-hat is without ranks.
         """
         if self.digested is None:
-            figures = {name: summarize(draws) for name, draws in self.draws.items()}
+            figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
             table = tabulate(figures, APPROXIMATE if self.approximate else "")
         else:
-            table = tabulate(self.digested.figures(), NOT_KEPT)
+            table = tabulate(self.digested.figures(quantiles), NOT_KEPT)
         if "num_nonfinite" in self.info:
             warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
         if "num_divergent" in self.info:
@@ -191,6 +200,8 @@ class Posterior(Pictured):
             return "Draw more (num_samples, num_warmup), or use dpjax.sample."
         off = self.model.noncentred is not None and not self.plan.interweave
         others = ["interweave=True"] * off + ["another imputation", "parameter_kernel"]
+        if self.model.noncentred is None and not isinstance(self.plan.imputation, OwnLatentData):
+            others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
         return f"Draw more (num_samples, num_warmup), thin more, or try {' or '.join(others)}."
 
     def to_arviz(self) -> Any:
@@ -253,22 +264,6 @@ class Posterior(Pictured):
 def merge(draws: np.ndarray) -> np.ndarray:
     """Draws [chain, draw, ...] of all chains on one axis."""
     return draws.reshape(-1, *draws.shape[2:])
-
-
-def summarize(draws: np.ndarray) -> dict[str, np.ndarray]:
-    """The figures of one parameter's draws [chain, draw, ...], each [...]."""
-    draws = diagnostics.check_draws(draws)
-    quantiles = np.quantile(draws, QUANTILES, axis=(0, 1))
-    return {
-        "mean": np.mean(draws, axis=(0, 1)),
-        "sd": np.std(draws, axis=(0, 1), ddof=1),
-        **{quantile_name(level): quantile for level, quantile in zip(QUANTILES, quantiles, strict=True)},
-        "mcse_mean": diagnostics.mcse_mean(draws),
-        "mcse_sd": diagnostics.mcse_sd(draws),
-        "ess_bulk": diagnostics.ess_bulk(draws),
-        "ess_tail": diagnostics.ess_tail(draws),
-        "r_hat": diagnostics.split_r_hat(draws),
-    }
 
 
 def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains") -> None:

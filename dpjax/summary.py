@@ -1,11 +1,14 @@
 """The table of numbers that a posterior or an importance sample is summarised by."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
+
+from dpjax import diagnostics
+from dpjax.validation import fail, read_numbers
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
@@ -97,6 +100,32 @@ def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]
     """The names of a parameter's scalar entries, such as ``coef[0]``; a scalar keeps its name."""
     for index in np.ndindex(np.shape(next(iter(columns.values())))):
         yield f"{parameter}[{','.join(map(str, index))}]" if index else parameter
+
+
+def summarize(draws: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
+    """The figures of one parameter's draws [chain, draw, ...], each [...]."""
+    draws, levels = diagnostics.check_draws(draws), check_quantiles(quantiles)
+    found = np.quantile(draws, levels, axis=(0, 1))
+    return {
+        "mean": np.mean(draws, axis=(0, 1)),
+        "sd": np.std(draws, axis=(0, 1), ddof=1),
+        **{quantile_name(level): quantile for level, quantile in zip(levels, found, strict=True)},
+        "mcse_mean": diagnostics.mcse_mean(draws),
+        "mcse_sd": diagnostics.mcse_sd(draws),
+        "ess_bulk": diagnostics.ess_bulk(draws),
+        "ess_tail": diagnostics.ess_tail(draws),
+        "r_hat": diagnostics.split_r_hat(draws),
+    }
+
+
+def check_quantiles(quantiles: Sequence[float]) -> tuple[float, ...]:
+    """The probabilities of quantiles, or an error unless they are numbers between 0 and 1 in rising order."""
+    expected, remedy = "numbers in (0, 1), in rising order", "Pass probabilities, such as (0.05, 0.5, 0.95)."
+    levels = read_numbers("quantiles", quantiles, expected, remedy)
+    inside = levels.ndim == 1 and np.all((levels > 0) & (levels < 1))
+    if not inside or not np.all(np.diff(levels) > 0):
+        fail("quantiles", repr(quantiles), expected, remedy)
+    return tuple(levels.tolist())
 
 
 def quantile_name(probability: float) -> str:

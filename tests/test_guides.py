@@ -60,6 +60,8 @@ def test_getting_started_gives_the_same_posterior_twice():
     assert np.all((names["share_above"] > 0.05) & (names["share_above"] < 0.95))
     assert 35 < np.mean(names["number"]) < 47
     assert 1.8 < np.mean(names["seen"].draws["mean"]) < 2.9
+    assert names["share"].shape == (4, 1_000)
+    assert 0.6 < np.mean(names["share"]) < 0.85
 
 
 @pytest.mark.slow
@@ -112,7 +114,11 @@ def test_published_tables_are_read_and_drawn():
 @pytest.mark.slow
 @pytest.mark.x64
 def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
-    with pytest.warns(UserWarning, match="effective sample size below 400"):
+    with (
+        pytest.warns(UserWarning, match="effective sample size below 400"),
+        jax.numpy_rank_promotion("allow"),
+        jax.numpy_dtype_promotion("standard"),
+    ):
         names = run("private.md")
     spent = names["published"].privacy_spent()
     assert (spent.grade, spent.neighbours) == ("secure", "replace-one")
@@ -126,6 +132,10 @@ def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
     deviations = (names["reached"].draws[0, -1] - names["confidential"].mean(axis=0)) * np.sqrt(100_000)
     assert np.max(np.abs(deviations)) < MAX_DEVIATION
     assert names["ledger_of_both"].privacy_spent().epsilon < 1.0
+    assert 2.999 < names["paid"].privacy_spent().epsilon <= 3.0
+    for name, truth in {"intercept": -1.0, "slope": 1.0}.items():
+        draw = names["posterior"].draws[name]
+        assert abs(np.mean(draw) - truth) < MAX_DEVIATION * np.std(draw)
 
 
 @pytest.mark.slow

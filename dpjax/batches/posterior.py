@@ -1,6 +1,6 @@
 """The posteriors of a batch of releases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -11,10 +11,10 @@ from dpjax.base import Model
 from dpjax.numerics import take_entry
 from dpjax.parameters import Tuning
 from dpjax.plan import SweepPlan
-from dpjax.posterior import Posterior, summarize, warn_of_nonfinite
+from dpjax.posterior import Posterior, warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState
-from dpjax.summary import Summary, tabulate, warn_of_poor_mixing
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
 
 __all__ = ["BatchPosterior"]
 
@@ -95,25 +95,40 @@ class BatchPosterior:
     def __repr__(self) -> str:
         return f"BatchPosterior: {len(self)} releases, each {self[0].describe()}"
 
-    def figures(self) -> dict[str, dict[str, np.ndarray]]:
+    def figures(self, *, quantiles: Sequence[float] = QUANTILES) -> dict[str, dict[str, np.ndarray]]:
         """Means, sds, quantiles, their errors, effective sample sizes and R-hats of every parameter.
+
+        Parameters
+        ----------
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
 
         Returns
         -------
         dict
             ``figures["coef"]["mean"]`` is [release, ...], and so are all others; see `dpjax.Posterior.summary`.
-        """
-        return {name: summarize(np.moveaxis(leaf, 0, 2)) for name, leaf in self.draws.items()}
 
-    def summary(self) -> Summary:
+        Raises
+        ------
+        TypeError, ValueError
+            If `quantiles` are not numbers between 0 and 1, in rising order.
+        """
+        return {name: summarize(np.moveaxis(leaf, 0, 2), quantiles) for name, leaf in self.draws.items()}
+
+    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """A table of `figures`, with a row for each release and scalar parameter: ``"coef[7,0]"`` is of release 7.
+
+        Parameters
+        ----------
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
 
         Warns
         -----
         UserWarning
             As `dpjax.Posterior.summary`, with the first of the rows whose figures are not to be trusted.
         """
-        table = tabulate(self.figures())
+        table = tabulate(self.figures(quantiles=quantiles))
         nonfinite = self.info["num_nonfinite"]
         warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=3)
         if table.rows:

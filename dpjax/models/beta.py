@@ -33,9 +33,12 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     Notes
     -----
     There is no exact update of a shape: a kernel on the log scale moves it, through ``summarize`` and
-    ``log_likelihood``. Records are drawn strictly inside (0, 1). Those nearer to 0 than 4 of the smallest floats, or
-    nearer to 1 than 64 units of rounding, stand there as one number, and the density next to 0 and 1 is its average
-    over such a cell: the posterior is right for shapes however small.
+    ``log_likelihood``. Nor is there a non-centred form: where a sum of many records tells little of the shapes, chains
+    move slowly, and those of the same model written in NumPyro, which has such a form, do not.
+
+    Records are drawn strictly inside (0, 1). Those nearer to 0 than 4 of the smallest floats, or nearer to 1 than 64
+    units of rounding, stand there as one number, and the density next to 0 and 1 is its average over such a cell: the
+    posterior is right for shapes however small.
 
     Examples
     --------

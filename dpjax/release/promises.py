@@ -49,6 +49,9 @@ class Promise(NamedTuple):
     rho: float
 
 
+OF_YOUR_OWN = "How far one record can move a function of your own is not known."
+
+
 class Unpromised(Exception):
     """The reason why nothing is known to be promised, as a sentence."""
 
@@ -73,7 +76,7 @@ class Sums(NamedTuple):
     def sensitivity(self, norm: Any) -> float:
         """How far the sums move between neighbours, or the reason why that is not known."""
         if not isinstance(self.statistic, RecordStatistic):
-            raise Unpromised("How far one record can move a function of your own is not known.")
+            raise Unpromised(OF_YOUR_OWN)
         try:
             return self.statistic.sensitivity(norm, self.neighbours)
         except (AttributeError, ValueError):
@@ -112,7 +115,10 @@ def parts(release: Release, neighbours: Neighbours) -> list[tuple[Any, Sums]]:
     if not isinstance(mechanism, Parts):
         return [(mechanism, Sums(statistic, neighbours, release.n))]
     inside = statistic.statistics if isinstance(statistic, Stacked) else ()
-    if [dimension_of(one) for one in inside] != [size for _, size in mechanism.parts]:
+    sizes = [dimension_of(one) for one in inside]
+    if None in sizes:
+        raise Unpromised(OF_YOUR_OWN)
+    if sizes != [size for _, size in mechanism.parts]:
         raise Unpromised("Which of the mechanisms protects which statistic is not known.")
     pairs = zip(mechanism.parts, inside, strict=True)
     return [(part, Sums(one, neighbours, release.n)) for (part, _), one in pairs]

@@ -1,14 +1,18 @@
-"""Where the chains of `sample` may be told to start, checked before anything is compiled."""
+"""What `sample` is told to keep and where its chains are to start, checked before anything is compiled."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import jax
+
 from dpjax.base import Model, Parameters
 from dpjax.large import check_problem
 from dpjax.models.positions import check_parameters, check_prior
 from dpjax.release import PrivateRelease
-from dpjax.validation import fail
+from dpjax.sampling.chunks import Collect
+from dpjax.states import GibbsState
+from dpjax.validation import fail, summarize_error
 
 LARGE_SAMPLE = "large-sample"
 
@@ -21,6 +25,25 @@ def check_keep(keep: Any, collect: Any) -> bool:
         remedy = "Leave `collect` out, or keep the draws."
         fail("keep", "'summary' beside `collect`, which keeps something of every draw", "one of the two", remedy)
     return bool(keep == "summary")
+
+
+def check_collect(collect: Collect | None, states: GibbsState) -> None:
+    """Raise unless a function can be called with the state of each chain [chain, ...].
+
+    Raises
+    ------
+    ValueError
+        If it fails, or returns what is no array.
+    """
+    if collect is None:
+        return
+    try:
+        jax.eval_shape(jax.vmap(collect), states)
+    except Exception as error:  # whatever a function of the user's own may raise
+        fields = sorted(states.latent.records)
+        given = f"a function that failed with {summarize_error(error)}"
+        remedy = f"Here state.latent.records has the fields {fields}; imputation=dpjax.counts() imputes counts."
+        fail("collect", given, "a function of a GibbsState that returns arrays", remedy)
 
 
 def check_initial(

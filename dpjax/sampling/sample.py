@@ -28,7 +28,7 @@ from dpjax.running.loop import finish
 from dpjax.sampling.checkpoint import Checkpoint, restore_status
 from dpjax.sampling.chunks import Collect
 from dpjax.sampling.fingerprint import make_fingerprint
-from dpjax.sampling.inputs import check_initial, check_keep
+from dpjax.sampling.inputs import check_collect, check_initial, check_keep
 from dpjax.sampling.large_starts import draw_large, put_in_place, whiten_by
 from dpjax.sampling.numbers import drawn_of, read_digest, reports_of
 from dpjax.sampling.run import Run, Status, has_check, lower_first, make_chunk, open_run
@@ -188,6 +188,7 @@ def sample(
     schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
     plan = move_noise(model, release, plan) if has_check(schedule) else plan
     run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh, summarized)
+    check_collect(collect, run.state_shapes)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial), mesh)
     held = nullcontext() if file is None else file.held()
     watch = make_watch(until, schedule, look, mesh, began)

@@ -1,5 +1,6 @@
 """The sample of tempered sequential Monte Carlo, and its summary with standard errors from the spread of islands."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
@@ -7,7 +8,7 @@ import numpy as np
 
 from dpjax.base import Key
 from dpjax.importance import quantile_function
-from dpjax.summary import QUANTILES, Summary, quantile_name, tabulate
+from dpjax.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
 from dpjax.validation import check_count, check_key
 
 
@@ -60,10 +61,16 @@ class TemperedSample:
     acceptance_rates: np.ndarray
     num_nonfinite: np.ndarray
 
-    def summary(self) -> Summary:
-        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``) from island to island."""
+    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
+        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``) from island to island.
+
+        Parameters
+        ----------
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
+        """
         weights = np.exp(self.log_weights)
-        return tabulate({name: summarize(draws, weights) for name, draws in self.draws.items()})
+        return tabulate({name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()})
 
     def resample(self, key: Key, num_draws: int) -> dict[str, np.ndarray]:
         """Draws [num_draws, ...] of equal weight from all islands, taken with replacement."""
@@ -86,7 +93,7 @@ def correction(weights: np.ndarray) -> float:
     return len(weights) / (len(weights) - 1)
 
 
-def summarize(draws: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+def summarize(draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
     """Figures of one parameter's draws [island, particle, ...] and their standard errors, each [...].
 
     A figure is a ratio of sums over islands; its error is by the delta method, with islands as the independent units.
@@ -106,7 +113,7 @@ def summarize(draws: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
     num_islands, num_particles = draws.shape[:2]
     each = np.repeat(weights / num_particles, num_particles)
     at = quantile_function(draws.reshape(num_islands * num_particles, *draws.shape[2:]), each)
-    for level in QUANTILES:
+    for level in check_quantiles(quantiles):
         quantile = at(np.full(draws.shape[2:], level))
         _, share_error = average(draws <= quantile)
         name, half_width = quantile_name(level), (at(level + share_error) - at(level - share_error)) / 2

@@ -164,9 +164,11 @@ def test_draws_pickle_and_have_a_summary(whole):
     np.testing.assert_array_equal(copy.draws, whole.draws)
     assert copy.privacy_spent() == whole.privacy_spent()
     with pytest.warns(UserWarning, match="iterations cost privacy"):
-        table = copy.summary(num_warmup=10)
+        table = copy.summary(num_warmup=10, quantiles=(0.1, 0.9))
     assert tuple(table) == ("position[0]", "position[1]")
     np.testing.assert_allclose(table.columns["mean"], np.mean(whole.draws[:, 10:], axis=(0, 1)), rtol=1e-5)
+    lowest = np.quantile(whole.draws[:, 10:], 0.1, axis=(0, 1))
+    np.testing.assert_allclose(table.columns["10%"], lowest, rtol=1e-5)
     with pytest.raises(ValueError, match="leaves at least 4"):
         copy.summary(num_warmup=37)
 

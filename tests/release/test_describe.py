@@ -78,6 +78,13 @@ def test_releases_of_the_same_records_add_up():
     assert both.rho == pytest.approx(0.5**2 / 2 + 1 / 8)
 
 
+def test_nothing_is_known_of_a_function_of_ones_own_beside_others():
+    counts = dpjax.Release([1.0, 3.0], dpjax.Laplace(4.0), statistics.cells("cell", 2), n=4)
+    own = dpjax.Release([2.0], dpjax.Gaussian(2.0), lambda record: record["y"][None], n=4)
+    with pytest.raises(Unpromised, match="a function of your own"):
+        promise(dpjax.joint(counts, own), "replace-one")
+
+
 class Doubled(dpjax.Laplace):
     """A mechanism that calls itself Laplace and is not: what Laplace noise promises must not be said of it."""
 

@@ -14,8 +14,9 @@ from dpjax.batches import run as run_module
 from dpjax.batches.inputs import stack
 from dpjax.batches.starts import find_all, split_keys
 from dpjax.plan import make_plan
-from dpjax.posterior import Posterior, summarize
+from dpjax.posterior import Posterior
 from dpjax.sampling.starts import find_starts
+from dpjax.summary import summarize
 
 MODEL = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
 CELLS = dpjax.models.categorical(np.ones(3))
@@ -81,6 +82,8 @@ def test_figures_are_those_of_each_release(batch):
         table = batch.summary()
     assert table.rows == ("mean[0]", "mean[1]")
     assert table["mean[1]"]["mean"] == pytest.approx(figures["mean"][1])
+    lowest = batch.figures(quantiles=(0.1,))["mean"]["10%"]
+    np.testing.assert_allclose(lowest, np.quantile(batch.draws["mean"], 0.1, axis=(1, 2)), rtol=1e-6)
 
 
 def test_a_batch_says_what_it_is(batch):

@@ -64,6 +64,12 @@ def test_agrees_with_the_published_normal_mean():
         assert abs(row[level] - value) < 5 * row[f"se_{level}"]
 
 
+def test_quantiles_are_those_asked_for(sample):
+    row, usual = sample.summary(quantiles=(0.25, 0.4))["mean"], sample.summary()["mean"]
+    assert list(row) == ["mean", "sd", "se_mean", "se_sd", "25%", "se_25%", "40%", "se_40%"]
+    assert row["25%"] == usual["25%"] < row["40%"] < usual["50%"]
+
+
 def test_weights(sample):
     weights = np.exp(sample.log_weights)
     assert weights.sum() == pytest.approx(1)

@@ -28,6 +28,12 @@ BAD = [
     ({"thin": 0}, ValueError, "thin: given 0; expected a whole number >= 1. Pass 1 to keep every draw"),
     ({"num_samples": 2**30, "thin": 2}, ValueError, "num_samples: given .*fewer than 2147483648 steps"),
     ({"collect": "records"}, TypeError, "collect: given 'records'; expected a function or None"),
+    (
+        {"collect": lambda state: state.latent.records["counts"]},
+        ValueError,
+        r"collect: given a function that failed with KeyError: 'counts'; .* fields \['y'\]; imputation=dpjax.counts",
+    ),
+    ({"collect": lambda state: "records"}, ValueError, "collect: given a function that failed with TypeError"),
     ({"progress": "no"}, TypeError, "progress: given 'no'; expected True or False"),
     ({"initial": [1.0]}, TypeError, r"initial: given list; expected a dict of \['mean'\]"),
     (

@@ -33,6 +33,19 @@ def test_summary_agrees_with_the_draws(posterior):
     assert row["r_hat"] == pytest.approx(diagnostics.split_r_hat(draws))
 
 
+def test_quantiles_are_those_asked_for(posterior):
+    row = posterior.summary(quantiles=(0.05, 0.5, 0.95))["mean"]
+    assert list(row) == ["mean", "sd", "5%", "50%", "95%", "mcse_mean", "mcse_sd", "ess_bulk", "ess_tail", "r_hat"]
+    found = [row[name] for name in ("5%", "50%", "95%")]
+    np.testing.assert_allclose(found, np.quantile(posterior.draws["mean"], (0.05, 0.5, 0.95)))
+
+
+@pytest.mark.parametrize("quantiles", [(0.5, 0.05), (0.5, 0.5), (0.0, 0.5), (5, 95), 0.5, (np.nan,), [[0.5]]])
+def test_quantiles_that_are_none_are_refused(posterior, quantiles):
+    with pytest.raises(ValueError, match=r"quantiles: given .*; expected numbers in \(0, 1\), in rising order"):
+        posterior.summary(quantiles=quantiles)
+
+
 def test_a_summary_is_a_table(posterior):
     text, html = str(posterior.summary()), posterior.summary()._repr_html_()
     header, mean, squared = text.splitlines()
@@ -89,6 +102,8 @@ def test_a_remedy_is_none_that_is_taken_already(posterior):
     assert "interweave=True" in plain.remedy
     centred = posterior.model._replace(noncentred=None)
     assert "interweave" not in replace(plain, model=centred).remedy
+    assert "NumPyro" in replace(plain, model=centred).remedy
+    assert "NumPyro" not in plain.remedy
 
 
 @pytest.mark.parametrize("kind", ["good", "constant"])

@@ -41,6 +41,13 @@ def test_the_figures_are_those_of_the_draws(kept, summarized):
     assert "4 chains of 3000 draws, not kept, of mean, squared" in summarized.describe()
 
 
+def test_quantiles_are_those_asked_for(kept, summarized):
+    ours, theirs = (posterior.summary(quantiles=[0.1, 0.9]).columns for posterior in (summarized, kept))
+    assert list(ours)[:4] == list(theirs)[:4] == ["mean", "sd", "10%", "90%"]
+    for name in ("10%", "90%"):  # ranks are wrong by 3 / 4096 at most
+        np.testing.assert_allclose(ours[name], theirs[name], atol=0.02)
+
+
 def test_reports_are_those_of_all_draws(kept, summarized):
     rates = summarized.info["acceptance_rate"]
     np.testing.assert_allclose(rates[:, 0], kept.info["acceptance_rate"].mean(axis=1), rtol=1e-5)

@@ -131,7 +131,8 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
             refuse(
                 f"the record site {name!r} inside {f'the plates {around}' if around else 'no plate'}",
                 "one plate, that of the records",
-                f"Put it in one numpyro.plate({'...'!r}, n); further axes of a record belong in .to_event().",
+                f"Put it in one numpyro.plate({'...'!r}, n); further axes of a record belong in .to_event(). Parameters"
+                " need names of their own.",
             )
     found = {stack[0] for stack in plates.values()}
     if len(found) != 1:

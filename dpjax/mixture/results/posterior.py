@@ -1,6 +1,6 @@
 """Draws from the posterior of a mixture and what can be asked of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,8 +16,8 @@ from dpjax.mixture.problem import Problem
 from dpjax.mixture.results.density import Density
 from dpjax.mixture.results.partition import Loss, Partition, find_partition
 from dpjax.mixture.starts import record_shape
-from dpjax.posterior import summarize, warn_of_nonfinite
-from dpjax.summary import Summary, tabulate, warn_of_poor_mixing
+from dpjax.posterior import warn_of_nonfinite
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
 from dpjax.validation import check_array, check_number, fail
 
 __all__ = ["MixturePosterior"]
@@ -73,8 +73,18 @@ class MixturePosterior:
     final_states: Any
     ended: str = ""
 
-    def summary(self) -> Summary:
+    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """Mean, sd, quantiles, Monte Carlo standard errors, effective sample sizes and R-hat of `draws`.
+
+        Parameters
+        ----------
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `quantiles` are not numbers between 0 and 1, in rising order.
 
         Warns
         -----
@@ -83,7 +93,7 @@ class MixturePosterior:
             something was not finite.
         """
         varying = {name: leaf.astype(float) for name, leaf in self.draws.items() if np.ptp(leaf) > 0}
-        table = tabulate({name: summarize(leaf) for name, leaf in varying.items()})
+        table = tabulate({name: summarize(leaf, quantiles) for name, leaf in varying.items()})
         warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
         if table.rows:
             warn_of_poor_mixing(table, "Draw more (num_samples, num_warmup), or thin more.")

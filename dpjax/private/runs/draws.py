@@ -1,5 +1,6 @@
 """The result of a private run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import jax
 import numpy as np
 
 from dpjax.private.accounting.ledger import Ledger, PrivacySpent
-from dpjax.summary import Summary, tabulate, warn_of_poor_mixing
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
 from dpjax.validation import check_count, fail
 
 __all__ = ["Diagnostics", "PrivateDraws"]
@@ -109,7 +110,7 @@ class PrivateDraws:
             fail("num_warmup", skipped, expected, "Leave out fewer, or let the run go on.")
         return named
 
-    def summary(self, num_warmup: int = 0) -> Summary:
+    def summary(self, num_warmup: int = 0, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
 
         It is a function of the published draws and costs nothing.
@@ -118,15 +119,15 @@ class PrivateDraws:
         ----------
         num_warmup
             How many draws of each chain to leave out as its warm-up. `Plan` forecasts them.
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
 
         Warns
         -----
         UserWarning
             If some R-hat is above 1.01 or some effective sample size below 400: the figures are then not to be trusted.
         """
-        from dpjax.posterior import summarize
-
-        table = tabulate({name: summarize(leaf) for name, leaf in self.named_draws(num_warmup).items()})
+        table = tabulate({name: summarize(leaf, quantiles) for name, leaf in self.named_draws(num_warmup).items()})
         warn_of_poor_mixing(table, REMEDY)
         return table
 
