@@ -22,11 +22,6 @@ from benchmarks.regression import STATISTIC, make_mechanism, make_model, paramet
 from benchmarks.rows import Row
 from benchmarks.timing import Timing
 from dpjax import mixture, models, private, statistics
-from dpjax.imputation.forms import latent_form
-from dpjax.parameters import initial_tuning
-from dpjax.plan import SweepPlan, make_plan
-from dpjax.states import Position, init_state
-from dpjax.sweep import build_kernel
 
 SIZES = (100, 10_000, 1_000_000)
 EPSILONS = (0.1, 1, 5)
@@ -42,7 +37,7 @@ Program = tuple[Callable[..., Any], tuple[Any, ...], int]
 """A function of these arguments, of which only the shapes are used, and the coordinates of its release."""
 
 
-def leave(model: dpjax.Model, release: dpjax.Release) -> dpjax.base.ImputationKernel:
+def leave(model: dpjax.Model, release: dpjax.Release) -> Callable[..., Any]:
     """The imputation that does nothing, to see the rest of a sweep."""
     info = dpjax.ImputationInfo(jnp.zeros(()), jnp.zeros(release.n, int), jnp.array(0))
     return lambda rng_key, latent, parameters: (latent, info)
@@ -53,33 +48,33 @@ def regression(imputation: dpjax.Imputation, n: int, interweave: bool = False) -
     model = make_model()
     release = dpjax.Release(np.zeros(9), make_mechanism(1), STATISTIC, n)
     if interweave:
-        return sweep(model, release, SweepPlan(imputation, True, None))
+        return sweep(model, release, imputation)
     kernel = imputation(model, release)
-    state = jax.eval_shape(partial(draw_state, model, release), KEY)
+    state = state_shapes(dpjax.gibbs(model, release), model)
     return kernel, (KEY, state.latent, state.parameters), release.value.size
 
 
 def table(release: Callable[[int], Any], imputation: dpjax.Imputation | None, n: int) -> Program:
     """A sweep of a table."""
     model = models.categorical(concentration=np.ones(CELLS))
-    plan = make_plan(model, release(n), imputation)
-    return sweep(*latent_form(model, release(n), plan.imputation), plan)
+    return sweep(model, release(n), imputation)
 
 
-def sweep(model: dpjax.Model, release: Any, plan: SweepPlan) -> Program:
+def sweep(model: dpjax.Model, release: Any, imputation: dpjax.Imputation | None) -> Program:
     """A whole sweep."""
-    state = jax.eval_shape(partial(draw_state, model, release), KEY)
+    tuning = dpjax.initial_tuning(jax.random.key(0), model)
+    state = state_shapes(dpjax.gibbs(model, release, imputation, tuning=tuning), model)
 
     def step(key: jax.Array, release: Any, state: Any, tuning: Any) -> Any:
-        return build_kernel(model, release, plan)(key, state, tuning)
+        return dpjax.gibbs(model, release, imputation, tuning=tuning).step(key, state)
 
-    return step, (KEY, release, state, initial_tuning(jax.random.key(0), model)), release.observed.size
+    return step, (KEY, release, state, tuning), release.observed.size
 
 
-def draw_state(model: dpjax.Model, release: Any, key: jax.Array) -> dpjax.GibbsState:
-    """Parameters from the prior, and records."""
-    parameters = model.sample_prior(key)
-    return init_state(release, Position(parameters, model.sample_records(key, parameters, release.n)))
+def state_shapes(algorithm: dpjax.SamplingAlgorithm, model: dpjax.Model) -> dpjax.GibbsState:
+    """The shapes of parameters from the prior, and of records."""
+    state: dpjax.GibbsState = jax.eval_shape(lambda key: algorithm.init(model.sample_prior(key), key), KEY)
+    return state
 
 
 def cells(n: int) -> dpjax.Release:
@@ -202,7 +197,7 @@ def measure_rounds(imputation: Any, n: int, epsilon: float) -> float:
     model = make_model()
     records, release = simulate(model, n, epsilon)
     kernel = imputation(model, release)
-    latent = init_state(release, Position(parameters(), records)).latent
+    latent = dpjax.gibbs(model, release).init(dpjax.Position(parameters(), records)).latent
     keys = jax.random.split(jax.random.key(1), -(-MEASURED // n))
     _, rounds = jax.jit(partial(jax.lax.scan, lambda latent, key: report(kernel(key, latent, parameters()))))(
         latent, keys

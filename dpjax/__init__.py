@@ -62,7 +62,7 @@ from dpjax.sampling import sample, until
 from dpjax.simulation_based_calibration import calibrate
 from dpjax.states import GibbsState, Position
 from dpjax.sweep import GibbsInfo
-from dpjax.tables import counts
+from dpjax.tables import counts, least_squares
 from dpjax.tempering import tempered
 
 __version__ = "0.1.0"
@@ -122,6 +122,7 @@ __all__ = [
     "joint",
     "laplace_scale",
     "large_sample",
+    "least_squares",
     "mechanism_from",
     "mixture",
     "models",

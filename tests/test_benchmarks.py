@@ -1,7 +1,9 @@
 """The benchmarks' command line and result rows; what they measure is not tested."""
 
+import ast
 import importlib
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from benchmarks import machine
 from benchmarks.__main__ import BENCHMARKS, parse
 from benchmarks.rows import Row, format_table, write_json
 from benchmarks.timing import Timing
+from tests.public_api import MODULES
 
 FACTS = {"device", "processor", "cores", "dpjax", "jax", "numpyro", "blackjax", "dtype", "xla_flags"}
 FIELDS = {"benchmark", "case", "n", "d", "chains", "compile_seconds", "best_seconds", "median_seconds", "repeats"}
@@ -18,6 +21,22 @@ def make_row(**changes: object) -> Row:
     """A row with a target."""
     fields = {"benchmark": "cost", "case": "kernel", "n": 1_000, "d": 9, "chains": 4, "figures": {"µs": 0.1234}}
     return Row(**fields | changes, timing=Timing(1.0, 0.25, 0.5, 3), target=("µs", "<=", 0.2))
+
+
+def test_benchmarks_are_written_as_users_write():
+    """Of dpjax they import public names alone."""
+    root = Path(__file__).parents[1] / "benchmarks"
+    trees = {path.relative_to(root): ast.parse(path.read_text()) for path in root.rglob("*.py")}
+    taken = [
+        (path, node.module, alias.name)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "dpjax"
+        for alias in node.names
+    ]
+    assert len(taken) > 20
+    private = [entry for entry in taken if entry[1] not in MODULES or not hasattr(MODULES[entry[1]], entry[2])]
+    assert private == []
 
 
 def test_every_benchmark_is_run_by_default():

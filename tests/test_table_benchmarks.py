@@ -41,7 +41,7 @@ def test_the_county_is_released_at_three_levels():
 def test_least_squares_cover_as_they_say_and_fall_below_zero(known):
     people, release = make(known, tracts=60)
     truth = people.counts.reshape(-1)
-    answer = county.estimate(release, truth)
+    answer = county.estimate(problems.believe_county(people), release, truth)
     rows = {row["count"]: row for row in county.by_size(answer, truth)}
     assert abs(rows["all"]["coverage"] - 0.9) < 0.03
     assert rows["all"]["root mean squared error"] < 20**0.5
@@ -62,7 +62,7 @@ def test_figures_show_what_was_measured():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     people, release = make(known=False)
     truth = people.counts.reshape(-1)
-    by_size = county.by_size(county.estimate(release, truth), truth)
+    by_size = county.by_size(county.estimate(problems.believe_county(people), release, truth), truth)
     rows = [{"totals": "noisy", "way": way} | row for way in ("posterior", "least squares") for row in by_size]
     county.draw({"runs": [{"totals": "noisy"}], "rows": rows}, figure.subplots(1, 2))
     figures = {"microseconds per sweep": 90.0, "effective shares per second": 900.0}

@@ -11,8 +11,6 @@ import dpjax
 from benchmarks.tables.problems import believe_county, draw_county, release_county
 from benchmarks.tables.sizes import counts_of, round_off
 from dpjax.diagnostics import ess_bulk, split_r_hat
-from dpjax.numerics.least_squares import least_squares
-from dpjax.plot.tables import sums_of, variances_of
 
 CHAINS = 4
 LEVEL = 0.9
@@ -26,10 +24,12 @@ def measure(tracts: int, groups: int, categories: int, totals: list[str], **budg
         generator = np.random.default_rng(11)
         county = draw_county(tracts, groups, categories, generator)
         release = release_county(county, kind == "known", generator)
-        draws, seconds = sample_counts(believe_county(county), release, budget)
+        model = believe_county(county)
+        draws, seconds = sample_counts(model, release, budget)
         truth = county.counts.reshape(-1)
         runs.append({"totals": kind, "people": int(truth.sum()), "seconds": seconds} | read_convergence(draws))
-        for way, answer in {"posterior": read_draws(draws, truth), "least squares": estimate(release, truth)}.items():
+        answers = {"posterior": read_draws(draws, truth), "least squares": estimate(model, release, truth)}
+        for way, answer in answers.items():
             rows += [{"totals": kind, "way": way} | row for row in by_size(answer, truth)]
     return {"runs": runs, "rows": rows}
 
@@ -63,11 +63,9 @@ def read_draws(draws: np.ndarray, truth: np.ndarray) -> dict[str, np.ndarray]:
     return {"mean": mean, "covered": np.abs(place - 0.5) < LEVEL / 2}
 
 
-def estimate(release: dpjax.Release, truth: np.ndarray) -> dict[str, np.ndarray]:
+def estimate(model: dpjax.Model, release: dpjax.Release, truth: np.ndarray) -> dict[str, np.ndarray]:
     """The same of least squares, with intervals of the normal law."""
-    value = np.asarray(release.value)
-    matrix = sums_of(release, {"cell": np.arange(truth.size)})
-    found = least_squares(matrix, value, variances_of(release.mechanism, value.size), truth.sum())
+    found = dpjax.least_squares(release, model)
     reach = stats.norm.ppf((1 + LEVEL) / 2) * np.sqrt(found.variance)
     return {"mean": found.value, "covered": np.abs(found.value - truth) <= reach}
 

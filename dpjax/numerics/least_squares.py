@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 
 from dpjax.validation import fail
 
-__all__ = ["Estimate", "least_squares"]
+__all__ = ["Estimate", "solve_blocks"]
 
 MAX_BLOCK = 4_096
 """Unknowns that are solved for at once: their matrix takes up to 128 MiB."""
@@ -17,13 +17,28 @@ TOLERANCE = 1e-9
 
 
 class Estimate(NamedTuple):
-    """Estimates and their variances, both [c]; the variance is infinite where the sums leave an estimate open."""
+    """Estimates of unknowns, and their variances.
+
+    Attributes
+    ----------
+    value
+        The estimates [c].
+    variance
+        Their variances [c], infinite where the sums leave an estimate open.
+
+    Examples
+    --------
+    >>> import dpjax, numpy as np
+    >>> release = dpjax.Release([4.0, 9.0], dpjax.Gaussian(2.0), dpjax.statistics.cells("cell", 2), n=11)
+    >>> dpjax.least_squares(release, dpjax.models.categorical(np.ones(2))).variance
+    array([2., 2.])
+    """
 
     value: np.ndarray
     variance: np.ndarray
 
 
-def least_squares(
+def solve_blocks(
     matrix: sparse.csr_array, value: np.ndarray, variance: np.ndarray, total: float | None = None
 ) -> Estimate:
     """The minimizer of Σ (value − matrix c)² / variance over real c with the exact sums and total that are known.

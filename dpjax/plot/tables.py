@@ -10,16 +10,15 @@ from scipy import sparse
 
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation import gibbs
-from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
 from dpjax.mechanisms.base import parts_of
-from dpjax.numerics.least_squares import least_squares
+from dpjax.numerics.least_squares import solve_blocks
 from dpjax.plot.choices import check_labels, choose_places, name_places
 from dpjax.plot.style import NAIVE, POSTERIOR, RELEASED, new_panels, own_panels, tidy
 from dpjax.release import Release
 from dpjax.release.unknown import is_unknown
 from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState
-from dpjax.tables.sums import contributions_of_cells
+from dpjax.tables.linear import sums_of, variances_of
 from dpjax.validation import check_key, check_share, fail, name_of
 
 if TYPE_CHECKING:
@@ -27,15 +26,6 @@ if TYPE_CHECKING:
 
 FURTHER_SWEEPS = 250
 """Of each chain, where the posterior has no counts."""
-
-VARIANCES = {
-    Exact: lambda mechanism: 0.0,
-    Laplace: lambda mechanism: 2 * np.square(mechanism.scale),
-    Gaussian: lambda mechanism: np.square(mechanism.scale),
-    DiscreteLaplace: lambda mechanism: 0.5 / np.square(np.sinh(0.5 / np.asarray(mechanism.scale))),
-    DiscreteGaussian: lambda mechanism: np.square(mechanism.scale),
-}
-"""The variance of the noise of each mechanism; that of others is not known here."""
 
 STEEP = 10
 """Where the largest sum is so many times the noise, small ones are stretched."""
@@ -115,21 +105,6 @@ def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
     return new_panels(len(parts), 1, min(max(5.0, 0.3 * max(map(len, parts)) + 2), 14.0), 2.6 * len(parts) + 0.6)
 
 
-def sums_of(release: Release, support: Records) -> sparse.csr_array:
-    """The matrix [d, c] of what a record of each possible kind adds to each released number."""
-    size = len(release.value)
-    return contributions_of_cells(release.statistic, support, size, release.value.dtype).matrix
-
-
-def variances_of(mechanism: Any, size: int) -> np.ndarray:
-    """The variance [d] of the noise of each released number; NaN where it is not known."""
-    variances = np.full(size, np.nan)
-    for part, where in parts_of(mechanism, size):
-        if type(part) in VARIANCES:
-            variances[where] = VARIANCES[type(part)](part)
-    return variances
-
-
 def draws_of(
     posterior: "Posterior", support: Records, matrix: sparse.csr_array, key: Key | None
 ) -> tuple[str, np.ndarray]:
@@ -174,7 +149,7 @@ def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level
     variance = variances_of(release.mechanism, len(released))
     usable = np.isfinite(variance)
     total = None if is_unknown(release) else release.n
-    counts = least_squares(matrix[usable], released[usable], variance[usable], total).value
+    counts = solve_blocks(matrix[usable], released[usable], variance[usable], total).value
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     spread = scipy.stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
     return Sums(released, spread, matrix @ counts, low, draws.mean(axis=0), high)

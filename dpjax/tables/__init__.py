@@ -2,5 +2,6 @@
 
 from dpjax.tables.counts import Counts, counts
 from dpjax.tables.form import count_form
+from dpjax.tables.linear import least_squares
 
-__all__ = ["Counts", "count_form", "counts"]
+__all__ = ["Counts", "count_form", "counts", "least_squares"]

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from dpjax.numerics import least_squares as module
-from dpjax.numerics.least_squares import least_squares
+from dpjax.numerics.least_squares import solve_blocks
 
 
 def solve_all(matrix, value, variance):
@@ -31,7 +31,7 @@ def test_least_squares_solve_their_equations(parts, total):
     variance = np.concatenate([VARIANCES[part] for part in parts])
     exact = np.array([5, 3, 0, 2, 7, 3])
     value = matrix @ exact + np.sqrt(variance) * np.random.default_rng(3).normal(size=len(variance))
-    found = least_squares(sparse.csr_array(matrix), value, variance, total)
+    found = solve_blocks(sparse.csr_array(matrix), value, variance, total)
     if total is not None and "columns" not in parts:  # which fix it already
         matrix, value, variance = np.vstack([matrix, np.ones(6)]), np.append(value, total), np.append(variance, 0.0)
     expected = solve_all(matrix, value, variance)
@@ -41,13 +41,13 @@ def test_least_squares_solve_their_equations(parts, total):
 
 def test_counts_that_the_sums_leave_open_have_no_variance():
     matrix = sparse.csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
-    found = least_squares(matrix, np.array([4.0, 7.0]), np.array([1.0, 2.0]), 11.0)
+    found = solve_blocks(matrix, np.array([4.0, 7.0]), np.array([1.0, 2.0]), 11.0)
     np.testing.assert_allclose(found.value, [2.0, 2.0, 7.0])
     np.testing.assert_allclose(found.variance, [np.inf, np.inf, 2.0])
 
 
 def test_counts_without_any_sum_are_open():
-    found = least_squares(sparse.csr_array(np.array([[0.0, 1.0]])), np.array([3.0]), np.array([2.0]))
+    found = solve_blocks(sparse.csr_array(np.array([[0.0, 1.0]])), np.array([3.0]), np.array([2.0]))
     np.testing.assert_allclose(found.value, [0.0, 3.0])
     np.testing.assert_allclose(found.variance, [np.inf, 2.0])
 
@@ -55,4 +55,4 @@ def test_counts_without_any_sum_are_open():
 def test_too_many_counts_at_once_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_BLOCK", 3)
     with pytest.raises(ValueError, match="4 counts that hang together"):
-        least_squares(sparse.csr_array(np.ones((1, 4))), np.array([4.0]), np.array([1.0]))
+        solve_blocks(sparse.csr_array(np.ones((1, 4))), np.array([4.0]), np.array([1.0]))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.plot.tables import STEEP, variances_of
+from dpjax.plot.tables import STEEP
+from dpjax.tables.linear import variances_of
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 pyplot.switch_backend("Agg")
