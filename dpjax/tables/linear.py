@@ -53,11 +53,11 @@ def least_squares(release: Release, model: Model) -> Estimate:
     Examples
     --------
     >>> import dpjax, numpy as np
-    >>> cells = dpjax.Release([3, -2, 7, 41], dpjax.DiscreteGaussian(4.0), dpjax.statistics.cells("cell", 4), n=50)
+    >>> cells = dpjax.Release([3, -1, 7, 41], dpjax.DiscreteGaussian(4.0), dpjax.statistics.cells("cell", 4), n=50)
     >>> rows = dpjax.Release([5, 45], dpjax.Exact(), dpjax.statistics.grouped("cell", [0, 0, 1, 1]), n=50)
     >>> found = least_squares(dpjax.joint(cells, rows), dpjax.models.categorical(np.ones(4)))
-    >>> found.value
-    array([ 5. ,  0. ,  5.5, 39.5])
+    >>> found.value.round(3)
+    array([ 4.5,  0.5,  5.5, 39.5])
     """
     check_fit(model, release)
     if not isinstance(release, Release) or not release.is_noisy_sum:
