@@ -104,6 +104,6 @@ def test_planted_faults_are_rejected(name: str, fault: str, monkeypatch: pytest.
     jax.clear_caches()
     planted = {"counts as they were": at_once, "a record counted twice": twice}
     monkeypatch.setattr(sys.modules["dpjax.mixture.binned"].Binned, "decide", planted[fault])
-    ends = run(jax.random.key(31), SETUPS[name], PRIOR, NOISY)
+    ends = run(jax.random.key(31), SETUPS[name], PRIOR, NOISY, num_chains=12_000)
     jax.clear_caches()
     assert p_value(ends, PRIOR, LAPLACE) < REJECT
