@@ -5,7 +5,7 @@ closed form of Normal noise is only the law that its latent numbers are standard
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +15,12 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
 from dpjax.mechanisms.base import (
     Mechanism,
-    NormalNoise,
     Parts,
     Wrapper,
     adds_noise,
     has_integer_noise,
     innermost,
+    is_normal,
     parts_of,
 )
 from dpjax.mechanisms.spread import simulated_variance
@@ -105,11 +105,6 @@ def noise_law(release: Release, simulated: Array) -> NoiseLaw:
         else:
             held.append((part, where))
     return NoiseLaw(variance, places_of(scaled), tuple(held))
-
-
-def is_normal(mechanism: Any) -> TypeGuard[NormalNoise]:
-    """Whether the mechanism adds Normal noise, and does no more."""
-    return isinstance(mechanism, NormalNoise) and mechanism.normal_noise
 
 
 def places_of(slices: list[slice]) -> np.ndarray:

@@ -8,7 +8,7 @@ refused before anything is compiled.
 
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from dpjax.base import Array, Key
 
@@ -33,6 +33,7 @@ __all__ = [
     "drawn_size",
     "has_integer_noise",
     "is_exact",
+    "is_normal",
     "layers",
     "noise_scale",
     "parts_of",
@@ -223,6 +224,11 @@ def has_integer_noise(mechanism: Any) -> bool:
     """Whether the mechanism, inside its wrappers, adds whole numbers."""
     inner = innermost(mechanism)
     return isinstance(inner, IntegerNoise) and inner.integer_noise
+
+
+def is_normal(mechanism: Any) -> TypeGuard[NormalNoise]:
+    """Whether the mechanism adds Normal noise, and does no more."""
+    return isinstance(mechanism, NormalNoise) and mechanism.normal_noise
 
 
 def is_exact(mechanism: Any) -> bool:

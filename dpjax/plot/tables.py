@@ -11,14 +11,12 @@ from scipy import sparse
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation import gibbs
 from dpjax.mechanisms.base import parts_of
-from dpjax.numerics.least_squares import solve_blocks
 from dpjax.plot.choices import check_labels, choose_places, name_places
 from dpjax.plot.style import NAIVE, POSTERIOR, RELEASED, new_panels, own_panels, tidy
 from dpjax.release import Release
-from dpjax.release.unknown import is_unknown
 from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState
-from dpjax.tables.linear import sums_of, variances_of
+from dpjax.tables.linear import estimate_counts, sums_of, variances_of
 from dpjax.validation import check_key, check_share, fail, name_of
 
 if TYPE_CHECKING:
@@ -147,9 +145,7 @@ def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level
     """The released sums with what is known of them."""
     released = np.asarray(release.value)
     variance = variances_of(release.mechanism, len(released))
-    usable = np.isfinite(variance)
-    total = None if is_unknown(release) else release.n
-    counts = solve_blocks(matrix[usable], released[usable], variance[usable], total).value
+    counts = estimate_counts(release, matrix, variance).value
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     spread = scipy.stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
     return Sums(released, spread, matrix @ counts, low, draws.mean(axis=0), high)

@@ -15,7 +15,7 @@ from dpjax.release.unknown import is_unknown
 from dpjax.tables.sums import contributions_of_cells
 from dpjax.validation import fail, name_of
 
-__all__ = ["least_squares", "sums_of", "variances_of"]
+__all__ = ["estimate_counts", "least_squares", "sums_of", "variances_of"]
 
 VARIANCES = {
     Exact: lambda mechanism: 0.0,
@@ -70,8 +70,14 @@ def least_squares(release: Release, model: Model) -> Estimate:
     if np.any(np.isnan(variance)):
         known = [kind.__name__ for kind in VARIANCES]
         fail("release", f"a release by {name_of(release.mechanism)}", f"noise of {known}", "Use dpjax.sample.")
+    return estimate_counts(release, sums_of(release, model.support()), variance)
+
+
+def estimate_counts(release: Release, matrix: sparse.csr_array, variance: np.ndarray) -> Estimate:
+    """Least squares [c] on those sums, rows of the matrix [d, c], whose variance [d] is known."""
+    usable = np.isfinite(variance)
     total = None if is_unknown(release) else release.n
-    return solve_blocks(sums_of(release, model.support()), np.asarray(release.value, float), variance, total)
+    return solve_blocks(matrix[usable], np.asarray(release.value, float)[usable], variance[usable], total)
 
 
 def sums_of(release: Release, support: Records) -> sparse.csr_array:

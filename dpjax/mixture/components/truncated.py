@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import NormalNoise
+from dpjax.mechanisms.base import is_normal
 from dpjax.mixture.base import Theta
 from dpjax.mixture.components.gaussian import NormalInverseGamma
 from dpjax.numerics.incomplete_gamma import draw_log_cut_gamma, log_lower_gamma
@@ -70,7 +70,7 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
         TypeError
             If the noise of the channel is not Normal.
         """
-        if not (isinstance(channel, NormalNoise) and channel.normal_noise):
+        if not is_normal(channel):
             remedy = "Use NormalInverseGamma for other channels."
             fail("channel", type(channel).__name__, "dpjax.Gaussian, for this base measure", remedy, error=TypeError)
         check_number("channel.scale", channel.scale)
