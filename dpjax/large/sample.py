@@ -115,8 +115,9 @@ def large_sample(
     The law of the sum is off by what skewness there is, of order 1 / √n: about n = 10³ records are many where each is
     clamped to a few standard deviations, and rare categories or long tails take more. `dpjax.sample` is exact.
 
-    On processors draws do not depend on the number of devices. An accelerator rounds otherwise with another number of
-    chains, and the adaptation of trajectories enlarges that: draws on other devices then are others of the same law.
+    On processors draws do not depend on the number of devices while each has two chains at least. An accelerator rounds
+    otherwise with another number of chains, and the adaptation of trajectories enlarges that: draws on other devices
+    then are others from the same distribution.
     """
     source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
     mesh = choose_mesh(devices, num_chains)

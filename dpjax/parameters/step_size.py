@@ -10,9 +10,9 @@ from blackjax.adaptation.step_size import dual_averaging_adaptation
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.numbered import jit_model
-from dpjax.numerics import leading_size
-from dpjax.parameters.centred import build_centred_step
-from dpjax.parameters.coordinates import Tuning
+from dpjax.numerics import leading_size, take_if
+from dpjax.parameters.centred import build_centred_step, build_log_likelihood
+from dpjax.parameters.coordinates import Tuning, constrain, to_vector
 from dpjax.parameters.kernels import ParameterKernel, SteppedKernel
 
 NUM_STEPS = 100
@@ -45,8 +45,14 @@ def fit_step_size(
 def average_steps(
     key: Key, model: Model, kernel: SteppedKernel, tuning: Tuning, parameters: Parameters, records: Records
 ) -> Tuning:
-    """The tuning after dual averaging from its own step size."""
+    """The tuning after dual averaging from its own step size.
+
+    The first trajectories are so wide that they take last bits far apart, and chains differ in these where a program is
+    compiled for fewer of them: the fit begins at numbers without them.
+    """
     step = jax.vmap(build_centred_step(model, kernel), in_axes=(0, 0, 0, None))
+    rough = jax.tree.map(halve_precision, tuning)
+    parameters, records = jax.vmap(partial(forget_last_bits, model))(parameters, records)
     init, update, final = dual_averaging_adaptation(kernel.target_acceptance)
     numbers = jnp.arange(leading_size(records))
 
@@ -54,13 +60,28 @@ def average_steps(
         averaging, parameters = carry
         keys = jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, index)))(numbers)
         step_size = jnp.exp(averaging.log_step_size).astype(tuning.step_size.dtype)
-        parameters, info, _ = step(keys, parameters, records, tuning._replace(step_size=step_size))
+        parameters, info, _ = step(keys, parameters, records, rough._replace(step_size=step_size))
         updated = update(averaging, jnp.mean(info.acceptance_rate).astype(float))
         return (jax.tree.map(keep_type, averaging, updated), parameters), None
 
-    start = jax.tree.map(jnp.asarray, init(tuning.step_size.astype(float)))
+    start = jax.tree.map(jnp.asarray, init(rough.step_size.astype(float)))
     (averaging, _), _ = jax.lax.scan(body, (start, parameters), jnp.arange(NUM_STEPS))
     return tuning._replace(step_size=final(averaging).astype(tuning.step_size.dtype))
+
+
+def forget_last_bits(model: Model, parameters: Parameters, records: Records) -> tuple[Parameters, Records]:
+    """A chain's parameters and records in half the precision, unless that takes them out of their support."""
+    vector, unravel = to_vector(model, parameters)
+    rough = constrain(model, unravel(halve_precision(vector))), jax.tree.map(halve_precision, records)
+    return take_if(jnp.isfinite(build_log_likelihood(model, rough[1])(rough[0])), rough, (parameters, records))
+
+
+def halve_precision(leaf: Array) -> Array:
+    """Numbers of float64 with half of their mantissa; half of float32 would be too coarse for records."""
+    if leaf.dtype != jnp.float64:
+        return leaf
+    kind = jnp.finfo(leaf.dtype)
+    return jax.lax.reduce_precision(leaf, kind.nexp, kind.nmant // 2)
 
 
 def keep_type(old: Array, new: Array) -> Array:

@@ -160,8 +160,9 @@ def sample(
 
     Notes
     -----
-    Draws depend on the key, the arguments, and the hardware and versions that compute them, and not on the number of
-    devices. Nothing is claimed about convergence: see `Posterior.summary`.
+    Draws depend on the key, the arguments, and the hardware and versions that compute them. On another number of
+    devices the chains have the same keys, and differ by rounding; see docs/scaling.md. Nothing is claimed about
+    convergence: see `Posterior.summary`.
 
     Examples
     --------

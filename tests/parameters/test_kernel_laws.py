@@ -113,6 +113,23 @@ def test_the_step_size_meets_its_target_though_it_starts_a_hundred_times_too_wid
     assert abs(float(rate(first)) - kernel.target_acceptance) > 0.15  # the width that it started from
 
 
+@pytest.mark.x64
+def test_last_bits_of_the_chains_do_not_decide_the_step_size() -> None:
+    """Programs of other numbers of chains round otherwise, and wide trajectories would take that far apart."""
+    spread = models.normal(models.NormalPrior(0.0, 2.0), variance=models.InverseGammaPrior(3.0, 3.0))
+    keys = jax.random.split(jax.random.key(6), 3)
+    parameters = jax.vmap(spread.sample_prior)(jax.random.split(keys[0], CHAINS))
+    record_keys = jax.random.split(keys[1], CHAINS)
+    records = jax.vmap(lambda key, p: spread.sample_records(key, p, 50))(record_keys, parameters)
+    kernel, first = parameter_kernel("hmc"), initial_tuning(keys[2], spread)
+    rounded = jax.tree.map(lambda leaf: leaf * (1 + 4 * jnp.finfo(float).eps), (first, parameters, records))
+    sizes = [
+        float(fit_step_size(keys[2], spread, kernel, *each).step_size)
+        for each in ((first, parameters, records), rounded)
+    ]
+    assert sizes[0] == pytest.approx(sizes[1], rel=1e-12)
+
+
 def test_a_kernel_without_a_step_size_leaves_the_tuning() -> None:
     tuning = initial_tuning(jax.random.key(1), KNOWN)
     for kernel in (None, parameter_kernel("coordinate_slice"), parameter_kernel(stale)):

@@ -36,6 +36,28 @@ def augmented(devices: Any, **options: Any) -> Iterator[Named]:
     yield "step size", run.tuning.step_size
 
 
+def stepped(devices: Any) -> Iterator[Named]:
+    """A model without an exact update, whose step size is fitted by trajectories that double last bits at each step."""
+    import jax
+    import numpyro
+    from numpyro import distributions
+
+    import dpjax
+
+    def model(n: int) -> None:
+        mean = numpyro.sample("mean", distributions.Normal(0.0, 2.0))
+        scale = numpyro.sample("scale", distributions.HalfNormal(2.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", distributions.Normal(mean, scale))
+
+    release = dpjax.Release([60.0], dpjax.Laplace(5.0), dpjax.statistics.total("y", -10.0, 10.0), n=50)
+    settings = {"num_chains": CHAINS, "num_warmup": 100, "num_samples": 12, "progress": False}
+    run = dpjax.sample(
+        jax.random.key(8), dpjax.from_numpyro(model, records=("y",)), release, devices=devices, **settings
+    )
+    yield from run.draws.items()
+
+
 def continued(run: Any, devices: Any, others: Any, file: Path) -> Iterator[Named]:
     """A run on these devices that is interrupted, and continued on others; of several processes the first saves it."""
     import jax
@@ -157,6 +179,8 @@ def main(path: str, count: str, address: str = "", number: str = "0", processes:
     runs = {"sample": augmented, "mixture": mixed, "coupling": met, "large": approximated, "begun": begun}
     if not address:
         runs["private"] = published
+    if jax.config.jax_enable_x64:
+        runs["stepped"] = stepped
     found, expected = (dict(drawn(runs, devices)) for devices in (everywhere, alone))
     resumed = {}
     for name in ("sample", "mixture", "coupling"):
