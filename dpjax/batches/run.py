@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.imputation.data_sets import check_room
 from dpjax.numbered import jit_model
 from dpjax.numerics import take_entry
 from dpjax.parameters import ParameterKernel, Tuning, fit_step_size
@@ -224,6 +225,7 @@ def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
 def close_segment(run: Run, status: Status) -> Status:
     """Adapt to the segment's draws where the schedule says so, and open the next segment."""
     tuning, states = status.tuning, status.chains.state
+    check_room(run.releases, status.draws.reported)
     if run.schedule[status.segment].adapt and tuning is not None:
         fitted = adapt_all.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_sizes(run, status.segment + 1, fitted, bring_home(run.mesh, states))

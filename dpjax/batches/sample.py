@@ -12,6 +12,7 @@ from dpjax.batches.inputs import check_formed, check_releases, stack
 from dpjax.batches.posterior import BatchPosterior
 from dpjax.batches.run import Run, Status, make_chunk
 from dpjax.batches.starts import begin, split_keys
+from dpjax.imputation.data_sets import warn_of_room, with_equal_capacity
 from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
 from dpjax.parameters import KernelBuilder, ParameterKernel
@@ -49,7 +50,8 @@ def sample_batch(
     """Draw from p(parameters | release) for each of many releases, such as those of a simulation study.
 
     Each release has its own chains, and its own warm-up, by one program. Release i is sampled as by `sample` with the
-    key ``jax.random.fold_in(key, i)``, to rounding: a study may look at any of them again alone.
+    key ``jax.random.fold_in(key, i)``, to rounding: a study may look at any of them again alone. (Records of an unknown
+    number have as many rows for all releases as one of them needs: pass that ``capacity`` to repeat one.)
 
     Parameters
     ----------
@@ -115,13 +117,15 @@ def sample_batch(
     check_derived(model)
     mesh = choose_mesh(devices, len(given), "the number of releases")
     formed = [latent_form(model, release, plan.imputation) for release in given]
+    alike = with_equal_capacity([release for _, release in formed], given)
+    formed = [latent_form(model, release, plan.imputation) for release in alike]
     keys = split_keys(key, np.arange(len(given)), num_chains)
     schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
     stacked = stack(check_formed([release for _, release in formed]))
     run = Run(formed[0][0], stacked, plan, kept, schedule, keys.chains, keys.step_size, mesh)
     with one_blas_thread():
         status = finish(run.schedule, begin(run, keys), partial(make_chunk, run), None, progress)
-        return report(run, model, given, status)
+        return report(run, model, alike, status)
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,7 @@ def report(run: Run, model: Model, releases: list[PrivateRelease], status: Statu
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
     nonfinite = draws.info["num_nonfinite"]
     warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=4)
+    warn_of_room(run.releases, draws.reported, stacklevel=4)
     per_record: Any = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return BatchPosterior(
         draws={**draws.parameters, **draws.derived, **draws.reported},

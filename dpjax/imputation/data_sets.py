@@ -1,27 +1,27 @@
 """Records of an unknown number: the pair of model and release whose one record is a whole data set."""
 
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Model, Records, Statistic
+from dpjax.imputation.capacity import find_capacity
 from dpjax.models.data_sets import NUMBER, data_sets, split
 from dpjax.numbered import split as take_apart
-from dpjax.release import Release
-from dpjax.release.unknown import CountPrior, KnownTail, UnknownCount
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.unknown import CountPrior, UnknownCount
 from dpjax.simulate import parameter_shapes, position_shapes
 from dpjax.statistics.base import dimension_of
 from dpjax.validation import fail
 
-__all__ = ["MAX_CAPACITY", "DataSetSum", "data_set_form"]
+__all__ = ["DataSetSum", "check_room", "data_set_form", "warn_of_room", "with_equal_capacity"]
 
-MAX_CAPACITY = 2**20
-"""The rows of the largest arrays."""
-
-NEGLIGIBLE = 1e-12
-"""The probability, by its prior, that a number without a bound exceeds the capacity."""
+ROOM = "Pass n=dpjax.UnknownCount(prior, capacity={}), or use dpjax.counts()."
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,17 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
         return model, release
     check_model_of_any_number(model)
     prior = release.n.prior
-    capacity = find_capacity(prior)
+    capacity = find_capacity(model, release)
     statistic = DataSetSum(release.statistic, prior, capacity)
     return data_sets(*take_apart(model), prior, capacity), replace(release, statistic=statistic, n=1)
+
+
+def with_equal_capacity(formed: Sequence[PrivateRelease], given: Sequence[PrivateRelease]) -> list[PrivateRelease]:
+    """The given releases, to be formed with as many rows as the one of them that needs most."""
+    rows = [statistic.capacity for each in formed if (statistic := rows_of(each)) is not None]
+    if not rows:
+        return list(given)
+    return [replace(each, n=UnknownCount(each.n.prior, max(rows))) for each in given]  # type: ignore[attr-defined]
 
 
 def check_model_of_any_number(model: Model) -> None:
@@ -100,25 +108,25 @@ def check_model_of_any_number(model: Model) -> None:
         fail("model", f"a name {NUMBER!r}", "other names", "The number of records is reported under it: rename yours.")
 
 
-def find_capacity(prior: CountPrior) -> int:
-    """The rows that hold all numbers which a prior allows, but for a probability of 1e-12.
+def rows_of(release: PrivateRelease) -> DataSetSum | None:
+    """The statistic of whole data sets, whose rows may be too few; None where there is no such thing."""
+    statistic = getattr(release, "statistic", None)
+    if not isinstance(statistic, DataSetSum) or statistic.prior.bounds[1] == statistic.capacity:
+        return None
+    return statistic
 
-    Raises
-    ------
-    ValueError
-        If the prior has neither a bound nor quantiles, would need too many rows, or leaves out numbers in between,
-        which records added and deleted one by one never get past.
-    """
-    remedy = "Use dpjax.counts(), or pass dpjax.models.UniformCount(low, high) of what is possible."
-    high = prior.bounds[1]
-    if high is None and not isinstance(prior, KnownTail):
-        fail("release.n", f"{prior!r}, which has no greatest number", "a bound or `quantile_beyond(mass)`", remedy)
-    capacity = max(prior.quantile_beyond(NEGLIGIBLE) if high is None else high, 1)  # type: ignore[attr-defined]
-    if capacity > MAX_CAPACITY:
-        expected = f"at most {MAX_CAPACITY}, where records are imputed one by one"
-        fail("release.n", f"{prior!r}, which allows {capacity} records", expected, remedy)
-    possible = np.flatnonzero(np.isfinite(prior.log_probability(jnp.arange(capacity + 1))))
-    if not possible.size or np.any(np.diff(possible) != 1):
-        given = f"{prior!r}, of positive probability at {possible.size} numbers up to {capacity}"
-        fail("release.n", given, "a prior of all numbers between the least and the greatest", remedy)
-    return capacity
+
+def check_room(release: PrivateRelease, drawn: Mapping[str, Any]) -> None:
+    """Raise if chains have filled all rows, so that the prior of the number would be cut off there."""
+    rows = rows_of(release)
+    if rows is not None and np.max(drawn[NUMBER], initial=0) >= rows.capacity:
+        given, remedy = f"chains that fill all {rows.capacity} rows of their arrays", ROOM.format(2 * rows.capacity)
+        fail("release.n", given, "room for more records", remedy)
+
+
+def warn_of_room(release: PrivateRelease, drawn: Mapping[str, Any], stacklevel: int) -> None:
+    """Warn if draws have filled all rows."""
+    rows = rows_of(release)
+    if rows is not None and np.max(drawn[NUMBER], initial=0) >= rows.capacity:
+        text = f"Some draws have as many records as the arrays have rows, {rows.capacity}: larger numbers are cut off. "
+        warnings.warn(text + ROOM.format(2 * rows.capacity), stacklevel=stacklevel)

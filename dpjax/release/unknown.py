@@ -46,11 +46,13 @@ class UnknownCount:
         What is believed of the number before the release is seen, beside the model of the records:
         `dpjax.models.UniformCount`, `dpjax.models.PoissonCount`, `dpjax.models.NegativeBinomialCount`, or a hashable
         object with ``log_probability(n)``, ``sample(key)`` and ``bounds``.
+    capacity
+        The rows of the arrays that records are imputed in; by default as many as prior and release ask for.
 
     Raises
     ------
     TypeError, ValueError
-        If the prior has not these parts, or they return something else.
+        If the prior has not these parts, or they return something else, or the capacity is no whole number above 0.
 
     Examples
     --------
@@ -63,8 +65,11 @@ class UnknownCount:
     """
 
     prior: CountPrior
+    capacity: int | None = None
 
     def __post_init__(self) -> None:
+        if self.capacity is not None:
+            check_count("capacity", self.capacity, "Pass the most records that arrays shall hold, or leave it out.")
         remedy = "Pass one such as dpjax.models.UniformCount(low, high)."
         prior = self.prior
         if isinstance(prior, type) or not isinstance(prior, CountPrior):

@@ -10,6 +10,7 @@ from jax.sharding import Mesh
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.digest import Digest, open_digest
+from dpjax.imputation.data_sets import check_room
 from dpjax.numbered import jit_model
 from dpjax.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.plan import SweepPlan, adapt_plan, is_open
@@ -182,6 +183,7 @@ def store(draws: Draw, buffers: Draw, filled: int, length: int) -> None:
 def close_segment(run: Run, status: Status) -> Status:
     """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
     tuning, plan, state = status.tuning, status.plan, bring_home(run.mesh, status.chains.state)
+    check_room(run.release, status.draws.reported)
     if run.schedule[status.segment].adapt and tuning is not None:
         tuning = adapt.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
         tuning = adapt_step_size(run, status.segment + 1, tuning, state)

@@ -13,6 +13,7 @@ import numpy as np
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.compilation import compiling, jit_quickly
 from dpjax.digested import NotKept
+from dpjax.imputation.data_sets import warn_of_room
 from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
 from dpjax.numbered import jit_model
@@ -274,6 +275,7 @@ def report(
     digested = None if status.digest is None else read_digest(draws, status.digest)
     info = draws.info if digested is None else reports_of(draws, digested)
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
+    warn_of_room(run.release, draws.reported, stacklevel=4)
     per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(
         draws=draws_of(status) if digested is None else NotKept(),  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.imputation.data_sets import warn_of_room
 from dpjax.imputation.forms import latent_form
 from dpjax.numbered import jit_model
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
@@ -94,6 +95,7 @@ def tempered(
     target = jnp.asarray(target_ess, float)
     with one_blas_thread():
         result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
+    warn_of_room(release, result[0], stacklevel=3)
     return combine(*result)
 
 
