@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def write_whole(path: Path, write: Callable[[BinaryIO], None], mode: int = 0o666) -> None:
     """Put what `write` writes on disk at once: whatever happens, the path holds it or what it held before.
 
-    Once this returns, neither a crash of the process nor of the machine loses it.
+    Once this returns, neither a crash of the process nor of the machine loses it. The file has
+    the mode from its first byte on.
 
     Raises
     ------
@@ -19,7 +20,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
     """
     unfinished = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.unfinished")
     try:
-        with unfinished.open("wb") as file:
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())

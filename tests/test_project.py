@@ -70,12 +70,12 @@ def test_machine_paths_are_recognised(text, refused):
     assert bool(MACHINE_PATH.search(text)) is refused
 
 
-def test_python_files_are_short():
+def test_python_files_have_at_most_500_lines():
     long = [
         str(path.relative_to(ROOT))
         for folder in ("dpjax", "tests", "benchmarks")
         for path in (ROOT / folder).rglob("*.py")
-        if len(path.read_text().splitlines()) >= 300
+        if len(path.read_text().splitlines()) > 500
     ]
     assert long == []
 

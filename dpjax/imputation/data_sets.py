@@ -110,7 +110,7 @@ def check_model_of_any_number(model: Model) -> None:
 
 def rows_of(release: PrivateRelease) -> DataSetSum | None:
     """The statistic of whole data sets, whose rows may be too few; None where there is no such thing."""
-    statistic = getattr(release, "statistic", None)
+    statistic = release.statistic if isinstance(release, Release) else None
     if not isinstance(statistic, DataSetSum) or statistic.prior.bounds[1] == statistic.capacity:
         return None
     return statistic

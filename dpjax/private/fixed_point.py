@@ -17,8 +17,9 @@ BOUND_BITS = {"float32": 22, "float64": 40}
 LIMB_BITS = {"float32": 23, "float64": 40}
 """What the lower of two integers holds; in float32 either is a float without loss."""
 HALF_BITS = 11
-LARGEST_BLOCK = 2**20
-"""Records that are added up at once."""
+LARGEST_BLOCK = 2**19
+"""Records that are added up at once. The higher halves of their int32 in `FixedPoint.sum`, of at most 2^11, then add up
+to 2^30, and the lower ones, below 2^11, with what is left of the higher, below 2^23, to less than 2^31."""
 MOST_RECORDS = {"float32": 2**25, "float64": 2**31 - 1}
 """Of more, the higher integer of a sum would lose digits as a float."""
 
@@ -61,7 +62,7 @@ class FixedPoint(NamedTuple):
         return Parts(nothing, nothing)
 
     def sum(self, steps: Array) -> Parts:
-        """The sum over the last axis of at most 2^20 whole numbers of steps, none of them beyond the bound."""
+        """The sum over the last axis of at most 2^19 whole numbers of steps, none of them beyond the bound."""
         integers = steps.astype(self._integer)
         if steps.shape[-1] * steps_of(self.dtype) <= jnp.iinfo(self._integer).max:
             return self._carry(jnp.zeros((), self._integer), self._total(integers))

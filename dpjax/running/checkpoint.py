@@ -61,6 +61,10 @@ class CheckpointFile:
     """
 
     REMEDY = "Pass another path, or remove the file to start afresh."
+    SECRET: frozenset[str] = frozenset()
+    """What no message may tell more of than that it differs."""
+    MODE = 0o666
+    """Who may read the file, before the process's own restrictions."""
 
     def __init__(self, path: Path, fingerprint: dict[str, Any], mesh: Mesh | None = None) -> None:
         self.path = path
@@ -109,7 +113,7 @@ class CheckpointFile:
         """
         texts = {"fingerprint": self.fingerprint, "progress": progress}
         content = arrays | {name: np.array(json.dumps(text)) for name, text in texts.items()}
-        write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **content))
+        write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **content), self.MODE)
 
     def take_up(self, restore: Callable[[dict[str, Any], Arrays], Any]) -> Any:
         """What ``restore(progress, arrays)`` makes of the file, or None if there is no file.
@@ -151,7 +155,7 @@ class CheckpointFile:
         """Raise unless the saved fingerprint is that of this run."""
         ours, missing = self.fingerprint, "nothing"
         differences = [
-            f"{name}: saved {saved.get(name, missing)}, now {ours.get(name, missing)}"
+            name if name in self.SECRET else f"{name}: saved {saved.get(name, missing)}, now {ours.get(name, missing)}"
             for name in sorted({*saved, *ours})
             if saved.get(name, missing) != ours.get(name, missing)
         ]

@@ -16,8 +16,8 @@ def ledger(epsilon: float = AMPLE) -> private.Ledger:
     return cases.ledger(epsilon)
 
 
-def go(positions=STARTS, spent=None, **arguments) -> private.PrivateDraws:
-    return private.sample(KEY, WALK, positions, spent or ledger(), **({"num_iterations": 40} | arguments))
+def go(positions=STARTS, spent=None, key=KEY, kernel=WALK, **arguments) -> private.PrivateDraws:
+    return private.sample(key, kernel, positions, spent or ledger(), **({"num_iterations": 40} | arguments))
 
 
 def make_whole() -> private.PrivateDraws:

@@ -61,14 +61,14 @@ def test_as_many_as_the_budget_allows_is_decided_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"key": jax.random.key(2)}, "key: saved"),
+        ({"key": jax.random.key(2)}, "in key"),
         ({"num_iterations": 20}, "num_iterations: saved 40, now 20"),
         ({"thin": 2}, "thin: saved 1, now 2"),
-        ({"positions": STARTS + 1}, "positions: saved"),
+        ({"positions": STARTS + 1}, "in positions"),
         ({"ledger": ledger(4.0)}, "budget: saved"),
-        ({"kernel": WALK._replace(target=replace(TARGET, records=TARGET.records + 1))}, "records: saved"),
+        ({"kernel": WALK._replace(target=replace(TARGET, records=TARGET.records + 1))}, "records"),
         ({"kernel": WALK._replace(queries=(private.Query("x", 3.0, "secure"),))}, "queries: saved"),
-        ({"kernel": WALK._replace(target=tilted(chunk_size=2))}, "records: saved"),
+        ({"kernel": WALK._replace(target=tilted(chunk_size=2))}, "records"),
     ],
 )
 def test_another_run_does_not_take_up_a_checkpoint(saved_run, change, message):
@@ -131,7 +131,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
 
     real, calls = checkpoint.write_whole, []
 
-    def write(path, put):
+    def write(path, put, mode):
         calls.append(path)
         if len(calls) > after:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

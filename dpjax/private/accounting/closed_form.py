@@ -7,6 +7,7 @@ sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `s
 `events` ask for the relation.
 """
 
+from functools import partial
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ from dpjax.validation import check_count, check_positive, fail
 
 LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
 LOG_TOLERANCE = 1e-14
+LOG_ERROR = 1e-12
+"""Of log δ, for noise to some thousand sensitivities; what there is beyond is added to it."""
 FAR_BELOW = 1e3  # stands for -inf in root finding
 
 
@@ -128,6 +131,18 @@ def log_delta(epsilon: float, mu: float) -> float:
     return log_gaussian_delta(float(epsilon), 1 / sqrt(2 * mu)) if mu > 0 else -inf
 
 
+def log_delta_from_above(epsilon: float, mu: float) -> float:
+    """`log_delta` and what its rounding may have taken away: what is promised goes by this.
+
+    δ is a difference of Mills' ratios at points 1/ratio apart around c = ε ratio, where they differ by a share of about
+    min(1, 1/c) / ratio; each is known to some units in the last place.
+    """
+    if mu == 0:
+        return -inf
+    ratio = 1 / sqrt(2 * mu)
+    return log_delta(epsilon, mu) + LOG_ERROR + 2e-15 * ratio * max(1.25, epsilon * ratio)
+
+
 def epsilon(delta: float, mu: float) -> float:
     """The smallest ε >= 0 at which a composition of Gaussian queries is (ε, δ)-DP: Theorem 2.4 solved for ε.
 
@@ -149,14 +164,20 @@ def epsilon(delta: float, mu: float) -> float:
     4.38
     """
     check_delta(delta)
-    target = log(delta)
-    if log_delta(0.0, mu) <= target:
+    if mu == 0 or log_delta_from_above(0.0, mu) <= log(delta):
         return 0.0
+
+    def excess(guess: float) -> float:
+        return log_delta_from_above(guess, mu) - log(delta)
+
     high = 1.0
-    while log_delta(high, mu) > target:
+    while excess(high) > 0:
         high *= 2
-    tolerances = {"xtol": 1e-300, "rtol": LOG_TOLERANCE}
-    return float(scipy.optimize.brentq(lambda guess: log_delta(guess, mu) - target, 0.0, high, **tolerances))
+    solution = float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-300, rtol=LOG_TOLERANCE))
+    margin = LOG_TOLERANCE
+    while excess(solution) > 0:  # from the side that keeps the promise
+        solution, margin = solution * (1 + margin), 2 * margin
+    return solution
 
 
 def largest_mu(epsilon: float, delta: float) -> float:
@@ -185,13 +206,13 @@ def largest_mu(epsilon: float, delta: float) -> float:
     check_delta(delta)
 
     def excess(log_mu: float) -> float:
-        return max(log_delta(epsilon, exp(log_mu)) - log(delta), -FAR_BELOW)
+        return max(log_delta_from_above(epsilon, exp(log_mu)) - log(delta), -FAR_BELOW)
 
     solution = scipy.optimize.brentq(excess, log(LOWEST_MU), log(HIGHEST_MU), xtol=LOG_TOLERANCE, rtol=LOG_TOLERANCE)
     margin = LOG_TOLERANCE
     while excess(solution) > 0:  # from the side that keeps the promise
         solution, margin = solution - margin, 2 * margin
-    return exp(solution)
+    return exp(solution) * (1 - LOG_TOLERANCE)
 
 
 def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | None, num_leapfrog: int) -> int:
@@ -224,7 +245,8 @@ def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | No
     check_delta(delta)
     if mu(1, tau_l, tau_g, num_leapfrog) == 0:
         fail("tau_l", tau_l, "finite noise", "Without any cost no number of iterations is the largest.")
-    return largest_count(lambda count: log_delta(epsilon, mu(count, tau_l, tau_g, num_leapfrog)) <= log(delta))
+    cost = partial(mu, tau_l=tau_l, tau_g=tau_g, num_leapfrog=num_leapfrog)
+    return largest_count(lambda count: log_delta_from_above(epsilon, cost(count)) <= log(delta))
 
 
 def iterations_per_chain(total: int, *, num_chains: int, num_runs: int) -> int:

@@ -23,7 +23,7 @@ def composed_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Nei
     """log δ at ε of queries made of the same records: by the closed form, or from above if any is subsampled."""
     if any(query.sampling_rate < 1 for query in queries):
         return events.subsampled_log_delta(queries, epsilon, neighbours)
-    return closed_form.log_delta(epsilon, composed_mu(queries, neighbours))
+    return closed_form.log_delta_from_above(epsilon, composed_mu(queries, neighbours))
 
 
 def composed_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbours) -> float:
@@ -35,8 +35,7 @@ def composed_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbo
 
 def composed_mu(queries: Sequence[Query], neighbours: Neighbours) -> float:
     """The mean privacy loss Σ Δ² / (2σ²) of full-batch queries (Theorem 2.4)."""
-    step = closed_form.sensitivity(1.0, neighbours)
-    return sum((query.count * (step / query.noise_multiplier) ** 2 / 2 for query in queries), 0.0)
+    return events.full_batch_mu(queries, neighbours)
 
 
 def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: float) -> float:

@@ -117,6 +117,8 @@ class Ledger:
         self._queries: tuple[Query, ...] = ()
         self._lock = RLock()
         self._is_copy = False
+        self._process = os.getpid()
+        self._keys: set[str] = set()
         self._file = None if path is None else LedgerFile(path)
         if self._file is not None:
             self._open(self._file)
@@ -155,6 +157,20 @@ class Ledger:
                 self._record(after)
         if not fits:
             raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
+
+    def take_key(self, digest: str) -> None:
+        """Note that a run draws its noise and samples by a key, told by its digest.
+
+        Raises
+        ------
+        ValueError
+            If an earlier run did: queries are composed as if their noise were independent.
+        """
+        with self._lock:
+            if digest in self._keys:
+                remedy = "Pass another, such as jax.random.fold_in(key, 1)."
+                fail("key", "the key of an earlier run charged to this ledger", "a key of its own", remedy)
+            self._keys.add(digest)
 
     def affordable(self, queries: Sequence[Query]) -> int:
         """How many more times `queries` can be charged; of an iteration's queries, over all chains.
@@ -216,11 +232,18 @@ class Ledger:
             remedy = "Open the ledger's file, or rebuild it with Ledger.from_json if nothing else is charged to it."
             fail("ledger", "a copy out of a pickle", "the ledger itself", remedy, error=RuntimeError)
         if self._file is None:
+            self._check_process()
             yield
             return
         with self._file.locked():
             self._catch_up()
             yield
+
+    def _check_process(self) -> None:
+        """Raise in a fork: what it charged to a ledger in memory, the process that it came from would not know of."""
+        if os.getpid() != self._process:
+            remedy = "Open Ledger(budget, path) with a file, which processes share."
+            fail("ledger", "one in the memory of another process", "a ledger of this one", remedy, error=RuntimeError)
 
     def _catch_up(self) -> None:
         """Count what others have charged to the file."""
@@ -271,6 +294,7 @@ class Ledger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._budget, self._queries = state["budget"], state["queries"]
         self._lock, self._is_copy, self._file = RLock(), True, None
+        self._process, self._keys = os.getpid(), set()
 
     def __repr__(self) -> str:
         return f"Ledger(budget={self._budget}, queries={self._queries})"

@@ -56,9 +56,16 @@ class Query:
             fail("name", repr(self.name), "a text", "Say what is asked, such as 'gradient'.", error=TypeError)
         multiplier = check_real("noise_multiplier", self.noise_multiplier)
         check_positive("noise_multiplier", multiplier, "Without noise there is no privacy.")
-        check_count("count", self.count)
-        if not 0 < check_real("sampling_rate", self.sampling_rate) <= 1:
+        rate = check_real("sampling_rate", self.sampling_rate)
+        if not 0 < rate <= 1:
             fail("sampling_rate", self.sampling_rate, "a probability in (0, 1]", "Pass the chance of one record.")
+        # NumPy's integers wrap round where counts are multiplied, and its short floats round.
+        for name, plain in (
+            ("noise_multiplier", multiplier),
+            ("count", check_count("count", self.count)),
+            ("sampling_rate", rate),
+        ):
+            object.__setattr__(self, name, plain)
         if self.grade not in ("secure", "simulation-grade"):
             fail("grade", repr(self.grade), "'secure' or 'simulation-grade'", "Take the grade of the noise source.")
 

@@ -116,6 +116,10 @@ class PrivateKernel(NamedTuple):
     target: Target
     build: Callable[[Target], SamplingAlgorithm]
 
+    def __repr__(self) -> str:
+        """What is public: settings may go by the number of records."""
+        return f"PrivateKernel(queries={self.queries}, target={self.target})"
+
 
 def make_kernel(
     target: Target, build: Callable[[Target], SamplingAlgorithm], queries: tuple[Query, ...]

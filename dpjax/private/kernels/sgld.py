@@ -148,8 +148,9 @@ def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgor
     def step(rng_key: Key, state: SGLDState) -> tuple[SGLDState, KernelInfo]:
         sample_key, normal_key, noise_key = jax.random.split(rng_key, 3)
         vector = ravel(state.position)
+        sampling_key = noise.sampling_key(sample_key)
         total = sampled_gradients(
-            target, sample_key, vector, rate=settings.rate, bound=settings.bound, block=settings.block
+            target, sampling_key, vector, rate=settings.rate, bound=settings.bound, block=settings.block
         )
         normals = jax.random.normal(normal_key, vector.shape, vector.dtype)
         step_size = settings.schedule(state.iteration).astype(vector.dtype)

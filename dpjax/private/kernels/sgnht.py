@@ -127,8 +127,9 @@ def build(settings: SGNHTSettings, noise: Noise, target: Target) -> SamplingAlgo
     def step(rng_key: Key, state: SGNHTState) -> tuple[SGNHTState, KernelInfo]:
         sample_key, normal_key, noise_key = jax.random.split(rng_key, 3)
         point = PhasePoint(ravel(state.position), state.momentum, state.friction)
+        sampling_key = noise.sampling_key(sample_key)
         total = sampled_gradients(
-            target, sample_key, point.vector, rate=settings.rate, bound=settings.bound, block=settings.block
+            target, sampling_key, point.vector, rate=settings.rate, bound=settings.bound, block=settings.block
         )
         normals = jax.random.normal(normal_key, point.vector.shape, point.vector.dtype)
         step_size = settings.schedule(state.iteration).astype(point.vector.dtype)

@@ -38,6 +38,13 @@ class Noise(Protocol):
         """
         ...
 
+    def sampling_key(self, key: Key) -> Key:
+        """The key [] by which a Poisson sample of the records is drawn, within compiled programs as `release` is.
+
+        What subsampling saves counts on samples that are independent between queries and that nobody can guess.
+        """
+        ...
+
     def query(
         self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0
     ) -> Query:
@@ -66,9 +73,12 @@ def float_dtype(value: Value) -> Any:
 
 
 def at_least(scale: Array | float, dtype: Any) -> Array:
-    """A scale in a float dtype, which a known one must not lose noise in."""
+    """A scale in a float dtype, in which it must not lose noise."""
     if isinstance(scale, jax.Array):
-        return scale.astype(dtype)
+        nearest = scale.astype(dtype)
+        return jnp.where(
+            nearest.astype(scale.dtype) < scale, jnp.nextafter(nearest, jnp.asarray(jnp.inf, dtype)), nearest
+        )
     rounded = np.asarray(scale, dtype)
     enough = rounded.astype(np.float64) >= np.float64(scale)
     return jnp.asarray(np.where(enough, rounded, np.nextafter(rounded, np.inf, dtype=dtype)))

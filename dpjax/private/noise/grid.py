@@ -88,6 +88,29 @@ class Secure:
         precision = dtype if dtype == jnp.float64 else jnp.float32  # half of it would change a scale
         return self._release(dtype, lane, at_least(scale, precision), *jax.tree.leaves(value))
 
+    def sampling_key(self, key: Key) -> Key:
+        """A key of fresh random bytes, drawn by the host when the program runs: no two samples share one.
+
+        Under `jax.vmap` lanes have keys of their own where they differ in `key`, which counts for nothing else.
+        """
+        self.keystream(8)
+        return jax.random.wrap_key_data(self._random_words(jax.random.key_data(key)), impl="threefry2x32")
+
+    def _random_words(self, lane: Array) -> Array:
+        def on_host(lanes: np.ndarray) -> np.ndarray:
+            shape = (*np.shape(lanes)[:-1], 2)
+            return np.frombuffer(self.keystream(4 * int(np.prod(shape))), "<u4").reshape(shape).astype(np.uint32)
+
+        @jax.custom_batching.custom_vmap
+        def call(lane: Array) -> Array:
+            return io_callback(on_host, jax.ShapeDtypeStruct((*lane.shape[:-1], 2), jnp.uint32), lane)
+
+        @call.def_vmap
+        def _together(size: int, batched: list[bool], lanes: Array) -> tuple[Array, bool]:
+            return call(lanes), True
+
+        return call(lane)
+
     def query(
         self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0
     ) -> Query:

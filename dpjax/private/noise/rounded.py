@@ -33,6 +33,8 @@ def rounded_normal(keystream: Keystream, ratio: np.ndarray) -> np.ndarray:
     ratio : [...]
         Positive numbers below 2^50.
     """
+    if ratio.ndim == 0:
+        return rounded_normal(keystream, ratio[None])[0]
     words = np.frombuffer(keystream(8 * ratio.size), "<u8").reshape(ratio.shape)
     tail = words & np.uint64(2**SIGN - 1)
     quantile = -ndtri((tail.astype(np.float64) + 0.5) * 2.0**-64)

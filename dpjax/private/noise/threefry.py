@@ -40,6 +40,10 @@ class Threefry:
         mean = sum(part.astype(dtype) for part in jax.tree.leaves(value))
         return mean + at_least(scale, dtype) * jax.random.normal(key, mean.shape, dtype)
 
+    def sampling_key(self, key: Key) -> Key:
+        """The key itself: equal keys give equal samples."""
+        return key
+
     def query(
         self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0
     ) -> Query:

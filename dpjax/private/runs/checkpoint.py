@@ -24,6 +24,8 @@ class Checkpoint(CheckpointFile):
     """The file of one private run, **as confidential as the records**: it holds diagnostics and a digest of them."""
 
     REMEDY = "Pass another path, or move the file away."
+    SECRET = frozenset({"key", "positions", "records", "target"})
+    MODE = 0o600
 
     def save(self, total: int, status: Status) -> None:
         """Write what was paid for; whatever happens, the file holds it or what it held before.
@@ -88,7 +90,7 @@ def make_fingerprint(
         "budget": str(ledger.budget),
         "queries": repr(kernel.queries),
         "records": digest((kernel.target.records, kernel.target.weights)),
-        "target": [f"{value:.5g}" for value in np.asarray(probe(kernel.target, ravel(position))).tolist()],
+        "target": digest(probe(kernel.target, ravel(position))),
     }
 
 

@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from dpjax.base import Key
 from dpjax.private.accounting.ledger import Ledger
 from dpjax.private.kernels.base import PrivateKernel, check_contract
-from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
+from dpjax.private.runs.checkpoint import Checkpoint, digest, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.rehearsal import rehearse
 from dpjax.private.runs.run import STANDS_STILL, Run, Status, choose_capacity, finish, to_host
@@ -103,7 +103,14 @@ def sample(
         if saved is None:
             rehearse(run, status, rehearsal_keys)
             save_first(save, status)
+            if start.done == 0 and depends_on_keys(kernel):
+                ledger.take_key(digest(jax.random.key_data(key)))
         return report(run, *finish(run, status, save), path)
+
+
+def depends_on_keys(kernel: PrivateKernel) -> bool:
+    """Whether noise or samples are drawn by keys, so that two runs by one key would have the same."""
+    return any(query.grade != "secure" for query in kernel.queries)
 
 
 def check_one_process(mesh: Mesh | None) -> Mesh | None:

@@ -1,16 +1,20 @@
 """Clipped gradients of a Poisson sample of the records, in blocks of a fixed size."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, FloatingPoint, Parts, arithmetic
 from dpjax.private.sums.clipped import ClippedSum, clip_rows, gradients_of
 from dpjax.private.targets.target import Target
 
-__all__ = ["SampledSum", "choose_block", "sampled_gradients", "successes"]
+__all__ = ["SampledSum", "choose_block", "gaps", "sampled_gradients", "successes"]
+
+MARGIN = 16
+"""Units in the last place by which a rate is made smaller: more than its logarithms are rounded by."""
 
 
 class SampledSum(NamedTuple):
@@ -46,8 +50,9 @@ def sampled_gradients(target: Target, key: Key, vector: Array, *, rate: float, b
 
     Notes
     -----
-    Amplification by sampling needs a sample that nobody can guess: it is as secret as `key`. In float32 each record's
-    probability is right to about 1e-7, in float64 to rounding.
+    Amplification by sampling needs a sample that nobody can guess: it is as secret as `key`. Each
+    record's probability is right to a few millionths of itself in float32, and never above the rate; in float64 to
+    rounding.
     """
     adder = arithmetic(bound, vector.dtype)
 
@@ -71,11 +76,32 @@ def sampled_gradients(target: Target, key: Key, vector: Array, *, rate: float, b
 
 def successes(key: Key, last: Array, rate: float, block: int, num_records: int) -> Array:
     """The next `block` places of successes after `last` in Bernoulli trials of probability `rate`; int32 [block]."""
-    uniforms = jax.random.uniform(key, (block,))
-    gaps = jnp.floor(jnp.log1p(-uniforms) / jnp.log1p(jnp.asarray(-rate, uniforms.dtype))) + 1
-    steps = jnp.minimum(gaps, num_records + 1).astype(jnp.int32)
+    steps = gaps(jax.random.bits(key, (2, block), jnp.uint32), rate, num_records)
     # On one core several times as fast as `jnp.cumsum`.
     return last + jax.lax.associative_scan(jnp.add, steps)
+
+
+def gaps(words: Array, rate: float, num_records: int) -> Array:
+    """The gaps [block] between successes, geometric, from words [2, block] of 32 random bits; at most n + 1.
+
+    A uniform number of 64 bits keeps its relative precision next to 0 and to 1, where small rates and long gaps are
+    decided; rates are made smaller by some units in the last place, so that no record takes part more often than paid
+    for.
+    """
+    kind = jnp.result_type(float)
+    low, high = (fraction(words, kind), fraction(~words, kind))
+    exponential = jnp.where(low < 0.5, -jnp.log1p(-low), -jnp.log(high))
+    with np.errstate(divide="ignore"):
+        hazard = -np.log1p(-np.float64(rate)) * (1 - MARGIN * float(jnp.finfo(kind).eps))
+    least = jnp.finfo(kind).tiny
+    waited = jnp.floor(exponential / jnp.maximum(jnp.asarray(hazard, kind), least))
+    return (jnp.minimum(waited, num_records) + 1).astype(jnp.int32)
+
+
+def fraction(words: Array, kind: Any) -> Array:
+    """The number in (0, 1] whose first 64 binary digits are those of the words [2, block]."""
+    first, second = (word.astype(kind) for word in words)
+    return (first + (second + 0.5) * 2.0**-32) * 2.0**-32
 
 
 def add_block(

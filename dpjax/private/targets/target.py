@@ -214,14 +214,31 @@ def check_records(records: Any) -> int:
         remedy = "Give every field one entry for each record."
         fail("records", "fields of unequal or no length", "arrays with one leading axis [n]", remedy)
     for leaf in leaves:
-        if is_traced(leaf):
-            continue  # a simulation of data and run in one program
-        if np.asarray(leaf).dtype.kind not in "biuf":
-            remedy = "Encode categories as integers."
-            fail("records", f"an array of {np.asarray(leaf).dtype}", "numbers", remedy, error=TypeError)
-        if not np.all(np.isfinite(np.asarray(leaf))):
-            fail("records", "entries that are not finite", "finite numbers", "Drop or impute them beforehand.")
+        if not is_traced(leaf):  # unless data are simulated and used in one program
+            check_values(leaf)
     return int(lengths.pop())
+
+
+def check_values(leaf: Any) -> None:
+    """Raise unless a field holds finite numbers that JAX can hold."""
+    if isinstance(leaf, np.ma.MaskedArray):
+        remedy = "Drop or impute what is masked beforehand, and pass a plain array."
+        fail("records", "a masked array, whose mask would be ignored", "a plain array", remedy, error=TypeError)
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
+    values = np.asarray(leaf)
+    if values.dtype.kind not in "biuf":
+        remedy = "Encode categories as integers."
+        fail("records", f"an array of {values.dtype}", "numbers", remedy, error=TypeError)
+    if not np.all(np.isfinite(values)):
+        fail("records", "entries that are not finite", "finite numbers", "Drop or impute them beforehand.")
+    with np.errstate(over="ignore"):
+        held = np.asarray(jnp.asarray(leaf))
+    # Integers must be kept to the last digit, and no float may become infinite.
+    kept = np.array_equal(held, values) if values.dtype.kind in "iu" else bool(np.all(np.isfinite(held)))
+    if not kept:
+        remedy = "Enable jax_enable_x64, or give them in other units."
+        fail("records", f"entries of {values.dtype} that {held.dtype} cannot hold", "numbers in its range", remedy)
 
 
 def check_terms(built: Target, vector: Array) -> None:

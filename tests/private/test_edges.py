@@ -1,0 +1,186 @@
+"""Where privacy was lost at the edges: integers that overflow, keys used twice, chances rounded up, files that tell."""
+
+import multiprocessing
+import os
+import stat
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpjax import private
+from dpjax.private import noise
+from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, steps_of
+from dpjax.private.noise.base import at_least
+from dpjax.private.noise.grid import Secure
+from dpjax.private.sums.poisson import gaps
+from tests.perfect_start import REJECT
+from tests.private.cases import TARGET, WALK, normal_mean
+from tests.private.paid_runs import KEY, go, ledger
+
+SETTINGS = {"step_size": 0.01, "sampling_rate": 0.5, "gradient_bound": 1.0}
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, pytest.param(jnp.float64, marks=pytest.mark.x64)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_block_at_the_bound_is_added_up_exactly(dtype: Any, sign: int) -> None:
+    """Of 2^20 contributions the halves of an int32 overflowed, and one record moved the sum by two million bounds."""
+    adder, steps = FixedPoint(1.0, dtype), jnp.full((1, LARGEST_BLOCK), sign * steps_of(dtype), dtype)
+    total = adder.floats(jax.jit(adder.sum)(steps))
+    assert int(total.high[0]) + int(total.low[0]) == sign * LARGEST_BLOCK * int(steps_of(dtype))
+    # With one record less whose steps fill the lower half.
+    other = adder.floats(jax.jit(adder.sum)(steps.at[0, 0].set(sign * 2047)))
+    moved = int(total.high[0]) + int(total.low[0]) - int(other.high[0]) - int(other.low[0])
+    assert moved == sign * (int(steps_of(dtype)) - 2047)
+
+
+@pytest.mark.parametrize("rate", [1e-8, 1e-6, 0.3, 0.99])
+def test_no_record_takes_part_more_often_than_its_rate(rate: float) -> None:
+    """The first words that lead to a gap above 1: in float32 uniforms of 23 bits made 1e-8 into 1.2e-7."""
+    places = [rate * (1 + change) for change in (-1e-5, 1e-5)]
+    words = [[int(place * 2**32), int(place * 2**64) % 2**32] for place in places]
+    inside, outside = np.asarray(gaps(jnp.asarray(words, jnp.uint32).T, rate, 10**7))
+    assert inside == 1
+    assert outside > 1
+
+
+def test_gaps_are_geometric() -> None:
+    rate, most = 0.2, 30
+    found = np.asarray(gaps(jax.random.bits(jax.random.key(1), (2, 20_000), jnp.uint32), rate, 1_000))
+    observed = np.bincount(np.minimum(found, most), minlength=most + 1)[1:]
+    law = stats.geom(rate)
+    expected = np.append(law.pmf(np.arange(1, most)), law.sf(most - 1)) * found.size
+    assert stats.chisquare(observed, expected).pvalue > REJECT
+
+
+def test_the_ends_of_the_words_are_gaps() -> None:
+    words = jnp.asarray([[0, 2**32 - 1], [0, 2**32 - 1]], jnp.uint32)
+    assert gaps(words, 1e-8, 1_000).tolist() == [1, 1_001]
+    assert gaps(words, 1.0, 1_000).tolist() == [1, 1]
+
+
+def test_secure_runs_by_one_key_have_samples_of_their_own() -> None:
+    """The ledger composes samples as independent: fifty runs by one key had the same ones."""
+    pytest.importorskip("cryptography")
+    key = jax.random.key(1)
+    found = {tuple(np.asarray(jax.random.key_data(noise.secure.sampling_key(key))).tolist()) for _ in range(20)}
+    assert len(found) == 20
+    lanes = jax.jit(jax.vmap(noise.secure.sampling_key))(jax.random.split(key, 5))
+    assert len(np.unique(np.asarray(jax.random.key_data(lanes)), axis=0)) == 5
+    assert noise.jax.sampling_key(key) is key
+    kernel = private.dp_sgld(TARGET, noise.secure, noise_multiplier=1.0, **SETTINGS)
+    states = [jax.jit(kernel.step)(key, kernel.init(jnp.zeros(2)))[0].position.tolist() for _ in range(2)]
+    assert states[0] != states[1]
+
+
+def test_a_ledger_refuses_the_key_of_an_earlier_run() -> None:
+    spent = ledger()
+    go(spent=spent)
+    with pytest.raises(ValueError, match=r"^key: given the key of an earlier run .*fold_in"):
+        go(spent=spent)
+    go(spent=spent, key=jax.random.fold_in(KEY, 1))
+
+
+def test_a_scalar_is_released_securely() -> None:
+    pytest.importorskip("cryptography")
+    draws = np.array([noise.secure.release(jax.random.key(1), jnp.asarray(2.0), 3.0) for _ in range(200)])
+    assert draws.shape == (200,)
+    assert stats.kstest((draws - 2) / 3, "norm").pvalue > REJECT
+    kernel = private.dp_penalty(TARGET, noise.secure, proposal_scale=1.0, ratio_bound=1.0, tau=1.0)
+    state, _ = kernel.step(jax.random.key(2), kernel.init(jnp.zeros(2)))
+    assert np.all(np.isfinite(state.position))
+
+
+def test_a_refused_checkpoint_tells_nothing_of_the_records(tmp_path) -> None:
+    path = tmp_path / "run.npz"
+    go(spent=ledger(), checkpoint=path)
+    for change in (TARGET.records + 1, TARGET.records * 1.5):
+        with pytest.raises(ValueError, match="in records; target; expected") as told:
+            go(spent=ledger(), checkpoint=path, kernel=WALK._replace(target=replace(TARGET, records=change)))
+        assert "saved" not in str(told.value)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have modes on POSIX systems")
+def test_a_checkpoint_is_its_owner_s_alone(tmp_path, monkeypatch) -> None:
+    from dpjax import files
+
+    seen: list[int] = []
+    monkeypatch.setattr(files.os, "fsync", lambda number: seen.append(stat.S_IMODE(os.fstat(number).st_mode)))
+    go(spent=ledger(), checkpoint=tmp_path / "run.npz")
+    assert stat.S_IMODE((tmp_path / "run.npz").stat().st_mode) == 0o600
+    assert seen[0] == 0o600  # before it had its name
+
+
+def likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
+    return -0.5 * (record.astype(float) - theta[0]) ** 2
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (np.array([2**40, 3]), r"of int64 that int32 cannot hold"),
+        (np.array([1e300, 3.0]), r"of float64 that float32 cannot hold"),
+        (np.array([2**63, 3], np.uint64), r"of uint64 that u?int\d+ cannot hold"),
+        (np.ma.masked_array([1.0, 2.0], [False, True]), "a masked array"),
+        (jax.random.split(jax.random.key(1), 3), "an array of keys"),
+    ],
+    ids=["integers", "floats", "unsigned", "masked", "keys"],
+)
+def test_records_that_would_change_are_refused(records: Any, message: str) -> None:
+    if jax.config.jax_enable_x64 and "32" in message:
+        pytest.skip("float64 holds them")
+    if jax.config.jax_enable_x64 and "uint64" in message:
+        pytest.skip("uint64 holds it")
+    with pytest.raises((TypeError, ValueError), match=rf"^records: given .*{message}"):
+        private.target(likelihood, lambda theta: -jnp.sum(theta**2), records, jnp.zeros(1))
+
+
+def test_the_text_of_a_kernel_does_not_go_by_the_number_of_records() -> None:
+    texts = {
+        repr(private.dp_sgld(normal_mean(np.zeros(n)), noise.jax, noise_multiplier=0.5, **SETTINGS)) for n in (10, 40)
+    }
+    assert len(texts) == 1
+    assert "block" not in texts.pop()
+    assert "queries" in repr(WALK)
+
+
+def charge_in_a_fork(spent: private.Ledger, told: Any) -> None:
+    try:
+        spent.charge([private.Query("sum", 50.0, "secure")])
+    except RuntimeError as error:
+        told.put(str(error))
+    else:
+        told.put("charged")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning", "ignore:.*fork:RuntimeWarning")
+def test_a_ledger_in_memory_is_not_charged_in_a_fork() -> None:
+    context = multiprocessing.get_context("fork")
+    told = context.Queue()
+    process = context.Process(target=charge_in_a_fork, args=(ledger(), told))
+    process.start()
+    assert "ledger: given one in the memory of another process" in told.get(timeout=60)
+    process.join()
+
+
+def test_scales_of_jax_are_rounded_up() -> None:
+    for scale in (0.1, 1 / 3, 1e-3):
+        rounded = at_least(jnp.asarray(scale), jnp.float32)
+        assert float(rounded) >= float(jnp.asarray(scale))
+        assert float(rounded) < scale * (1 + 3e-7)
+
+
+def test_scripted_bytes_give_the_same_sampling_keys() -> None:
+    """The words come from the stream: no other source of randomness is used."""
+    streams = [Secure(partial(np.random.default_rng(3).bytes)) for _ in range(2)]
+    keys = [
+        np.asarray(jax.random.key_data(source.sampling_key(jax.random.key(number))))
+        for number, source in enumerate(streams)
+    ]
+    np.testing.assert_array_equal(*keys)
