@@ -26,6 +26,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
+from tests.validation import leave_line  # noqa: E402
+
 jax.config.update("jax_enable_x64", not FLOAT32)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -57,6 +59,15 @@ def compilations() -> Iterator[list[str]]:
     jax.monitoring.register_event_duration_secs_listener(listen)
     yield names
     jax.monitoring.unregister_event_duration_listener(listen)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    """Leave a line for the page on validation."""
+    report = yield
+    if call.when == "call" and not report.skipped:
+        leave_line(item.nodeid, report.outcome, "float32" if FLOAT32 else "float64", report.duration)
+    return report
 
 
 def pytest_collection_finish() -> None:

@@ -11,8 +11,8 @@ PAGE = (ROOT / "docs/troubleshooting.md").read_text()
 SOURCES = {path: path.read_text() for path in sorted((ROOT / "dpjax").rglob("*.py"))}
 
 
-def load_hook() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("messages", ROOT / "docs/hooks/messages.py")
+def load_hook(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/hooks/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -20,7 +20,7 @@ def load_hook() -> ModuleType:
     return module
 
 
-MESSAGES = load_hook()
+MESSAGES = load_hook("messages")
 
 
 def texts(source: str) -> str:
