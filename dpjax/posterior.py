@@ -178,7 +178,8 @@ class Posterior(Pictured):
         Notes
         -----
         Good values do not prove convergence: chains may all have missed the same region. Of draws that were not kept
-        the effective size is that of the mean, by 64 to 127 batches a chain, and R-hat is without ranks.
+        the effective size is that of the mean, by batches of several widths, NaN with fewer than 640 draws a chain; and
+        R-hat is without ranks.
         """
         if self.digested is None:
             figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}

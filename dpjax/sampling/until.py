@@ -67,7 +67,7 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     ----------
     ess
         The smallest effective sample size, of bulk and of tails and of all parameters, is at least this; where draws
-        are not kept, that of the mean.
+        are not kept, that of the mean, which is not known before 640 draws of each chain.
     r_hat
         The largest rank-normalised split R-hat of all parameters is at most this.
     seconds

@@ -113,3 +113,16 @@ def test_unknown_words_and_what_would_need_memory_are_refused(run, model, releas
         run(model, release, keep="all")
     with pytest.raises(ValueError, match="keep: given 'summary' beside `collect`"):
         run(model, release, keep="summary", collect=lambda state: state.latent.statistic)
+
+
+def test_a_slow_chain_is_not_taken_for_a_quick_one():
+    """Noise as wide as the sum of 400 records, without interweaving: a hundred sweeps are worth less than one draw."""
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+    release = dpjax.Release([200.0], dpjax.Laplace(400.0), dpjax.statistics.total("y"), n=400)
+    slow = {"num_warmup": 200, "num_samples": 1_500, "interweave": False, "progress": False}
+    slow |= {"until": dpjax.until(ess=100)}
+    kept = dpjax.sample(jax.random.key(1), model, release, **slow)
+    posterior = dpjax.sample(jax.random.key(1), model, release, keep="summary", **slow)
+    assert "not enough for ess=100" in posterior.describe()
+    size = posterior.digested.figures()["mean"]["ess_mean"]
+    assert size < 2 * dpjax.diagnostics.ess_mean(kept.draws["mean"])
