@@ -252,4 +252,5 @@ def split_r_hat(digest: Digest) -> np.ndarray:
     length = halves[0].number
     within = np.mean(np.concatenate([part.squares for part in halves]) / (length - 1), axis=0)
     between = np.var(np.concatenate([part.means for part in halves]), axis=0, ddof=1)
-    return np.sqrt((length - 1) / length + safe_divide(between, within))
+    ratio = np.sqrt((length - 1) / length + safe_divide(between, within))
+    return np.where((within == 0) & (between > 0), np.inf, ratio)

@@ -48,7 +48,7 @@ PROCESSES = {
     "slow below fast": (slow_below_fast, lambda n: 0.9 + 0.1 * time_of(n, 0.999)),
     "slow scale": (slow_scale, lambda n: 1.0),
 }
-"""Made-up chains of n draws, and how many of these are worth one independent draw for the mean; never fewer than one."""
+"""Made-up chains of n draws, and how many of these are worth one independent draw for the mean, at least one."""
 
 
 def digest_of(draws):
@@ -70,7 +70,7 @@ def test_the_effective_size_of_made_up_chains_is_not_claimed_too_large(name, num
 
 
 def stops(make, ess, most=20_000):
-    """At how many draws of each chain a run of each copy stops; its draws' mean by the error told then, and their size."""
+    """At how many draws of each chain a run of each copy stops, and its draws' mean by the error told then."""
     draws = make(np.random.default_rng(11), most)
     digest, filled = open_digest(CHAINS, COPIES), 0
     number, z = np.full(COPIES, 0), np.full(COPIES, np.nan)

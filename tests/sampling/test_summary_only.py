@@ -103,7 +103,7 @@ def test_it_can_stop_when_the_figures_are_good_enough(run, model, release):
 
 
 def test_too_few_draws_are_said_to_be_too_few(run, model, release):
-    with pytest.warns(UserWarning, match="effective sample size below 400: mean, squared"):
+    with pytest.warns(UserWarning, match=r"effective sample size below 400: mean \(of the mean 0\), squared"):
         table = run(model, release, keep="summary").summary()
     assert np.all(np.isnan(table.columns["ess_mean"]))
 
