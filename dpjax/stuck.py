@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from dpjax.base import Model
+from dpjax.imputation.forms import OwnLatentData
 from dpjax.plan import SweepPlan
 from dpjax.simulate import draw_parameters, parameter_shapes
 from dpjax.summary import entry_names
@@ -73,9 +74,13 @@ def describe(name: str, stuck: np.ndarray, run: str) -> Iterator[str]:
 
 
 def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") -> list[str]:
-    """The records of chains that accepted none of their offers, by rates [chain, draw], unless they move otherwise."""
+    """The records of chains that accepted none of their offers, by rates [chain, draw], unless they move otherwise.
+
+    Counts that stand still in all chains may be the only ones that known totals allow.
+    """
     refused = np.all(rates == 0, axis=1)
-    return [with_runs(of, refused, "chain")] if np.any(refused) and not plan.interweave else []
+    pinned = isinstance(plan.imputation, OwnLatentData) and np.all(refused)
+    return [with_runs(of, refused, "chain")] if np.any(refused) and not (plan.interweave or pinned) else []
 
 
 def with_runs(what: str, chosen: np.ndarray, run: str) -> str:

@@ -14,7 +14,7 @@ from dpjax.digested import Digested
 from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.sampling.until import Look, look_at, look_at_figures
-from dpjax.stuck import free_numbers, name_stuck, stuck_chains
+from dpjax.stuck import free_numbers, name_refused, name_stuck, stuck_chains
 from dpjax.tempering.run import warn_of_stuck
 from tests.sampling.conftest import MODEL, release_of
 
@@ -109,6 +109,14 @@ def test_records_that_never_moved_are_named(posterior):
     held = replace(still, plan=replace(posterior.plan, interweave=False))
     with pytest.warns(UserWarning, match=r"chains that never moved: the records \(chain 1\)\."):
         held.summary()
+
+
+def test_counts_that_known_totals_fix_are_no_complaint(posterior):
+    plan = replace(posterior.plan, imputation=dpjax.counts(), interweave=False)
+    none, some = np.zeros((CHAINS, 5)), np.tile([[0.0], [0.5]], (2, 5))
+    assert name_refused(none, plan) == []
+    assert name_refused(some, plan) == ["the records (chain 0, 2)"]
+    assert name_refused(none, replace(plan, imputation=dpjax.imwg())) == ["the records (chain 0, 1, 2, 3)"]
 
 
 def test_a_look_does_not_take_what_never_moved_for_good():
