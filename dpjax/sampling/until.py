@@ -87,7 +87,8 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     `ess` and `r_hat` are looked at after 100 draws of each chain, and then whenever there are a quarter more. The draws
     are thus the first ones of the run without `until`, and their number is the same on every machine, unless time is
     up. Stopping where figures look good favours runs that look good early: ask for no fewer than some hundred effective
-    draws, and do not take a bare R-hat for more than it is.
+    draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside fast ones
+    escape effective sizes of few draws, while chains that differ by them raise R-hat.
 
     Examples
     --------
