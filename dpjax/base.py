@@ -198,8 +198,7 @@ class Model(NamedTuple):
         ``records -> dict``: quantities of the records reported beside the draws, such as their number where that is
         unknown.
     recipe
-        How the model is built from its numbers, so that programs are compiled for the former alone; set by
-        `dpjax.models.numbered`.
+        How the model is built, so that it can be pickled, and programs be compiled without its numbers.
     """
 
     sample_prior: Callable[[Key], Parameters]
@@ -225,6 +224,9 @@ class Model(NamedTuple):
     reported: Callable[[Records], Records] | None = None
     recipe: Any = None
 
+    def __reduce__(self) -> Any:
+        return self.recipe.reduce() if self.recipe and self.recipe.gives(self) else (Model, tuple(self[:-1]))
+
     def describe(self) -> str:
         """What the model is made of: parameters, record fields, how the parameters move, and the form of each field."""
         key = jax.eval_shape(jax.random.key, 0)
@@ -232,14 +234,13 @@ class Model(NamedTuple):
         n = self.num_records or 1
         records = jax.eval_shape(lambda key, parameters: self.sample_records(key, parameters, n), key, parameters)
         one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records)
-        forms = dict(self.noncentred.forms) if self.noncentred else {}
         lines = [
             f"parameters: {show_shapes(parameters)}",
             f"records: {show_shapes(one)}; {'any number' if self.num_records is None else self.num_records}, "
             + ("of one law" if self.exchangeable else "each of its own law"),
             "parameters given records: " + ("an exact draw" if self.update else "a BlackJAX kernel"),
             "interweaving: " + ("on by default" if self.noncentred else "not possible"),
-            *(f"  {field}: {form}" for field, form in forms.items()),
+            *(f"  {field}: {form}" for field, form in (self.noncentred.forms if self.noncentred else ())),
         ]
         return "\n".join(lines)
 

@@ -1,7 +1,8 @@
 """Convergence and accuracy of Markov chain draws (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021).
 
 Every function takes draws [chain, draw, ...], needs at least four draws a chain, and returns one float64 number for
-each trailing entry [...]. It is NaN where a draw is not finite. Arithmetic is numpy's, whatever JAX's configuration.
+each trailing entry [...]. It is NaN where a draw is not finite and, if it is no error, where all draws are one.
+Arithmetic is numpy's, whatever JAX's configuration.
 """
 
 import numpy as np
@@ -29,7 +30,8 @@ CENTRAL_LEVELS = (0.1586553, 0.8413447)
 def split_r_hat(draws: np.ndarray) -> np.ndarray:
     """Rank-normalised split R-hat: the larger of the values for location and for scale (section 4.1).
 
-    It is close to 1 when the halves of all chains agree; above 1.01 they do not. NaN for constant draws.
+    It is close to 1 when the halves of all chains agree; above 1.01 they do not. Of chains that never move it is
+    infinite where they stand apart, and NaN where all draws are one.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
     """
     halves = split_chains(check_draws(draws))
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-    return np.maximum(r_hat(rank_normalize(halves)), r_hat(rank_normalize(folded)))
+    # One of them alone cannot be told where all draws are as far from their median.
+    return np.fmax(r_hat(rank_normalize(halves)), r_hat(rank_normalize(folded)))
 
 
 def ess_bulk(draws: np.ndarray) -> np.ndarray:
@@ -61,7 +64,7 @@ def ess_bulk(draws: np.ndarray) -> np.ndarray:
     >>> bool(ess_bulk(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
     True
     """
-    return effective_sample_size(rank_normalize(split_chains(check_draws(draws))))
+    return unless_one(draws, effective_sample_size(rank_normalize(split_chains(check_draws(draws)))))
 
 
 def ess_tail(draws: np.ndarray) -> np.ndarray:
@@ -95,7 +98,7 @@ def ess_mean(draws: np.ndarray) -> np.ndarray:
     >>> bool(ess_mean(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
     True
     """
-    return effective_sample_size(split_chains(check_draws(draws)))
+    return unless_one(draws, size_for_mean(draws))
 
 
 def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
@@ -116,7 +119,8 @@ def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     """
     draws = check_draws(draws)
     below = draws <= np.quantile(draws, probability, axis=(0, 1))
-    return np.where(all_finite(draws), effective_sample_size(split_chains(below.astype(float))), np.nan)
+    size = effective_sample_size(split_chains(below.astype(float)))
+    return unless_one(draws, np.where(all_finite(draws), size, np.nan))
 
 
 def mcse_mean(draws: np.ndarray) -> np.ndarray:
@@ -133,7 +137,7 @@ def mcse_mean(draws: np.ndarray) -> np.ndarray:
     >>> bool(0.015 < mcse_mean(np.random.default_rng(1).normal(size=(4, 500))) < 0.03)
     True
     """
-    return np.std(check_draws(draws), axis=(0, 1), ddof=1) / np.sqrt(ess_mean(draws))
+    return np.std(check_draws(draws), axis=(0, 1), ddof=1) / np.sqrt(size_for_mean(draws))
 
 
 def mcse_sd(draws: np.ndarray) -> np.ndarray:
@@ -153,7 +157,7 @@ def mcse_sd(draws: np.ndarray) -> np.ndarray:
     draws = check_draws(draws)
     squares = (draws - np.mean(draws, axis=(0, 1))) ** 2
     variance = np.mean(squares, axis=(0, 1))
-    variance_of_variance = np.var(squares, axis=(0, 1)) / ess_mean(squares)
+    variance_of_variance = np.var(squares, axis=(0, 1)) / size_for_mean(squares)
     return np.sqrt(safe_divide(variance_of_variance, 4 * variance))
 
 
@@ -183,6 +187,16 @@ def mcse_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     high = np.ceil(np.fmin(bounds[1], size - 1)).astype(int)
     width = np.take_along_axis(ordered, high[None], axis=0)[0] - np.take_along_axis(ordered, low[None], axis=0)[0]
     return np.where(all_finite(draws), width / 2, np.nan)
+
+
+def size_for_mean(draws: np.ndarray) -> np.ndarray:
+    """The effective sample size of the mean; as many as there are draws where these are one, for an error of zero."""
+    return effective_sample_size(split_chains(check_draws(draws)))
+
+
+def unless_one(draws: np.ndarray, figure: np.ndarray) -> np.ndarray:
+    """A figure, NaN where all draws are one: a constant, and a chain that cannot move, look alike."""
+    return np.where(np.ptp(check_draws(draws), axis=(0, 1)) == 0, np.nan, figure)
 
 
 def effective_sample_size(chains: np.ndarray) -> np.ndarray:
@@ -226,7 +240,8 @@ def r_hat(chains: np.ndarray) -> np.ndarray:
     num_draws = chains.shape[1]
     within = np.mean(np.var(chains, axis=1, ddof=1), axis=0)
     between = np.var(np.mean(chains, axis=1), axis=0, ddof=1)
-    return np.sqrt((num_draws - 1) / num_draws + safe_divide(between, within))
+    ratio = np.sqrt((num_draws - 1) / num_draws + safe_divide(between, within))
+    return np.where((within == 0) & (between > 0), np.inf, ratio)
 
 
 def rank_normalize(draws: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpjax.diagnostics import safe_divide
+from dpjax.diagnostics import ess_mean, safe_divide
 
 __all__ = ["Digest", "Moments", "Sketch", "digest_figures", "open_digest"]
 
@@ -17,6 +17,10 @@ BLOCK = 32
 
 MOST_BATCHES = 128
 """With so many batches each two neighbours become one: there are from 64 to 127 of them, ever longer."""
+
+LEAST_BATCHES = 20
+"""Batches of each chain without which nothing is said of effective sizes: fewer cannot tell whether they depend on each
+other."""
 
 SIZE = 2048
 """Values that a level of the sketch holds. The rank of a quantile of N values is then wrong by at most a share
@@ -35,16 +39,19 @@ class Moments(NamedTuple):
         count = self.number + other.number
         if not count:
             return self
-        shift = other.means - self.means
-        means = self.means + shift * (other.number / count)
-        squares = self.squares + other.squares + shift**2 * (self.number * other.number / count)
+        with np.errstate(invalid="ignore", over="ignore"):
+            shift = other.means - self.means
+            means = self.means + shift * (other.number / count)
+            squares = self.squares + other.squares + shift**2 * (self.number * other.number / count)
         return Moments(count, means, squares)
 
 
 def moments_of(draws: np.ndarray) -> Moments:
-    """The moments [...] of draws [draw, ...]."""
-    means = np.mean(draws, axis=0) if len(draws) else np.zeros(draws.shape[1:])
-    return Moments(len(draws), means, np.sum((draws - means) ** 2, axis=0))
+    """The moments [...] of draws [draw, ...]; of equal draws, that very number and exactly no spread."""
+    first = draws[0] if len(draws) else np.zeros(draws.shape[1:])
+    with np.errstate(invalid="ignore", over="ignore"):  # draws that are not finite have no moments
+        means = first + (np.mean(draws - first, axis=0) if len(draws) else 0.0)
+        return Moments(len(draws), means, np.sum((draws - means) ** 2, axis=0))
 
 
 class Sketch(NamedTuple):
@@ -197,13 +204,12 @@ def open_digest(num_chains: int, size: int, count: int = 0) -> Digest:
 def digest_figures(digest: Digest, probabilities: tuple[float, ...]) -> dict[str, np.ndarray]:
     """The figures of each number [k]: mean, sd, quantiles [probability, k], standard error, effective size and R-hat.
 
-    The effective size compares the variance of the draws with that of the means of 64 to 127 batches a chain, about the
-    mean of all: it is known to some tenths, and is too large where draws of neighbouring batches still depend on each
-    other. R-hat compares the halves of all chains, by their batches, without ranks. What cannot be told is NaN.
+    R-hat compares the halves of all chains, by their batches, without ranks. What cannot be told is NaN: of effective
+    sizes and standard errors that is so with fewer than 20 batches a chain, 640 draws, and where all draws are one.
     """
     chains = digest.chains()
     total = merge(chains)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         variance = total.squares / max(total.number - 1, 1)
         size, ratio = effective_size(digest, variance), split_r_hat(digest)
         figures = {
@@ -219,16 +225,20 @@ def digest_figures(digest: Digest, probabilities: tuple[float, ...]) -> dict[str
 
 
 def effective_size(digest: Digest, variance: np.ndarray) -> np.ndarray:
-    """The number of independent draws that know the mean as well [k], by batch means; NaN with fewer than four batches.
+    """The number of independent draws that know the mean as well [k]; NaN with too few batches, or without a spread.
 
-    For chains of one law the means of batches, of all chains, vary about one mean.
+    The means of a chain's batches are a chain themselves, and theirs is its mean: its variance is told as that of any
+    draws, with what neighbouring batches and the spread of chains say of it. Long batches see slow moves that are small
+    beside fast ones, so that of several widths the least size is taken, and never more than there are draws.
     """
-    batches, draws = digest.batches(), digest.number * digest.means.shape[1]
-    if len(batches.means) < 4:
-        return np.full(variance.shape, np.nan)
-    means = batches.means.reshape(-1, *variance.shape)
-    of_draw = batches.number * np.var(means, axis=0, ddof=1)
-    return np.where(of_draw > 0, draws * variance / np.where(of_draw > 0, of_draw, 1.0), float(draws))
+    means, draws = np.swapaxes(digest.batches().means, 0, 1), float(digest.number * digest.means.shape[1])
+    sizes = [np.full(variance.shape, np.nan if means.shape[1] < LEAST_BATCHES else draws)]
+    while means.shape[1] >= LEAST_BATCHES:
+        sizes.append(variance * safe_divide(ess_mean(means), np.var(means, axis=(0, 1), ddof=1)))
+        even = means.shape[1] // 2 * 2
+        means = (means[:, 0:even:2] + means[:, 1:even:2]) / 2
+    size: np.ndarray = np.where(variance > 0, np.fmin.reduce(sizes), np.nan)
+    return size
 
 
 def split_r_hat(digest: Digest) -> np.ndarray:
@@ -242,4 +252,5 @@ def split_r_hat(digest: Digest) -> np.ndarray:
     length = halves[0].number
     within = np.mean(np.concatenate([part.squares for part in halves]) / (length - 1), axis=0)
     between = np.var(np.concatenate([part.means for part in halves]), axis=0, ddof=1)
-    return np.sqrt((length - 1) / length + safe_divide(between, within))
+    ratio = np.sqrt((length - 1) / length + safe_divide(between, within))
+    return np.where((within == 0) & (between > 0), np.inf, ratio)

@@ -44,6 +44,17 @@ class Digested(NamedTuple):
             for name, shape in self.drawn.items()
         }
 
+    def spreads(self) -> dict[str, np.ndarray]:
+        """Two numbers [chain, 2, ...] of each parameter that are one where a chain has not moved.
+
+        A chain may well stand at a whole number where others do move: that may be one of few values.
+        """
+        chains, places = self.digest.chains(), self.places()
+        still = chains.squares == 0
+        still &= np.all(still, axis=0) | (chains.means != np.round(chains.means))
+        spread = np.stack([chains.means, np.where(still, chains.means, np.inf)], axis=1)
+        return {name: spread[..., places[name]].reshape(len(spread), 2, *shape) for name, shape in self.drawn.items()}
+
     def describe(self) -> str:
         """How many draws there were, and of what."""
         return f"{self.digest.number} draws, not kept, of {', '.join(self.drawn) or 'no parameters'}"

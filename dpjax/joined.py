@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import jax
@@ -98,13 +98,20 @@ def parts_of(run: Any, other: Any) -> dict[str, Any]:
     plan = run.plan
     kept = {"draws": run.draws, "info": run.info, "collected": run.collected, "final_states": run.final_states}
     same_model, same_release = run.model is other.model, run.release is other.release
+    asked = {name: (name in run.settings, run.settings.get(name)) for name in {**run.settings, **other.settings}}
     return {
         "model": None if same_model else identify("model", run.model._replace(recipe=None)),
         "release": None if same_release else identify("release", run.release),
-        "plan": plan if plan is None else (type(plan.imputation), plan.interweave, plan.parameter_kernel),
+        "plan": plan if plan is None else (kind_of(plan.imputation), plan.interweave, plan.parameter_kernel),
         "approximate": run.approximate,
+        **asked,
         **{name: shapes_of(tree) for name, tree in kept.items()},
     }
+
+
+def kind_of(imputation: Any) -> Any:
+    """The type of an imputation whose options are compared by name; what a function of the user's own consists of."""
+    return type(imputation) if is_dataclass(imputation) else identify("imputation", imputation)
 
 
 def shapes_of(tree: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpjax.base import Array, Model
 from dpjax.compilation import light_options, quick_options
+from dpjax.origins import Origin, with_origin
 from dpjax.validation import is_traced
 
 __all__ = ["Form", "Numbered", "jit_model", "numbered"]
@@ -48,20 +49,25 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
-    """A form, the numbers [...] that fill it, and the functions of the model that they give."""
+    """A form, the numbers [...] that fill it, the functions of the model that they give, and the call that gave it."""
 
     form: Form
     numbers: tuple[Array, ...]
     functions: tuple[Any, ...]
+    origin: Origin | None = None
 
     def gives(self, model: Model) -> bool:
         """Whether a model is the one meant, and not another made of it by ``_replace``."""
         return all(one is other for one, other in zip(model[:-1], self.functions, strict=True))
 
+    def reduce(self) -> tuple[Any, ...]:
+        """What a pickle holds in place of the model."""
+        return (Model, self.functions) if self.origin is None else self.origin.reduce()
 
-def with_recipe(model: Model, form: Form, numbers: tuple[Array, ...]) -> Model:
+
+def with_recipe(model: Model, form: Form, numbers: tuple[Array, ...], origin: Origin | None = None) -> Model:
     """The model with how it was built."""
-    return model._replace(recipe=Numbered(form, numbers, model[:-1]))
+    return model._replace(recipe=Numbered(form, numbers, model[:-1], origin))
 
 
 def numbered(build: Callable[..., Model]) -> Callable[..., Model]:
@@ -87,7 +93,9 @@ def numbered(build: Callable[..., Model]) -> Callable[..., Model]:
     def make(*arguments: Any, **keywords: Any) -> Model:
         model = build(*arguments, **keywords)
         form, numbers = take_apart(build, arguments, keywords)
-        return with_recipe(model, form, numbers) if is_hashable(form) and is_rebuilt(model, form, numbers) else model
+        called = with_origin(make, model, *arguments, **keywords)
+        shared = is_hashable(form) and is_rebuilt(model, form, numbers)
+        return with_recipe(model, form, numbers, called.recipe) if shared else called
 
     return make
 
@@ -195,4 +203,5 @@ class jit_model:
 def split(model: Model) -> tuple[Form | Model, tuple[Array, ...]]:
     """What decides the program, and the numbers it is run with."""
     recipe = model.recipe
-    return (recipe.form, recipe.numbers) if recipe is not None and recipe.gives(model) else (model, ())
+    shared = isinstance(recipe, Numbered) and recipe.gives(model)
+    return (recipe.form, recipe.numbers) if shared else (model, ())

@@ -1,25 +1,28 @@
 """Draws from a posterior and what can be asked of them."""
 
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpjax.base import Key, Model
+from dpjax.complaints import warn_of_divergences, warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.digested import Digested
-from dpjax.imputation.forms import OwnLatentData, latent_form
+from dpjax.imputation.forms import latent_form
 from dpjax.joined import join_runs
 from dpjax.models.data_sets import NUMBER
 from dpjax.parameters import Tuning
+from dpjax.pickles import Pickled, is_missing
 from dpjax.pictured import Pictured
 from dpjax.plan import SweepPlan, is_collapsed
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown import is_unknown
+from dpjax.remedies import STARTS, advise
 from dpjax.simulate import draw_values, parameter_shapes
 from dpjax.states import GibbsState
-from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
+from dpjax.stuck import free_numbers, name_refused, name_stuck
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.validation import check_count, check_key, fail
 
 NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
@@ -55,8 +58,11 @@ class Prediction(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Pictured):
+class Posterior(Pickled, Pictured):
     """Draws from p(parameters | release).
+
+    It can be pickled. Of model, release and plan a pickle holds what can be built again: a part with functions that are
+    not at the top of a module is left out, and what needs it says so.
 
     Parameters
     ----------
@@ -91,6 +97,9 @@ class Posterior(Pictured):
     digested
         Figures of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
         and `info` has means and totals over the draws, [chain, 1].
+    settings
+        What the run was asked for, by name, such as the imputation before warm-up chose what that left open and `thin`;
+        for `concat`.
 
     Examples
     --------
@@ -118,6 +127,9 @@ class Posterior(Pictured):
     keys: tuple[str, ...] = ()
     ended: str = ""
     digested: Digested | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    PARTS = ("model", "release", "plan")
 
     @staticmethod
     def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
@@ -133,8 +145,8 @@ class Posterior(Pictured):
         Raises
         ------
         TypeError, ValueError
-            If two chains have the same key, and so are one chain; or model, release or kernel differ, or the numbers
-            of draws, or what was collected.
+            If two chains have the same key, and so are one chain; or model, release, what the runs were asked for
+            (kernels with their options, warm-up, thinning) or the numbers of draws differ, or what was collected.
         """
         joined: Posterior = join_runs(posteriors, Posterior)
         return joined
@@ -148,6 +160,8 @@ class Posterior(Pictured):
             head = f"{num_chains} chains of {self.digested.describe()}"
         if self.approximate or self.plan is None:
             how = APPROXIMATE
+        elif missing := [part for part in (self.model, self.release, self.plan) if is_missing(part)]:
+            how = f"{missing[0]}"
         else:
             how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
         ended = f"\n{self.ended}" if self.ended else ""
@@ -172,13 +186,14 @@ class Posterior(Pictured):
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01, some effective sample size below 400, or offers or moves were undone because
-            something was not finite: the figures are then not to be trusted.
+            If some R-hat is above 1.01, some effective sample size below 400, a chain never moved, or many offers or
+            moves were undone because something was not finite: the figures are then not to be trusted.
 
         Notes
         -----
         Good values do not prove convergence: chains may all have missed the same region. Of draws that were not kept
-        the effective size is that of the mean, by 64 to 127 batches a chain, and R-hat is without ranks.
+        the effective size is that of the mean, by batches of several widths, NaN with fewer than 640 draws a chain; and
+        R-hat is without ranks.
         """
         if self.digested is None:
             figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
@@ -186,23 +201,26 @@ class Posterior(Pictured):
         else:
             table = tabulate(self.digested.figures(quantiles), NOT_KEPT)
         if "num_nonfinite" in self.info:
-            warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
+            sweeps = self.settings.get("thin", 1) * (1 if self.digested is None else self.digested.digest.number)
+            warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3, sweeps=sweeps)
         if "num_divergent" in self.info:
             warn_of_divergences(self.info["num_divergent"], stacklevel=3)
         if table.rows:
-            warn_of_poor_mixing(table, self.remedy)
+            warn_of_poor_mixing(table, self.remedy, self._stuck(), STARTS if self.plan is not None else "")
         return table
+
+    def _stuck(self) -> list[str]:
+        """What never moved in some chain though it could: rows of the summary, and the records."""
+        draws = self.draws if self.digested is None else self.digested.spreads()
+        free = {} if is_missing(self.model) else free_numbers(self.model, draws)
+        records = isinstance(self.plan, SweepPlan)
+        refused = name_refused(self.info["acceptance_rate"], self.plan) if records else []  # type: ignore[arg-type]
+        return name_stuck(draws, free) + refused
 
     @property
     def remedy(self) -> str:
         """What may help where chains mix poorly, beyond what is already done."""
-        if self.plan is None:
-            return "Draw more (num_samples, num_warmup), or use dpjax.sample."
-        off = self.model.noncentred is not None and not self.plan.interweave
-        others = ["interweave=True"] * off + ["another imputation", "parameter_kernel"]
-        if self.model.noncentred is None and not isinstance(self.plan.imputation, OwnLatentData):
-            others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
-        return f"Draw more (num_samples, num_warmup), thin more, or try {' or '.join(others)}."
+        return advise(self.model, self.release, self.plan)
 
     def to_arviz(self) -> Any:
         """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
@@ -264,25 +282,3 @@ class Posterior(Pictured):
 def merge(draws: np.ndarray) -> np.ndarray:
     """Draws [chain, draw, ...] of all chains on one axis."""
     return draws.reshape(-1, *draws.shape[2:])
-
-
-def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains") -> None:
-    """Warn where offers or moves [run, draw] were undone because a density, parameter or record was not finite."""
-    total = int(np.sum(num_nonfinite))
-    if total:
-        some = int(np.sum(np.any(num_nonfinite, axis=1)))
-        warnings.warn(
-            f"{total} offers or moves in {some} of {len(num_nonfinite)} {runs} were undone because a density, "
-            "parameter or record was not finite; see `num_nonfinite`. The draws may then miss part of the "
-            "posterior. Look at the model where its densities or records overflow, underflow or are not a number; "
-            "float64 may help: jax.config.update('jax_enable_x64', True).",
-            stacklevel=stacklevel,
-        )
-
-
-def warn_of_divergences(num_divergent: np.ndarray, stacklevel: int) -> None:
-    """Warn where trajectories [chain, draw] went astray."""
-    total = int(np.sum(num_divergent))
-    if total:
-        text = f"{total} of {num_divergent.size} trajectories diverged: the draws may miss part of the posterior. "
-        warnings.warn(f"{text}Warm up longer (num_warmup), or use dpjax.sample.", stacklevel=stacklevel)

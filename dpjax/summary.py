@@ -1,6 +1,5 @@
 """The table of numbers that a posterior or an importance sample is summarised by."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,8 +11,6 @@ from dpjax.validation import fail, read_numbers
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
-MAX_R_HAT = 1.01
-MIN_ESS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,15 +100,16 @@ def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]
 
 
 def summarize(draws: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
-    """The figures of one parameter's draws [chain, draw, ...], each [...]."""
+    """The figures of one parameter's draws [chain, draw, ...], each [...]; draws that are one have no known errors."""
     draws, levels = diagnostics.check_draws(draws), check_quantiles(quantiles)
     found = np.quantile(draws, levels, axis=(0, 1))
+    one = np.ptp(draws, axis=(0, 1)) == 0  # the sum of equal numbers is rounded
     return {
-        "mean": np.mean(draws, axis=(0, 1)),
-        "sd": np.std(draws, axis=(0, 1), ddof=1),
+        "mean": np.where(one, draws[0, 0], np.mean(draws, axis=(0, 1))),
+        "sd": np.where(one, 0.0, np.std(draws, axis=(0, 1), ddof=1)),
         **{quantile_name(level): quantile for level, quantile in zip(levels, found, strict=True)},
-        "mcse_mean": diagnostics.mcse_mean(draws),
-        "mcse_sd": diagnostics.mcse_sd(draws),
+        "mcse_mean": np.where(one, np.nan, diagnostics.mcse_mean(draws)),
+        "mcse_sd": np.where(one, np.nan, diagnostics.mcse_sd(draws)),
         "ess_bulk": diagnostics.ess_bulk(draws),
         "ess_tail": diagnostics.ess_tail(draws),
         "r_hat": diagnostics.split_r_hat(draws),
@@ -138,26 +136,3 @@ def format_figure(name: str, value: float) -> str:
     if name.startswith("ess"):
         return f"{value:.0f}"
     return f"{value:.3f}" if name == "r_hat" else f"{value:#.4g}"
-
-
-def warn_of_poor_mixing(table: Summary, remedy: str) -> None:
-    """Warn of parameters whose chains disagree, or know too little."""
-    columns = table.columns
-    sizes = [column for name, column in columns.items() if name.startswith("ess")]
-    # Constant draws have no R-hat; draws that are not finite have no spread either, and too few of them no size.
-    broken = np.isnan(columns["sd"])
-    size = np.where(broken, np.nan, np.nan_to_num(np.fmin.reduce(sizes)))
-    complaints = {
-        f"R-hat above {MAX_R_HAT}": columns["r_hat"] > MAX_R_HAT,
-        f"an effective sample size below {MIN_ESS}": size < MIN_ESS,
-        "draws that are not finite": broken,
-    }
-    found = [f"{text}: {name_some(table.rows, bad)}" for text, bad in complaints.items() if np.any(bad)]
-    if found:
-        warnings.warn("; ".join(found) + f". {remedy}", stacklevel=3)
-
-
-def name_some(rows: tuple[str, ...], chosen: np.ndarray) -> str:
-    """The names of the chosen rows, the first six of them."""
-    names = [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -1,26 +1,30 @@
 """The posteriors of a batch of releases."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from dpjax.base import Model
+from dpjax.complaints import warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.numerics import take_entry
 from dpjax.parameters import Tuning
+from dpjax.pickles import Pickled
 from dpjax.plan import SweepPlan
-from dpjax.posterior import Posterior, warn_of_nonfinite
+from dpjax.posterior import Posterior
 from dpjax.release import PrivateRelease
+from dpjax.remedies import STARTS
 from dpjax.states import GibbsState
-from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
+from dpjax.stuck import free_numbers, name_refused, name_stuck
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate
 
 __all__ = ["BatchPosterior"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BatchPosterior:
+class BatchPosterior(Pickled):
     """Draws from p(parameters | release) for each of many releases; ``batch[i]`` is the `dpjax.Posterior` of one.
 
     Parameters
@@ -45,6 +49,8 @@ class BatchPosterior:
         The sweep that the draws were made by.
     keys
         What tells the key of each chain from others, ``keys[release][chain]``.
+    settings
+        What the run was asked for, by name; see `dpjax.Posterior`.
 
     Examples
     --------
@@ -68,6 +74,9 @@ class BatchPosterior:
     tuning: Tuning | None
     plan: SweepPlan
     keys: tuple[tuple[str, ...], ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    PARTS = ("model", "releases", "plan")
 
     def __len__(self) -> int:
         return len(self.releases)
@@ -87,6 +96,7 @@ class BatchPosterior:
             tuning=tuning,
             plan=self.plan,
             keys=self.keys[number],
+            settings=self.settings,
         )
 
     def __iter__(self) -> Iterator[Posterior]:
@@ -130,7 +140,15 @@ class BatchPosterior:
         """
         table = tabulate(self.figures(quantiles=quantiles))
         nonfinite = self.info["num_nonfinite"]
-        warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=3)
+        sweeps = self.settings.get("thin", 1)
+        warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=3, sweeps=sweeps)
         if table.rows:
-            warn_of_poor_mixing(table, self[0].remedy)
+            warn_of_poor_mixing(table, self[0].remedy, self._stuck(), STARTS)
         return table
+
+    def _stuck(self) -> list[str]:
+        """What never moved in some chain though it could: rows of the summary, and the records of releases."""
+        draws = {name: np.moveaxis(leaf, 0, 2) for name, leaf in self.draws.items()}
+        rates = enumerate(self.info["acceptance_rate"])
+        refused = [text for number, of in rates for text in name_refused(of, self.plan, f"the records[{number}]")]
+        return name_stuck(draws, free_numbers(self.model, draws)) + refused

@@ -12,18 +12,19 @@ from dpjax.batches.inputs import check_formed, check_releases, stack
 from dpjax.batches.posterior import BatchPosterior
 from dpjax.batches.run import Run, Status, make_chunk
 from dpjax.batches.starts import begin, split_keys
+from dpjax.complaints import warn_of_nonfinite
 from dpjax.imputation.data_sets import warn_of_room, with_equal_capacity
 from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
 from dpjax.parameters import KernelBuilder, ParameterKernel
 from dpjax.plan import check_closed, make_plan
-from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import PrivateRelease
 from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.running.fingerprint import identify_keys
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish, is_interrupted
 from dpjax.sampling.chunks import Collect
+from dpjax.sampling.fingerprint import asked_of
 from dpjax.sampling.schedule import make_schedule
 from dpjax.states import GibbsState
 from dpjax.threads import one_blas_thread
@@ -143,7 +144,8 @@ def report(run: Run, model: Model, releases: list[PrivateRelease], status: Statu
     interrupted = is_interrupted("sample_batch", run.schedule, status, None, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
     nonfinite = draws.info["num_nonfinite"]
-    warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=4)
+    by_chain = nonfinite.reshape(-1, nonfinite.shape[-1])
+    warn_of_nonfinite(by_chain, stacklevel=4, sweeps=run.schedule[-1].thin)
     warn_of_room(run.releases, draws.reported, stacklevel=4)
     per_record: Any = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return BatchPosterior(
@@ -157,4 +159,5 @@ def report(run: Run, model: Model, releases: list[PrivateRelease], status: Statu
         tuning=status.tuning,
         plan=run.plan,
         keys=tuple(identify_keys(keys) for keys in run.chain_keys),
+        settings=asked_of(run.plan, run.schedule[-1]),
     )

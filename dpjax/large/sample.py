@@ -162,4 +162,5 @@ def report(run: Run, release: Release, status: Status, finer: Any, num_points: i
         plan=None,
         approximate=True,
         keys=identify_keys(run.chain_keys),
+        settings={"num_warmup": run.schedule[-1].start, "num_points": num_points},
     )

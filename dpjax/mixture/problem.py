@@ -41,6 +41,11 @@ class Problem:
         return self.channel.n if isinstance(self.channel, Binned) else int(self.values.shape[0])
 
     @property
+    def learns_concentration(self) -> bool:
+        """Whether the concentration has a prior."""
+        return isinstance(self.concentration, GammaPrior)
+
+    @property
     def tractable(self) -> Tractable | None:
         """The known marginal of a released value, where there is one."""
         if self.channel is None or isinstance(self.channel, Binned):

@@ -126,7 +126,7 @@ def sample(
     schedule = make_schedule(num_warmup, num_samples, chosen["thin"])
     run = Run(problem, collected, schedule, *split_key(key, num_chains), mesh)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, setup), mesh)
-    watch = make_watch(chosen["until"], schedule, look, mesh, began)
+    watch = make_watch(chosen["until"], schedule, partial(look, problem), mesh, began)
     advance = partial(make_chunk, run)
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():

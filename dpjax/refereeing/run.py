@@ -16,12 +16,13 @@ import numpy as np
 
 from dpjax import diagnostics
 from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.complaints import warn_of_nonfinite
 from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size
 from dpjax.plan import SweepPlan, adapt_plan, make_plan
-from dpjax.posterior import Posterior, warn_of_nonfinite
+from dpjax.posterior import Posterior
 from dpjax.refereeing.drifts import are_one, merged
 from dpjax.refereeing.settle import Settling, settle, start_at, sweep_all
 from dpjax.refereeing.unbiased import coupled_pairs, estimate
@@ -132,7 +133,7 @@ def referee(
     sweep_key, coupled_key = jax.random.split(key)
     with one_blas_thread():
         verdict, num_nonfinite = run(sweep_key, model, release, plan, draws, starts, num_sweeps, num_warmup)
-    warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3)
+    warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
     return verdict if coupled is None else replace(verdict, unbiased=estimate(coupled_key, coupled, verdict.draws))
 
 

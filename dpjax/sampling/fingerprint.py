@@ -9,8 +9,10 @@ import jax.numpy as jnp
 
 from dpjax.base import Key, Model
 from dpjax.numbered import jit_model
+from dpjax.plan import SweepPlan
 from dpjax.release import PrivateRelease
 from dpjax.running.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
+from dpjax.running.schedule import Segment
 from dpjax.sampling.run import Run
 from dpjax.simulate import draw_state
 
@@ -26,6 +28,20 @@ def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
         **identify_arrays({"release": run.release, "initial": initial}),
         **identify_arrays({"model": probe.quickly(run.model, run.release)}, rounded=True),
     }
+
+
+def asked_of(plan: SweepPlan, sampling: Segment, initial: Any = None) -> dict[str, Plain]:
+    """What a run was asked for beside its key, model and release, under names that a user knows.
+
+    Parameters
+    ----------
+    plan
+        Before warm-up has chosen what it leaves open.
+    sampling
+        The last segment of the run.
+    """
+    start = initial if initial is None or isinstance(initial, str) else "given"
+    return {**plain_values(plan), "num_warmup": sampling.start, "thin": sampling.thin, "initial": start}
 
 
 def functions_and_objects(run: Run) -> Iterator[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 import os
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.compilation import compiling, jit_quickly
+from dpjax.complaints import warn_of_nonfinite
 from dpjax.digested import NotKept
 from dpjax.imputation.data_sets import warn_of_room
 from dpjax.imputation.forms import latent_form
@@ -19,7 +21,7 @@ from dpjax.models.positions import check_derived
 from dpjax.numbered import jit_model
 from dpjax.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
 from dpjax.plan import make_plan, move_noise
-from dpjax.posterior import Posterior, warn_of_nonfinite
+from dpjax.posterior import Posterior
 from dpjax.release import PrivateRelease
 from dpjax.running.checkpoint import check_path
 from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
@@ -28,7 +30,7 @@ from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish
 from dpjax.sampling.checkpoint import Checkpoint, restore_status
 from dpjax.sampling.chunks import Collect
-from dpjax.sampling.fingerprint import make_fingerprint
+from dpjax.sampling.fingerprint import asked_of, make_fingerprint
 from dpjax.sampling.inputs import check_collect, check_initial, check_keep
 from dpjax.sampling.large_starts import draw_large, put_in_place, whiten_by
 from dpjax.sampling.numbers import drawn_of, read_digest, reports_of
@@ -45,6 +47,7 @@ from dpjax.sampling.until import (
     look_at_figures,
     make_watch,
 )
+from dpjax.stuck import free_numbers
 from dpjax.threads import one_blas_thread
 
 
@@ -193,11 +196,12 @@ def sample(
     check_collect(collect, run.state_shapes)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial), mesh)
     held = nullcontext() if file is None else file.held()
-    watch = make_watch(until, schedule, look, mesh, began)
+    watch = make_watch(until, schedule, partial(look, run.model), mesh, began)
     with held, one_blas_thread():
         # The starts are handed on and not held: each copy of the states counts where n is large.
         first, advance = partial(begin, run, given, keys, initial, file), partial(make_chunk, run)
-        return report(run, given, finish(run.schedule, first(), advance, file, progress, watch), file, watch)
+        made = report(run, given, finish(run.schedule, first(), advance, file, progress, watch), file, watch)
+        return replace(made, settings=asked_of(plan, schedule[-1], initial))
 
 
 def begin(
@@ -249,11 +253,13 @@ def draws_of(status: Status) -> dict[str, np.ndarray]:
     return {name: leaf[:, : status.filled] for name, leaf in drawn_of(status.draws).items()}
 
 
-def look(status: Status) -> Look:
+def look(model: Model, status: Status) -> Look:
     """How good the draws made so far are."""
     if status.digest is None:
-        return look_at(draws_of(status))
-    return look_at_figures(read_digest(status.draws, status.digest).figures())
+        draws = draws_of(status)
+        return look_at(draws, free_numbers(model, draws))
+    digested = read_digest(status.draws, status.digest)
+    return look_at_figures(digested.figures(), free_numbers(model, digested.spreads()))
 
 
 def report(
@@ -274,7 +280,8 @@ def report(
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     digested = None if status.digest is None else read_digest(draws, status.digest)
     info = draws.info if digested is None else reports_of(draws, digested)
-    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
+    sweeps = run.schedule[-1].thin * (1 if digested is None else digested.digest.number)
+    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
     warn_of_room(run.release, draws.reported, stacklevel=4)
     per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(

@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from dpjax.running.devices import agree
 from dpjax.running.loop import Watch, is_interrupted
 from dpjax.running.schedule import Segment, Status
 from dpjax.simulate import parameter_shapes
+from dpjax.stuck import never_change
 from dpjax.validation import check_array, check_instance, check_number, check_positive_number, fail
 
 __all__ = [
@@ -67,7 +69,7 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     ----------
     ess
         The smallest effective sample size, of bulk and of tails and of all parameters, is at least this; where draws
-        are not kept, that of the mean.
+        are not kept, that of the mean, which is not known before 640 draws of each chain.
     r_hat
         The largest rank-normalised split R-hat of all parameters is at most this.
     seconds
@@ -80,10 +82,13 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
 
     Notes
     -----
+    Of a parameter that could move and has not, nothing is known, and the run goes on; constants are left out.
+
     `ess` and `r_hat` are looked at after 100 draws of each chain, and then whenever there are a quarter more. The draws
     are thus the first ones of the run without `until`, and their number is the same on every machine, unless time is
     up. Stopping where figures look good favours runs that look good early: ask for no fewer than some hundred effective
-    draws, and do not take a bare R-hat for more than it is.
+    draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside fast ones
+    escape effective sizes of few draws, while chains that differ by them raise R-hat.
 
     Examples
     --------
@@ -121,22 +126,37 @@ class Look(NamedTuple):
         return f"smallest effective sample size {self.ess:.0f}, largest R-hat {self.r_hat:.3f}"
 
 
-def look_at(draws: dict[str, np.ndarray]) -> Look:
-    """How good draws [chain, draw, ...] are; numbers that never change are left out, and what is not finite is bad."""
-    looks = [Look(math.inf, 1.0)]
-    for values in draws.values():
+UNKNOWN = Look(0.0, math.inf)
+NOTHING: Mapping[str, np.ndarray | bool] = MappingProxyType({})
+
+
+def look_at(draws: dict[str, np.ndarray], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
+    """How good draws [chain, draw, ...] are; what is not finite is bad.
+
+    Numbers that never change are left out unless they are `free`, that is, could: of these nothing is known, nor is it
+    where no number has moved.
+    """
+    looks, moved = [Look(math.inf, 1.0)], False
+    for name, values in draws.items():
         values = diagnostics.check_draws(values)
-        moving = np.ptp(values, axis=(0, 1)) != 0  # also where a draw is not finite
+        moving = ~never_change(values)  # also where a draw is not finite
+        moved = moved or bool(np.any(moving))
         sizes = np.fmin(diagnostics.ess_bulk(values), diagnostics.ess_tail(values))[moving]
         ratios = diagnostics.split_r_hat(values)[moving]
         looks.append(Look(np.min(np.nan_to_num(sizes), initial=math.inf), np.max(no_number(ratios), initial=1.0)))
-    return Look(float(min(look.ess for look in looks)), float(max(look.r_hat for look in looks)))
+        looks += [UNKNOWN] * bool(np.any(~moving & free.get(name, False)))
+    return Look(float(min(look.ess for look in looks)), float(max(look.r_hat for look in looks))) if moved else UNKNOWN
 
 
-def look_at_figures(figures: dict[str, dict[str, np.ndarray]]) -> Look:
-    """How good draws are of which there are figures only, by name; numbers that never change are left out."""
+def look_at_figures(figures: dict[str, dict[str, np.ndarray]], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
+    """How good draws are of which there are figures only, by name; see `look_at`."""
     columns = [{name: np.ravel(column) for name, column in part.items()} for part in figures.values()]
     moving = [part["sd"] != 0 for part in columns]
+    stuck = [
+        np.any(~np.ravel(kept) & np.ravel(free.get(name, False))) for name, kept in zip(figures, moving, strict=True)
+    ]
+    if np.any(stuck) or not any(map(np.any, moving)):
+        return UNKNOWN
     sizes = [np.nan_to_num(part["ess_mean"][kept]) for part, kept in zip(columns, moving, strict=True)]
     ratios = [no_number(part["r_hat"][kept]) for part, kept in zip(columns, moving, strict=True)]
     worst = np.min(np.concatenate(sizes), initial=math.inf), np.max(np.concatenate(ratios), initial=1.0)

@@ -10,13 +10,14 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.complaints import warn_of_nonfinite
 from dpjax.imputation.data_sets import warn_of_room
 from dpjax.imputation.forms import latent_form
 from dpjax.numbered import jit_model
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.plan import SweepPlan, check_closed, make_plan
-from dpjax.posterior import warn_of_nonfinite
 from dpjax.release import PrivateRelease
+from dpjax.stuck import free_numbers, name_stuck
 from dpjax.tempering.island import MAX_TEMPERATURES, Trace, run_island
 from dpjax.tempering.result import TemperedSample, relative_error
 from dpjax.threads import one_blas_thread
@@ -95,8 +96,11 @@ def tempered(
     target = jnp.asarray(target_ess, float)
     with one_blas_thread():
         result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
-    warn_of_room(release, result[0], stacklevel=3)
-    return combine(*result)
+    draws, trace = result
+    combined = combine(draws, trace, num_sweeps)
+    warn_of_room(release, draws, stacklevel=3)
+    warn_of_stuck(model, draws)
+    return combined
 
 
 def check_share(target_ess: Any) -> None:
@@ -131,7 +135,15 @@ def run(
     return jax.vmap(one)(jnp.arange(num_islands))
 
 
-def combine(draws: dict[str, np.ndarray], trace: Trace) -> TemperedSample:
+def warn_of_stuck(model: Model, draws: dict[str, np.ndarray]) -> None:
+    """Warn if all particles of an island [island, particle, ...] are one."""
+    found = name_stuck(draws, free_numbers(model, draws), "island")
+    if found:
+        text = f"All particles of an island are one: {', '.join(found[:6])}. No move of theirs was accepted"
+        warnings.warn(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.", stacklevel=3)
+
+
+def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> TemperedSample:
     """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few outweigh the rest."""
     num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
     last = np.nanmax(trace.temperature, axis=1, initial=0)
@@ -148,7 +160,9 @@ def combine(draws: dict[str, np.ndarray], trace: Trace) -> TemperedSample:
     log_total = logsumexp(log_likelihoods)
     weights = np.exp(log_likelihoods - log_total)
     warn_of_disagreement(weights)
-    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=4, runs="islands")
+    # A particle is a chain, of which there are as many sweeps.
+    sweeps = num_sweeps * next((leaf.shape[1] for leaf in draws.values()), 1)
+    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=4, runs="islands", sweeps=sweeps)
     return TemperedSample(
         draws,
         log_likelihoods - log_total,

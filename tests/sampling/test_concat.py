@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+import dpjax
 from dpjax.posterior import Posterior
 
 
@@ -80,3 +81,39 @@ def test_runs_without_draws_are_refused(runs):
 def test_what_is_no_list_of_posteriors_is_refused(given):
     with pytest.raises(TypeError, match=r"^posteriors: given .* expected a list of dpjax.Posterior"):
         Posterior.concat(given)
+
+
+def imputed_by(imputation):
+    return {"imputation": imputation, "interweave": False}
+
+
+OPTIONS = {
+    "scan": ("imputation.scan", imputed_by(dpjax.imwg()), imputed_by(dpjax.imwg(scan="random"))),
+    "attempts": ("imputation.attempts", imputed_by(dpjax.soma(2)), imputed_by(dpjax.soma(8))),
+    "chosen attempts": ("imputation.attempts", imputed_by(dpjax.soma(2)), imputed_by(dpjax.soma("auto"))),
+    "thin": ("thin", {}, {"thin": 2}),
+    "num_warmup": ("num_warmup", {}, {"num_warmup": 50}),
+    "initial": ("initial", {}, {"initial": {"mean": np.zeros(2)}}),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_runs_of_other_options_are_refused_by_the_name_of_the_option(run, model, release, name):
+    what, one, other = OPTIONS[name]
+    short = {"num_chains": 2, "num_samples": 10}
+    runs = [run(model, release, seed, **short, **options) for seed, options in enumerate((one, other))]
+    with pytest.raises(ValueError, match=rf"run 1, which differs from run 0 in {what}[;,]"):
+        Posterior.concat(runs)
+    again = run(model, release, 7, **short, **other)
+    assert Posterior.concat([runs[1], again]).settings == again.settings
+
+
+def test_entries_of_batches_of_other_options_are_refused(model, release):
+    short = {"num_warmup": 20, "num_samples": 10, "num_chains": 2, "progress": False}
+    batches = [
+        dpjax.sample_batch(jax.random.key(seed), model, [release], **short | options)
+        for seed, options in enumerate(({}, {}, {"thin": 2}))
+    ]
+    Posterior.concat([batches[0][0], batches[1][0]])
+    with pytest.raises(ValueError, match="differs from run 0 in thin;"):
+        Posterior.concat([batches[0][0], batches[2][0]])

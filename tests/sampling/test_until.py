@@ -102,7 +102,7 @@ def test_an_interruption_is_still_one(monkeypatch, run, model, release):
 
 def test_a_look_sees_the_worst_number_and_leaves_out_constants():
     values = np.random.default_rng(1).normal(size=(4, 200, 2))
-    good = look_at({"a": values, "constant": np.ones((4, 200))})
+    good = look_at({"a": values, "constant": np.ones((4, 200))}, {"a": True, "constant": False})
     assert good.ess > 300
     assert 1 <= good.r_hat < 1.02
     apart = values + np.arange(4)[:, None, None]

@@ -18,6 +18,7 @@ from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Model, Parameters, Records
 from dpjax.compilation import jit_quickly
 from dpjax.models.checks import check_model
+from dpjax.origins import with_origin
 from dpjax.tracing import reads
 from dpjax.validation import fail, is_traced, summarize
 
@@ -82,7 +83,7 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         exchangeable=exchangeable,
     )
     check_model(model)
-    return model
+    return with_origin(from_numpyro, model, fn, records, n=n, **arguments)
 
 
 def check_given(fn: Any, arguments: dict[str, Any]) -> None:

@@ -11,13 +11,14 @@ import numpy as np
 
 from dpjax import diagnostics
 from dpjax.base import Array, Key
+from dpjax.complaints import warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.mixture.base import Component, Mixing, record_density
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.results.density import Density
 from dpjax.mixture.results.partition import Loss, Partition, find_partition
 from dpjax.mixture.starts import record_shape
-from dpjax.posterior import warn_of_nonfinite
-from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
+from dpjax.stuck import name_stuck
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.validation import check_array, check_number, fail
 
 __all__ = ["MixturePosterior"]
@@ -92,11 +93,13 @@ class MixturePosterior:
             If some R-hat is above 1.01, some effective sample size below 400, or offers or moves were undone because
             something was not finite.
         """
-        varying = {name: leaf.astype(float) for name, leaf in self.draws.items() if np.ptp(leaf) > 0}
-        table = tabulate({name: summarize(leaf, quantiles) for name, leaf in varying.items()})
+        learnt = self.problem.learns_concentration
+        draws = {name: leaf.astype(float) for name, leaf in self.draws.items() if name != "concentration" or learnt}
+        table = tabulate({name: summarize(leaf, quantiles) for name, leaf in draws.items()})
         warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
         if table.rows:
-            warn_of_poor_mixing(table, "Draw more (num_samples, num_warmup), or thin more.")
+            stuck = name_stuck(draws, {"concentration": True})
+            warn_of_poor_mixing(table, "Draw more (num_samples, num_warmup), or thin more.", stuck)
         return table
 
     def density_draws(self, grid: Any) -> np.ndarray:

@@ -2,20 +2,21 @@
 
 import numpy as np
 
+from dpjax.complaints import warn_of_nonfinite
 from dpjax.mixture.checkpoint import Checkpoint
 from dpjax.mixture.draws import join, join_numbers
+from dpjax.mixture.problem import Problem
 from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.run import Run, Status
-from dpjax.posterior import warn_of_nonfinite
 from dpjax.running.devices import bring_home
 from dpjax.sampling.until import Look, UntilEnough, how_it_ended, look_at
 
 __all__ = ["look", "report"]
 
 
-def look(status: Status) -> Look:
+def look(problem: Problem, status: Status) -> Look:
     """How good the draws made so far are."""
-    return look_at(join_numbers(status.chunks))
+    return look_at(join_numbers(status.chunks), {"concentration": problem.learns_concentration})
 
 
 def report(run: Run, status: Status, file: Checkpoint | None, watch: UntilEnough | None) -> MixturePosterior:

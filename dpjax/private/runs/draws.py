@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from dpjax.complaints import warn_of_poor_mixing
 from dpjax.private.accounting.ledger import Ledger, PrivacySpent
-from dpjax.summary import QUANTILES, Summary, summarize, tabulate, warn_of_poor_mixing
+from dpjax.stuck import name_stuck
+from dpjax.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.validation import check_count, fail
 
 __all__ = ["Diagnostics", "PrivateDraws"]
@@ -18,6 +20,7 @@ REMEDY = (
     "Leave out the warm-up (num_warmup), and report the errors with the estimates: more iterations cost privacy,"
     " and one long chain spends fewer of them on warm-up than several short ones."
 )
+STARTS = "Chains that stand apart, or still, may have bad starts (positions) or proposals that are never accepted."
 
 
 class Diagnostics(NamedTuple):
@@ -125,10 +128,13 @@ class PrivateDraws:
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01 or some effective sample size below 400: the figures are then not to be trusted.
+            If some R-hat is above 1.01 or some effective sample size below 400, or a chain never moved: the figures are
+            then not to be trusted.
         """
-        table = tabulate({name: summarize(leaf, quantiles) for name, leaf in self.named_draws(num_warmup).items()})
-        warn_of_poor_mixing(table, REMEDY)
+        named = self.named_draws(num_warmup)
+        table = tabulate({name: summarize(leaf, quantiles) for name, leaf in named.items()})
+        free = {name: np.ones(leaf.shape[2:], bool) for name, leaf in named.items()}
+        warn_of_poor_mixing(table, REMEDY, name_stuck(named, free), STARTS)
         return table
 
     def to_arviz(self, num_warmup: int = 0) -> Any:
