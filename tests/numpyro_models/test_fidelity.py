@@ -53,7 +53,9 @@ def distance(ours: Any, theirs: Any) -> float:
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     assert ours.shape == theirs.shape
     scale = 1e4 * np.finfo(jnp.zeros((), float).dtype).eps * (1 + np.abs(theirs))
-    return float(np.max(np.abs(ours - theirs) / scale, initial=0.0))
+    with np.errstate(invalid="ignore"):
+        off = np.where(ours == theirs, 0.0, np.abs(ours - theirs) / scale)
+    return float(np.max(np.where(np.isnan(off), np.inf, off), initial=0.0))
 
 
 def compare(program: Program) -> float:
