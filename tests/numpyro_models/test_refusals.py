@@ -264,7 +264,7 @@ def test_a_missing_number_of_records_is_asked_for():
         dpjax.from_numpyro(model, records=["y"], x=jnp.arange(7.0))
 
 
-@pytest.mark.parametrize("law", [dist.Weibull(1.0, 0.01), dist.Kumaraswamy(0.01, 1.0), dist.Pareto(1.0, 0.01)])
+@pytest.mark.parametrize("law", [dist.Weibull(1.0, 0.005), dist.Kumaraswamy(0.005, 1.0), dist.Pareto(1.0, 0.005)])
 def test_priors_of_small_shape_warn(law: Any):
     def model(n: int = 4) -> None:
         theta = numpyro.sample("theta", law)
