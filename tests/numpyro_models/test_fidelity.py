@@ -31,6 +31,7 @@ QUICK = (
     "refused: Normal probability",
     "refused: almost positive scale",
     "refused: block without a key",
+    "refused: random key",
 )
 
 

@@ -29,8 +29,8 @@ class Visitor(Messenger):
     def process_message(self, msg: dict[str, Any]) -> None:
         """Answer one statement of the model."""
         self.statements.append(msg)
-        if msg["type"] == "control_flow":
-            raise EnoughError  # its body needs a key of its own; the statement is refused
+        if msg["type"] in ("control_flow", "prng_key"):
+            raise EnoughError  # it needs a key of its own; the statement is refused
         if msg["type"] == "plate":
             size, subsample_size = msg["args"]
             places = self.places.get(msg["name"])
