@@ -291,7 +291,7 @@ ONE_VALUE = "given a value by handlers.substitute"
 REFUSED: dict[str, tuple[Any, str]] = {
     "substitute": (handlers.substitute(base, data={"m": 2.0}), ONE_VALUE),
     "condition": (handlers.condition(base, data={"m": 2.0}), "'m' observed"),
-    "block without a key": (handlers.block(base, hide=["m"]), "a random key of its own"),
+    "block without a key": (handlers.block(base, hide=["m"]), "a random key"),
     "mask": (handlers.mask(base, mask=False), "'m' masked"),
     "scale": (handlers.scale(base, scale=2.0), "'m' scaled"),
     "obs_mask": (

@@ -112,9 +112,6 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any], made_up: 
     except Exception as error:
         if is_refusal(error):
             raise
-        if isinstance(error, AssertionError) and not str(error):
-            remedy = "Leave out handlers.block: everything random is drawn at sample sites."
-            refusals.refuse("a statement that needs a random key of its own", "sample sites that are drawn", remedy)
         if made_up and any(np.ndim(value) for value in arguments.values() if hasattr(value, "__array__")):
             remedy = "Pass n, the number of records that the arrays among the arguments have."
             given = f"nothing, and fn fails for another number than its arrays have ({summarize_error(error)})"

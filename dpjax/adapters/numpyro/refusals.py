@@ -36,7 +36,7 @@ STATEMENTS = {
     "param": ("an optimised parameter (numpyro.param)", "Give it a prior: numpyro.sample."),
     "mutable": ("mutable state", "Write the model as a function of its sample sites alone."),
     "control_flow": ("NumPyro's scan or cond", "Write the records' law without it: they are independent."),
-    "prng_key": ("a random key (numpyro.prng_key)", "Draw everything random at sample sites."),
+    "prng_key": ("a random key (numpyro.prng_key)", "Draw everything random at sample sites, without handlers.block."),
 }
 
 
