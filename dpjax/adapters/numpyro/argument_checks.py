@@ -22,7 +22,7 @@ from dpjax.compilation import jit_quickly
 from dpjax.numerics import take_if
 
 NUM_DRAWS = 512
-"""Prior draws; every other one after the first half stands at the ends of the supports."""
+"""Points tried: the first half are prior draws, the others stand at the ends of the supports."""
 
 EDGE = 12.0
 """The unconstrained place of an end."""
