@@ -251,3 +251,25 @@ def test_a_prior_that_depends_on_the_number_of_records_is_that_of_one_number() -
     dpjax.gibbs(model, release(7), imputation=dpjax.imwg())
     with pytest.raises(ValueError, match="n = 7"):
         dpjax.gibbs(model, release(100), imputation=dpjax.imwg())
+
+
+def test_a_missing_number_of_records_is_asked_for():
+    """The number that dpjax looks at a model with does not show in an error of shapes."""
+
+    def model(n: int, x: Any, y: Any = None) -> None:
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(x, 1.0), obs=y)
+
+    with pytest.raises(ValueError, match="n: given nothing"):
+        dpjax.from_numpyro(model, records=["y"], x=jnp.arange(7.0))
+
+
+@pytest.mark.parametrize("law", [dist.Weibull(1.0, 0.005), dist.Kumaraswamy(0.005, 1.0), dist.Pareto(1.0, 0.005)])
+def test_priors_of_small_shape_warn(law: Any):
+    def model(n: int = 4) -> None:
+        theta = numpyro.sample("theta", law)
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(jnp.tanh(theta), 1.0))
+
+    with pytest.warns(UserWarning, match="beyond the range"):
+        dpjax.from_numpyro(model, records=["y"])

@@ -10,7 +10,7 @@ from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.trials import settle
 from dpjax.adapters.numpyro.visit import Layout, draw, run, watch
 from dpjax.base import Key
-from dpjax.validation import check_count, fail
+from dpjax.validation import check_count, fail, is_refusal, summarize_error
 
 DEFAULT_SIZE = 5
 """How many records a model is looked at with that takes any number."""
@@ -29,7 +29,7 @@ def inspect(
     names = check_names(function, records)
     arguments, takes_size = complete(function, names, arguments)
     size = choose_size(function, names, arguments) if n is None else check_count("n", n, "Pass a number of records.")
-    statements = first_run(function, arguments | ({"n": size} if takes_size else {}))
+    statements = first_run(function, arguments | ({"n": size} if takes_size else {}), takes_size and n is None)
     refusals.check_statements(statements)
     sites = {statement["name"]: statement for statement in statements if statement["type"] == "sample"}
     known = tuple(name for name in names if name not in sites and name in arguments)
@@ -100,8 +100,8 @@ def choose_size(function: Callable[..., Any], names: tuple[str, ...], arguments:
     return lengths[0] if lengths else default if isinstance(default, int) else DEFAULT_SIZE
 
 
-def first_run(function: Callable[..., Any], arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    """The statements of the model as it stands; nothing is computed."""
+def first_run(function: Callable[..., Any], arguments: dict[str, Any], made_up: bool) -> list[dict[str, Any]]:
+    """The statements of the model as it stands, with a size that may be made up; nothing is computed."""
 
     def statements_of(key: Key) -> list[dict[str, Any]]:
         values = draw(key)
@@ -110,5 +110,11 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any]) -> list[d
     try:
         return watch(statements_of)
     except Exception as error:
+        if is_refusal(error):
+            raise
+        if made_up and any(np.ndim(value) for value in arguments.values() if hasattr(value, "__array__")):
+            remedy = "Pass n, the number of records that the arrays among the arguments have."
+            given = f"nothing, and fn fails for another number than its arrays have ({summarize_error(error)})"
+            fail("n", given, "the number of records to look at fn with", remedy)
         error.add_note("Raised by the NumPyro model while dpjax looked at it, with every data argument None.")
         raise

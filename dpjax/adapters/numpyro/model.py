@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, Normal
 
+from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.laws import Laws, deterministic
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
@@ -61,6 +62,7 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     check_given(fn, arguments)
     layout, exchangeable = inspect(fn, records, n, arguments)
     laws = Laws(layout)
+    check_arguments(laws)
     quantities, support = find_quantities(laws), find_support(layout)
     counted = support is not None and support.size <= LARGEST_SUMMARY and exchangeable and not layout.fixed
     free = laws.is_unconstrained()

@@ -6,16 +6,20 @@ import jax
 import numpy as np
 from numpyro.distributions import (
     Beta,
+    Delta,
     Dirichlet,
     FoldedDistribution,
     Gamma,
     IntervalCensoredDistribution,
     InverseGamma,
+    Kumaraswamy,
     LeftCensoredDistribution,
     MaskedDistribution,
     MixtureGeneral,
+    Pareto,
     RightCensoredDistribution,
     TransformedDistribution,
+    Weibull,
     constraints,
 )
 from numpyro.distributions.constraints import is_dependent
@@ -32,7 +36,7 @@ STATEMENTS = {
     "param": ("an optimised parameter (numpyro.param)", "Give it a prior: numpyro.sample."),
     "mutable": ("mutable state", "Write the model as a function of its sample sites alone."),
     "control_flow": ("NumPyro's scan or cond", "Write the records' law without it: they are independent."),
-    "prng_key": ("a random key (numpyro.prng_key)", "Draw everything random at sample sites."),
+    "prng_key": ("a random key (numpyro.prng_key)", "Draw everything random at sample sites, without handlers.block."),
 }
 
 
@@ -56,6 +60,11 @@ def check_statements(statements: list[dict[str, Any]]) -> None:
         if kind in STATEMENTS:
             what, remedy = STATEMENTS[kind]
             refuse(what, "sample sites, plates and deterministic sites", remedy)
+        if kind == "plate" and (statement["args"][1] or statement["args"][0]) != statement["args"][0]:
+            size, drawn = statement["args"]
+            remedy = "Leave out subsample_size: dpjax imputes all records."
+            given = f"{drawn} of {size} of the plate {statement['name']!r} subsampled"
+            refuse(given, "every record counted once", remedy)
         if kind == "sample":
             check_site(statement)
 
@@ -63,6 +72,12 @@ def check_statements(statements: list[dict[str, Any]]) -> None:
 def check_site(site: dict[str, Any]) -> None:
     """Refuse a sample site whose density is not that of its distribution."""
     name, law = site["name"], site["fn"]
+    if site["is_substituted"] and not site["is_observed"]:
+        refuse(
+            f"the site {name!r} given a value by handlers.substitute",
+            "sample sites that are drawn",
+            "Leave out the handler; what is fixed is an argument of fn.",
+        )
     if isinstance(unwrap(law), Unit):
         refuse(f"a factor, {name!r}", "records independent given the parameters", "State it as a distribution.")
     if site["scale"] is not None and np.any(np.asarray(site["scale"]) != 1):
@@ -85,6 +100,12 @@ def check_site(site: dict[str, Any]) -> None:
 def check_law(name: str, law: Any) -> None:
     """Refuse distributions whose draws and density are not of one law."""
     kind = type(law).__name__
+    if isinstance(law, Delta):
+        refuse(
+            f"the site {name!r}, a point mass (Delta)",
+            "laws with a density",
+            "Use numpyro.deterministic for a value that follows from others, or a constant.",
+        )
     if isinstance(law, CENSORED):
         refuse(
             f"the site {name!r}, a {kind}, whose density takes for granted who is censored",
@@ -166,13 +187,17 @@ def check_parameters(sites: dict[str, Any], plate: str) -> None:
 
 def small_shapes(law: Any) -> tuple[Any, ...]:
     """The shapes of a law that put it beyond the floats where they are small."""
-    if isinstance(law, Beta):
+    if isinstance(law, (Beta, Kumaraswamy)):
         return law.concentration1, law.concentration0
-    return (law.concentration,) if isinstance(law, (Gamma, InverseGamma, Dirichlet)) else ()
+    if isinstance(law, Pareto):
+        return (law.alpha,)
+    return (law.concentration,) if isinstance(law, (Gamma, InverseGamma, Dirichlet, Weibull)) else ()
 
 
 def draw_or_refuse(name: str, law: Any, values: Choose) -> Array:
     """A draw at a site, or the error of one that cannot be drawn from."""
+    if isinstance(unwrap(law), Delta):
+        check_law(name, unwrap(law))
     try:
         return values(name, law)
     except (NotImplementedError, ImportError):

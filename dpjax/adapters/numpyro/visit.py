@@ -14,6 +14,10 @@ Choose = Callable[[str, Any], Array]
 """``(name, distribution) -> value`` of a sample site."""
 
 
+class EnoughError(Exception):
+    """Ends a run whose other sites are not needed."""
+
+
 class Visitor(Messenger):
     """Gives sample sites their values and plates their places, and keeps every statement of the model."""
 
@@ -25,16 +29,19 @@ class Visitor(Messenger):
     def process_message(self, msg: dict[str, Any]) -> None:
         """Answer one statement of the model."""
         self.statements.append(msg)
+        if msg["type"] in ("control_flow", "prng_key"):
+            raise EnoughError  # it needs a key of its own; the statement is refused
         if msg["type"] == "plate":
             size, subsample_size = msg["args"]
             places = self.places.get(msg["name"])
             msg["value"] = jnp.arange(subsample_size or size) if places is None else places
         elif msg["type"] == "sample":
+            msg["is_substituted"] = msg["value"] is not None
+            shape = msg["kwargs"].get("sample_shape", ())
+            if shape:
+                msg["fn"] = msg["fn"].expand((*shape, *msg["fn"].batch_shape))
+                msg["kwargs"]["sample_shape"] = ()
             msg["value"] = self.choose(msg["name"], msg["fn"])
-
-
-class EnoughError(Exception):
-    """Ends a run whose other sites are not needed."""
 
 
 class Layout(NamedTuple):
@@ -113,8 +120,7 @@ class Layout(NamedTuple):
             return value
 
         if missing:
-            with suppress(EnoughError):
-                self.run(self.size, choose_until)
+            self.run(self.size, choose_until)
 
 
 def run(
@@ -122,7 +128,7 @@ def run(
 ) -> list[dict[str, Any]]:
     """The statements of one run, with plates of the given places where these differ from the model's own."""
     visitor = Visitor(choose, places)
-    with visitor:
+    with suppress(EnoughError), visitor:
         function(**arguments)
     return visitor.statements
 
