@@ -188,7 +188,7 @@ def _check_numbers(argument: str, value: Any, remedy: str) -> None:
     if is_traced(value):
         return
     try:
-        array = np.asarray(value)
+        array = value if np.ma.is_masked(value) else np.asarray(value)
     except (TypeError, ValueError):
         fail(argument, repr(value), "numbers in one regular array", "Give every row the same length.", error=TypeError)
     check_array(argument, array, lambda array: array.size > 0, "finite numbers, at least one", remedy)
