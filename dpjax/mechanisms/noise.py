@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key
-from dpjax.validation import check_positive
+from dpjax.validation import check_positive, fail
 
 
 class Additive(ABC):
@@ -64,4 +64,6 @@ def as_floating(value: Any) -> Array:
 def checked_scale(scale: Any, remedy: str) -> Any:
     """The scale, sequences made floating arrays, or an error unless every entry is finite and positive."""
     check_positive("scale", scale, remedy)
+    if np.size(scale) == 0:
+        fail("scale", "no number", "one, or one for each coordinate", remedy)
     return as_floating(scale) if isinstance(scale, (list, tuple, np.ndarray, np.generic, jax.Array)) else scale

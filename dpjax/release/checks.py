@@ -137,9 +137,22 @@ def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
     else:
         parts = parts_of(mechanism, value.shape[-1])
         problem = next(filter(None, (_coarseness(value[..., where], part) for part, where in parts)), None)
+    _warn_of(problem)
+
+
+def warn_where_coarse_locally(values: Array, channel: Any) -> None:
+    """Warn, at the user's call, where single precision rounds values [n] or [n, k] coarsely against the noise."""
+    if values.dtype != jnp.float32 or is_traced(values):
+        return
+    parts = [(channel, slice(None))] if values.ndim == 1 else parts_of(channel, values.shape[-1])
+    _warn_of(next(filter(None, (_coarseness(values[..., where], part) for part, where in parts)), None))
+
+
+def _warn_of(problem: str | None) -> None:
+    """Warn of a problem of single precision, at the call of what checks for it in a constructor."""
     if problem:
         text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
-        warnings.warn(text, PrecisionWarning, stacklevel=4)
+        warnings.warn(text, PrecisionWarning, stacklevel=5)
 
 
 def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> NoReturn:
@@ -175,7 +188,7 @@ def _check_numbers(argument: str, value: Any, remedy: str) -> None:
     if is_traced(value):
         return
     try:
-        array = np.asarray(value)
+        array = value if np.ma.is_masked(value) else np.asarray(value)
     except (TypeError, ValueError):
         fail(argument, repr(value), "numbers in one regular array", "Give every row the same length.", error=TypeError)
     check_array(argument, array, lambda array: array.size > 0, "finite numbers, at least one", remedy)

@@ -10,7 +10,7 @@ from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism, is_exact
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
-from dpjax.release.checks import as_local_values, check_mechanism, check_value, one_record
+from dpjax.release.checks import as_local_values, check_mechanism, check_value, one_record, warn_where_coarse_locally
 from dpjax.validation import fail, name_of, summarize_error
 
 
@@ -58,6 +58,7 @@ class LocalRelease:
         values = as_local_values(self.values, self.channel)
         check_mechanism("channel", self.channel, values.shape[1:])
         check_value("values", values, self.channel)
+        warn_where_coarse_locally(values, self.channel)
         object.__setattr__(self, "values", values)
 
     @property

@@ -28,7 +28,7 @@ from dpjax.release.checks import (
     warn_where_coarse,
 )
 from dpjax.release.densities import log_densities_at, log_density_at
-from dpjax.release.unknown import UnknownCount, check_number_known, read_number
+from dpjax.release.unknown import UnknownCount, check_number_known, expected_number, read_number
 from dpjax.statistics.base import dimension_of
 from dpjax.validation import fail, is_refusal
 
@@ -89,7 +89,7 @@ class Release:
         check_summed(self.mechanism, value, total)
         check_value("value", value, self.mechanism)
         n = read_number(self.n)
-        warn_where_coarse(value, self.mechanism, n.prior.bounds[0] if isinstance(n, UnknownCount) else n)
+        warn_where_coarse(value, self.mechanism, expected_number(n))
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "n", n)
 

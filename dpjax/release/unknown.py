@@ -8,9 +8,17 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.validation import check_count, fail, name_of, summarize_error
+from dpjax.validation import check_count, fail, is_traced, name_of, summarize_error
 
-__all__ = ["CountPrior", "KnownTail", "UnknownCount", "check_number_known", "is_unknown", "read_number"]
+__all__ = [
+    "CountPrior",
+    "KnownTail",
+    "UnknownCount",
+    "check_number_known",
+    "expected_number",
+    "is_unknown",
+    "read_number",
+]
 
 
 @runtime_checkable
@@ -116,6 +124,15 @@ def read_number(n: Any) -> Any:
     if isinstance(n, CountPrior) and not isinstance(n, type):
         fail("n", repr(n), "a number or an UnknownCount", "Pass n=dpjax.UnknownCount(prior).", error=TypeError)
     return check_count("n", n, "Pass the public number of records, or dpjax.UnknownCount(prior).")
+
+
+def expected_number(n: Any) -> int:
+    """The number of records; where it is unknown its median if the prior tells, else the least possible."""
+    if not isinstance(n, UnknownCount):
+        return int(n)
+    if isinstance(n.prior, KnownTail) and not is_traced(n.prior):
+        return int(n.prior.quantile_beyond(0.5))
+    return int(n.prior.bounds[0])
 
 
 def check_number_known(release: Any) -> None:

@@ -9,6 +9,7 @@ import scipy
 from scipy.sparse import csr_array, hstack, vstack
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.mechanisms.base import ElementwiseDensity
 from dpjax.numbered import jit_model
 from dpjax.numerics import all_finite
 from dpjax.release import Release
@@ -20,6 +21,9 @@ from dpjax.validation import fail
 __all__ = ["find_starts", "nearest_counts", "round_counts"]
 
 NUM_STEPS = 300
+
+MAX_CELLS = 64
+"""The cells of a sum to which a record is moved, one after another, where the sum cannot have given its value."""
 
 
 def find_starts(
@@ -48,6 +52,7 @@ def find_starts(
         possible = np.asarray(jax.vmap(table.log_probability)(parameters)) > -np.inf
         pairs = zip(np.asarray(counts), possible | collapsed, strict=True)
         counts = jnp.asarray(np.stack([into_fibre(table, *each) for each in pairs]))
+    counts = jnp.asarray(np.stack([where_possible(table, release, each) for each in np.asarray(counts)]))
     states = jax.vmap(lambda parameters, counts: init_state(release, Position(parameters, {COUNTS: counts[None]})))(
         parameters, counts
     )
@@ -77,6 +82,33 @@ def propose(
         return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
 
     return jax.vmap(one)(jax.random.split(chain_key, num_chains), initial)
+
+
+def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:
+    """The table [c] with a record more in a cell of each sum that cannot have given its value, while that helps.
+
+    A key that was published is in some record, and is rounded to none where few have it. Records come from the fullest
+    cell; known totals keep the tables as they are.
+    """
+    if table.known or not isinstance(release.mechanism, ElementwiseDensity):
+        return counts
+    for place in np.flatnonzero(impossible_sums(table, release, counts)):
+        cells = np.flatnonzero(np.any((table.sums.index == place) & (table.sums.weight != 0), axis=1))
+        for cell in cells[:MAX_CELLS]:
+            moved = counts.copy()
+            moved[np.argmax(counts)] -= min(np.max(counts), 1)
+            moved[cell] += 1
+            if np.sum(impossible_sums(table, release, moved)) < np.sum(impossible_sums(table, release, counts)):
+                counts = moved
+                break
+    return counts
+
+
+def impossible_sums(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:
+    """Which sums [d] of a table cannot have given their values."""
+    assert isinstance(release.mechanism, ElementwiseDensity)
+    total = table.sums.total(jnp.asarray(counts)).astype(release.value.dtype)
+    return np.asarray(release.mechanism.log_density_terms(release.value, total)) == -np.inf
 
 
 def leave_impossible(counts: Array, probability: Array) -> Array:

@@ -6,7 +6,8 @@ import jax
 import pytest
 
 from dpjax.mechanisms import Censored, DiscreteLaplace, Laplace
-from dpjax.release import PrecisionWarning, Release
+from dpjax.models import PoissonCount
+from dpjax.release import LocalRelease, PrecisionWarning, Release, UnknownCount
 
 
 def identity(record):
@@ -18,11 +19,15 @@ UNSAFE = {
     "many records": lambda: Release([5], Laplace(10.0), identity, 2**25),
     "small noise on a large sum": lambda: Release([4e5, 1.0], Laplace(0.2), identity, 10**6),
     "one small scale": lambda: Release([4e5, 1.0], Laplace([10.0, 0.2]), identity, 10**6),
+    "many expected records": lambda: Release([5], Laplace(10.0), identity, UnknownCount(PoissonCount(3.2e7))),
+    "small noise on large records": lambda: LocalRelease([1e8, 2e8], Laplace(1.0), "y"),
     "censored": lambda: Release([4e5], Censored(Laplace(0.2), lower=0), identity, 10**6),
 }
 SAFE = {
     "counts": lambda: Release([2**24], DiscreteLaplace(100.0), identity, 2**24),
     "a mean of many records": lambda: Release([0.5], Laplace(1e-5), identity, 10**6),
+    "few expected records": lambda: Release([5], Laplace(10.0), identity, UnknownCount(PoissonCount(100.0))),
+    "records": lambda: LocalRelease([1e2, -2e5], Laplace(1.0), "y"),
     "a sum": lambda: Release([4e5], Laplace(1.0), identity, 10**6),
 }
 

@@ -122,3 +122,14 @@ def test_impossible_cells_within_margins_are_refused() -> None:
     release = dpjax.joint(cases.table_release(cases.VALUE), known(*COLUMNS_KNOWN), known(*ROWS_KNOWN))
     with pytest.raises(ValueError, match="structural zeros"):
         dpjax.gibbs(cases.with_gap(), release, COUNTS)
+
+
+def test_starts_of_a_published_key_have_a_record_of_it():
+    noise, keys = dpjax.DiscreteLaplace(1.5), ["a", "b", "c"]
+    release = dpjax.releases.thresholded(["b"], [3], keys, noise, threshold=2, n=4, only_present=True)
+    model, form = count_form(dpjax.models.categorical(concentration=[1.0, 1.0, 1.0]), release)
+    for seed in range(3):
+        states = starts.find_starts(jax.random.split(jax.random.key(seed)), model, form, 20, None, True)
+        counts = np.asarray(states.latent.records["counts"])[:, 0]
+        assert np.all(counts[:, 1] > 0)
+        assert np.all(counts.sum(axis=1) == 4)
