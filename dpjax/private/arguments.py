@@ -4,10 +4,8 @@ from math import inf
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from dpjax.private.targets.target import Target
-from dpjax.validation import fail, is_traced
+from dpjax.validation import fail, is_traced, read_numbers
 
 __all__ = ["check_noise", "check_not_negative", "check_numbers", "check_real", "check_target"]
 
@@ -17,7 +15,10 @@ def check_real(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         given = f"{value!r} of type {type(value).__name__}"
         fail(name, given, "one number", "Pass a single number.", error=TypeError)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return fail(name, "a number beyond the range of floats", "one that a float holds", "Pass a smaller number.")
 
 
 def check_not_negative(name: str, value: Any) -> None:
@@ -30,8 +31,8 @@ def check_numbers(name: str, value: Any) -> None:
     """Raise unless a value is a number or an array of numbers, so that its range can be checked."""
     if is_traced(value):
         return
-    if value is None or np.asarray(value).dtype.kind not in "iuf":
-        remedy = "Pass one number, or one for each coordinate."
+    remedy = "Pass one number, or one for each coordinate."
+    if read_numbers(name, value, "numbers", remedy).dtype.kind not in "iuf":
         fail(name, f"{value!r} of type {type(value).__name__}", "numbers", remedy, error=TypeError)
 
 

@@ -15,7 +15,7 @@ SMALLEST_BOUND, LARGEST_BOUND = 1e-30, 1e30
 
 def check_bound(name: str, bound: Any, *, largest: float = LARGEST_BOUND) -> float:
     """The clip bound, or an error unless it is a positive number; infinite only if `largest` is."""
-    if not isinstance(bound, Real) or isnan(bound):
+    if isinstance(bound, bool) or not isinstance(bound, Real) or isnan(bound):
         fail(name, type(bound).__name__, "a number above 0", "Pass one number.", error=TypeError)
     if largest == inf and bound == inf:
         return inf
@@ -28,7 +28,7 @@ def check_bound(name: str, bound: Any, *, largest: float = LARGEST_BOUND) -> flo
 
 def check_tau(name: str, tau: Any) -> float:
     """The noise level, or an error unless it is a finite positive number."""
-    if not isinstance(tau, Real):
+    if isinstance(tau, bool) or not isinstance(tau, Real):
         fail(name, type(tau).__name__, "a number above 0", "Pass one number.", error=TypeError)
     check_positive(name, float(tau), "Without noise there is no privacy; hmc and rwmh are the exact algorithms.")
     return float(tau)

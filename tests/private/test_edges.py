@@ -184,3 +184,86 @@ def test_scripted_bytes_give_the_same_sampling_keys() -> None:
         for number, source in enumerate(streams)
     ]
     np.testing.assert_array_equal(*keys)
+
+
+def budget(epsilon: Any = 1.0) -> private.Budget:
+    return private.Budget(epsilon, 1e-6, neighbours="replace-one")
+
+
+def walk(**changes: Any) -> private.PrivateKernel:
+    settings: dict[str, Any] = {"proposal_scale": 1.0, "ratio_bound": 1.0, "tau": 10.0}
+    return private.dp_penalty(TARGET, noise.jax, **settings | changes)
+
+
+QUERY = private.Query("sum", 50.0, "secure")
+
+BAD_INPUT = {
+    "a whole number beyond floats": (
+        lambda: private.Query("sum", 10**400, "secure"),
+        "noise_multiplier: given a number",
+    ),
+    "hardly any noise": (lambda: private.Query("sum", 1e-200, "secure"), "noise_multiplier: given 1e-200"),
+    "a budget without end": (lambda: budget(1e308), r"epsilon: given 1e\+308"),
+    "a budget beyond floats": (lambda: budget(10**400), "epsilon: given a number"),
+    "a loss without end": (lambda: private.accounting.epsilon(1e-6, 1e300), r"mu: given 1e\+300"),
+    "a noise level that is true": (lambda: walk(tau=True), "tau: given bool"),
+    "a bound that is true": (lambda: walk(ratio_bound=True), "ratio_bound: given bool"),
+    "a word for a flag": (lambda: walk(guided="yes"), "guided: given 'yes'"),
+    "ragged scales": (lambda: walk(proposal_scale=[[1.0], [1.0, 2.0]]), "proposal_scale: given rows"),
+    "more iterations than there are": (
+        lambda: go(spent=private.Ledger(budget()), num_iterations=10**18),
+        "num_iterations",
+    ),
+    "a compiled run": (
+        lambda: jax.jit(lambda key: go(key=key).draws)(KEY),
+        "key: given a value of a traced program",
+    ),
+    "a compiled charge": (
+        lambda: jax.jit(lambda x: (private.Ledger(budget()).charge([QUERY]), x)[1])(1.0),
+        "ledger: given a charge within a traced program",
+    ),
+    "more queries than can be made": (lambda: private.Ledger(budget()).charge([QUERY], times=10**30), "budget: given"),
+    "a file where none can be": (
+        lambda: private.Ledger(budget(), "/proc/self/ledger.json"),
+        "in a folder where no lock can be had",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_named_at_once(name: str) -> None:
+    if "file" in name and not os.path.isdir("/proc/self"):
+        pytest.skip("there is no such folder")
+    make, message = BAD_INPUT[name]
+    with pytest.raises((TypeError, ValueError, RuntimeError), match=message):
+        make()
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path) -> None:
+    left = tmp_path / "ledger.json.7-8.unfinished"
+    left.write_text("half")
+    private.Ledger(budget(), tmp_path / "ledger.json").charge([QUERY])
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("shape", [lambda x: x.T, lambda x: x.ravel(), lambda x: x[1:], lambda x: x])
+def test_records_that_a_function_holds_are_refused_in_other_shapes(shape: Any) -> None:
+    held = shape(jnp.arange(60.0).reshape(20, 3))
+
+    def likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
+        return -0.5 * (record - theta[0]) ** 2 + 0 * jnp.sum(held)
+
+    with pytest.raises(ValueError, match=r"^log_likelihood: given a function that holds an array"):
+        private.target(likelihood, lambda theta: -jnp.sum(theta**2), jnp.zeros(20), jnp.zeros(1))
+    private.target(
+        lambda theta, record: likelihood(theta, record), lambda theta: -jnp.sum(theta**2), jnp.zeros(50), jnp.zeros(1)
+    )
+
+
+def test_queries_without_number_are_charged_by_what_is_left() -> None:
+    """Of so many, or of so little noise, no distribution is composed."""
+    many = private.Query("sum", 1e4, "secure", 10**9, 0.1)
+    quiet = private.Query("sum", 0.001, "secure", 1, 0.1)
+    for query in (many, quiet):
+        assert private.events.subsampled_log_delta([query], 1.0, "replace-one") <= 0
+        assert private.events.subsampled_epsilon([query], 1e-6, "add-or-remove") > 0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
-from dpjax.private.accounting.closed_form import check_delta
+from dpjax.private.accounting.closed_form import check_delta, check_epsilon
 from dpjax.private.arguments import check_real
 from dpjax.validation import check_positive
 
@@ -44,6 +44,7 @@ class Budget:
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon))
         object.__setattr__(self, "delta", check_real("delta", self.delta))
         check_positive("epsilon", self.epsilon)
+        check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_neighbours(self.neighbours)
 

@@ -21,6 +21,7 @@ from dpjax.validation import check_count, check_positive, fail
 
 LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
 LOG_TOLERANCE = 1e-14
+LARGEST_EPSILON = 1e9
 LOG_ERROR = 1e-12
 """Of log δ, for noise to some thousand sensitivities; what there is beyond is added to it."""
 FAR_BELOW = 1e3  # stands for -inf in root finding
@@ -140,7 +141,7 @@ def log_delta_from_above(epsilon: float, mu: float) -> float:
     if mu == 0:
         return -inf
     ratio = 1 / sqrt(2 * mu)
-    return log_delta(epsilon, mu) + LOG_ERROR + 2e-15 * ratio * max(1.25, epsilon * ratio)
+    return min(log_delta(epsilon, mu) + LOG_ERROR + 2e-15 * ratio * max(1.25, epsilon * ratio), 0.0)
 
 
 def epsilon(delta: float, mu: float) -> float:
@@ -164,6 +165,9 @@ def epsilon(delta: float, mu: float) -> float:
     4.38
     """
     check_delta(delta)
+    check_not_negative("mu", mu)
+    if mu > HIGHEST_MU:
+        fail("mu", mu, f"at most {HIGHEST_MU:g}", "Noise that is this small protects nobody.")
     if mu == 0 or log_delta_from_above(0.0, mu) <= log(delta):
         return 0.0
 
@@ -203,6 +207,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
     0.0359
     """
     check_positive("epsilon", check_real("epsilon", epsilon))
+    check_epsilon(epsilon)
     check_delta(delta)
 
     def excess(log_mu: float) -> float:
@@ -307,6 +312,13 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
     tau_l = sqrt(iterations / (2 * affordable * (1 - gradient_share)))
     tau_g = sqrt(gradients / (2 * affordable)) / sqrt(gradient_share) if gradient_share > 0 else None
     return Taus(tau_l, tau_g)
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Raise unless ε is so small that it promises something."""
+    if epsilon > LARGEST_EPSILON:
+        remedy = "An ε of some hundred promises nothing to anyone."
+        fail("epsilon", epsilon, f"at most {LARGEST_EPSILON:g}", remedy)
 
 
 def check_delta(delta: float) -> None:

@@ -12,6 +12,9 @@ from dpjax.private.accounting.query import Query
 
 __all__ = ["accountant", "event", "full_batch_mu", "subsampled_epsilon", "subsampled_log_delta"]
 
+LEAST_MULTIPLIER, MOST_COMPOSED = 0.05, 10**8
+"""Of queries whose losses are composed by transforms; of others the other bounds are as good."""
+
 ORDERS = (*range(2, 65), *(2**power for power in range(7, 17)))
 RENYI_ERROR = 1e-9
 """What rounding may change a divergence by, relative to it."""
@@ -92,8 +95,11 @@ def subsampled_log_delta(queries: Sequence[Query], epsilon: float, neighbours: N
     >>> subsampled_log_delta([sums], 1.0, "add-or-remove") < -3
     True
     """
-    found = float(accountant(queries, neighbours).get_delta(epsilon)) + transform_error(queries)
-    bounds = [log(min(max(found, 0.0), 1.0)), full_batch_log_delta(queries, epsilon, neighbours)]
+    bounds = [full_batch_log_delta(queries, epsilon, neighbours)]
+    if can_be_transformed(queries):
+        error = transform_error(queries)
+        found = float(accountant(queries, neighbours).get_delta(epsilon))
+        bounds.append(log(min(max(found, 0.0) + error, 1.0)))
     if neighbours == "add-or-remove":
         bounds.append(renyi_log_delta(queries, epsilon))
     return min(bounds)
@@ -119,7 +125,7 @@ def subsampled_epsilon(queries: Sequence[Query], delta: float, neighbours: Neigh
     True
     """
     bounds = [closed_form.epsilon(delta, full_batch_mu(queries, neighbours))]
-    if delta > transform_error(queries):
+    if can_be_transformed(queries) and delta > transform_error(queries):
         bounds.append(float(accountant(queries, neighbours).get_epsilon(delta - transform_error(queries))))
     if neighbours == "add-or-remove":
         bounds.append(float(renyi(queries).get_epsilon(delta)) * (1 + RENYI_ERROR))
@@ -134,6 +140,12 @@ def transform_error(queries: Sequence[Query]) -> float:
     The constant leaves a factor of about a hundred.
     """
     return 1000 * 2.0**-53 * (len(queries) + sum(query.count for query in queries))
+
+
+def can_be_transformed(queries: Sequence[Query]) -> bool:
+    """Whether distributions of losses are of a size that can be held and composed."""
+    least = min((query.noise_multiplier for query in queries), default=1.0)
+    return least >= LEAST_MULTIPLIER and sum(query.count for query in queries) <= MOST_COMPOSED
 
 
 def full_batch_mu(queries: Sequence[Query], neighbours: Neighbours) -> float:

@@ -8,6 +8,8 @@ from math import log
 from threading import RLock
 from typing import Any, NamedTuple
 
+import jax
+
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.budget import Budget
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
@@ -16,7 +18,7 @@ from dpjax.private.accounting.ledger_text import Entries, decode, encode
 from dpjax.private.accounting.query import Grade, Query, total
 from dpjax.private.accounting.search import largest_count, nearly_largest_count
 from dpjax.private.arguments import check_not_negative
-from dpjax.validation import check_count, fail
+from dpjax.validation import check_count, fail, is_traced
 
 
 class PrivacySpent(NamedTuple):
@@ -150,6 +152,9 @@ class Ledger:
         """
         times = check_count("times", times)
         queries = _checked(queries)
+        if is_traced(jax.numpy.zeros(())):
+            remedy = "Charge outside of jax.jit: a compiled program would pay once, however often it ran."
+            fail("ledger", "a charge within a traced program", "one outside", remedy, error=RuntimeError)
         with self._lock, self._alone():
             after = self._after(queries, times)
             fits = self._excess(after) <= 0

@@ -1,5 +1,6 @@
 """The file of a ledger: one for all processes and names that lead to it, and never lost unnoticed."""
 
+import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,9 +53,13 @@ class LedgerFile:
         RuntimeError
             If another one holds the lock for minutes, or there can be no lock.
         """
-        lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=SECONDS_TO_WAIT)
+        name = self.path.with_name(self.path.name + ".lock")
+        lock = FileLock(name, timeout=SECONDS_TO_WAIT)
         try:
+            os.close(os.open(name, os.O_RDWR | os.O_CREAT, 0o666))  # where there can be none, nothing is waited for
             lock.acquire(poll_interval=SECONDS_BETWEEN_TRIES)
+            for left in self.path.parent.glob(glob.escape(self.path.name) + ".*.unfinished"):
+                left.unlink(missing_ok=True)  # by a process that was killed while it charged
         except Timeout:
             self.refuse(f"held by another process for {SECONDS_TO_WAIT:g} seconds", "Wait for it, or end it.")
         except (OSError, NotImplementedError) as error:

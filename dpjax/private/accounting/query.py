@@ -9,6 +9,9 @@ from dpjax.validation import check_count, check_positive, fail
 
 Grade = Literal["secure", "simulation-grade"]
 
+LEAST_MULTIPLIER = 1e-12
+"""Far below what protects anyone, and far from where squares leave the range of floats."""
+
 
 @dataclass(frozen=True)
 class Query:
@@ -56,6 +59,9 @@ class Query:
             fail("name", repr(self.name), "a text", "Say what is asked, such as 'gradient'.", error=TypeError)
         multiplier = check_real("noise_multiplier", self.noise_multiplier)
         check_positive("noise_multiplier", multiplier, "Without noise there is no privacy.")
+        if not LEAST_MULTIPLIER <= multiplier <= 1 / LEAST_MULTIPLIER:
+            expected = f"a number from {LEAST_MULTIPLIER:g} to {1 / LEAST_MULTIPLIER:g}"
+            fail("noise_multiplier", multiplier, expected, "Give noise and bound in units of order 1.")
         rate = check_real("sampling_rate", self.sampling_rate)
         if not 0 < rate <= 1:
             fail("sampling_rate", self.sampling_rate, "a probability in (0, 1]", "Pass the chance of one record.")

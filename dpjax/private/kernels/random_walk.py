@@ -109,7 +109,9 @@ def dp_penalty(
     check_target("target", target)
     check_noise(noise)
     bound, tau = check_bound("ratio_bound", ratio_bound), check_tau("tau", tau)
-    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, bound, tau)
+    settings = WalkSettings(
+        check_scale(proposal_scale, target), check_components(components), check_guided(guided), bound, tau
+    )
     queries = (noise.query("log-likelihood ratio", 2 * tau, dimension=1),)
     return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
 
@@ -157,7 +159,9 @@ def rwmh(
     """
     check_target("target", target)
     bound = check_bound("ratio_bound", ratio_bound, largest=inf)
-    settings = WalkSettings(check_scale(proposal_scale, target), check_components(components), guided, bound, 0.0)
+    settings = WalkSettings(
+        check_scale(proposal_scale, target), check_components(components), check_guided(guided), bound, 0.0
+    )
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 
 
@@ -228,3 +232,10 @@ def check_components(components: Any) -> Components:
     if components == "one":
         return "one"
     return fail("components", repr(components), "'all' or 'one'", "Name one of these.")
+
+
+def check_guided(guided: Any) -> bool:
+    """Whether the walk is guided, or an error where that is no answer."""
+    if not isinstance(guided, bool):
+        fail("guided", repr(guided), "True or False", "Pass one of these.", error=TypeError)
+    return bool(guided)

@@ -22,7 +22,7 @@ from dpjax.private.runs.run import STANDS_STILL, Run, Status, choose_capacity, f
 from dpjax.private.runs.starts import begin
 from dpjax.running.checkpoint import check_path
 from dpjax.running.devices import Devices, choose_mesh, spans_processes
-from dpjax.validation import check_count, check_key, fail
+from dpjax.validation import check_count, check_key, fail, is_traced
 
 __all__ = ["sample"]
 
@@ -87,6 +87,9 @@ def sample(
     The first Ctrl-C ends the run after the part of a few seconds that is paid for; a second one at once, and loses it.
     """
     check_key("key", key)
+    if is_traced(key, positions):
+        remedy = "Call it outside of jax.jit and jax.vmap: a compiled program would pay once, however often it ran."
+        fail("key", "a value of a traced program", "a known one", remedy, error=TypeError)
     check_kernel(kernel, ledger)
     thin = check_count("thin", thin)
     path = None if checkpoint is None else check_path(checkpoint)

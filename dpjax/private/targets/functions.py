@@ -10,6 +10,9 @@ import numpy as np
 from dpjax.base import Array, Model
 from dpjax.validation import fail
 
+MANY_RECORDS = 16
+"""Of so few, a public table may well have a multiple of entries."""
+
 __all__ = ["check_fields", "check_position", "shape_of"]
 
 
@@ -58,10 +61,21 @@ def shape_of(name: str, function: Callable[..., Any], target: Any, *arguments: A
     widths = [size for leaf in jax.tree.leaves(arguments) for size in leaf.shape]
     if target.num_records > max(widths, default=0):
         for constant in constants(traced):
-            if np.shape(constant)[:1] == (target.num_records,):
+            if is_by_record(np.shape(constant), target.num_records):
                 remedy = "Pass confidential data as records: what a function holds is neither clipped nor noised."
                 fail(name, "a function that holds an array with one entry for each record", "one that does not", remedy)
     return shape
+
+
+def is_by_record(shape: tuple[int, ...], num_records: int) -> bool:
+    """Whether an array may hold records: along some axis, end to end, or all but one of them.
+
+    An array that was padded, cut or summed up is not told: what a function holds is its author's to promise.
+    """
+    near = {num_records - 1, num_records, num_records + 1}
+    size = int(np.prod(shape))
+    end_to_end = num_records >= MANY_RECORDS and size > 0 and size % num_records == 0
+    return bool(near & set(shape)) or end_to_end
 
 
 def constants(traced: Any) -> Iterator[Any]:
