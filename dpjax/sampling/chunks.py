@@ -141,6 +141,10 @@ def report(info: GibbsInfo) -> dict[str, Array]:
         if jnp.ndim(leaf) == 0:
             # A BlackJAX kernel with a fixed number of steps reports it as a plain number.
             kept[jax.tree_util.keystr(path, simple=True, separator="_")] = jnp.asarray(leaf)
+    # A trajectory that diverged has no energy, and the checker of numbers that are none takes its report for a fault.
+    kept = {
+        name: jnp.where(jnp.isnan(leaf), jnp.inf, leaf) if "energy" in name else leaf for name, leaf in kept.items()
+    }
     # The share of steps is the average of a flag.
     return {name: leaf.astype(float) if leaf.dtype == bool else leaf for name, leaf in kept.items()}
 

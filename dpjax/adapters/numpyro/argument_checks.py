@@ -27,6 +27,9 @@ NUM_DRAWS = 512
 EDGE = 12.0
 """The unconstrained place of an end."""
 
+FAR = 100.0
+"""How far out a parameter is tried that may be any real number."""
+
 TOLERANCE = 1e-4
 PARTS = ("base_dist", "_mixing_distribution", "_component_distribution", "_component_distributions", "_vmapped_dist")
 
@@ -73,7 +76,7 @@ def violations(laws: Laws, key: Key, edge: Array) -> dict[str, Array]:
 
 
 def at_edges(laws: Laws, key: Key, drawn: Parameters) -> Parameters:
-    """The parameters at random ends of their supports; those that may be any real number stay as drawn."""
+    """The parameters at random ends of their supports; those that may be any real number far out on either side."""
     parameters: Parameters = {}
 
     def choose(name: str, law: Any) -> Array:
@@ -81,7 +84,8 @@ def at_edges(laws: Laws, key: Key, drawn: Parameters) -> Parameters:
         free = transform.inv(drawn[name])
         signs = jax.random.rademacher(jax.random.fold_in(key, len(parameters)), free.shape, free.dtype)
         real = law.support in (constraints.real, constraints.real_vector, constraints.real_matrix)
-        parameters[name] = drawn[name] if real else transform(EDGE * signs).astype(drawn[name].dtype)
+        edge = FAR * signs if real else transform(EDGE * signs)
+        parameters[name] = edge.astype(drawn[name].dtype)
         return parameters[name]
 
     laws.layout.run_parameters(choose)

@@ -13,10 +13,10 @@ from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.laws import Laws, deterministic
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
-from dpjax.adapters.numpyro.refusals import same
+from dpjax.adapters.numpyro.refusals import refuse, same
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
-from dpjax.base import Array, Model, Parameters, Records
+from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.compilation import jit_quickly
 from dpjax.models.checks import check_model
 from dpjax.origins import with_origin
@@ -85,7 +85,32 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         exchangeable=exchangeable,
     )
     check_model(model)
+    if support is not None and support.size <= LARGEST_SUMMARY:
+        check_total(model)
     return with_origin(from_numpyro, model, fn, records, n=n, **arguments)
+
+
+TOTAL_ERROR = 1e-2
+"""Of a total probability in float32, over the largest supports."""
+
+
+def check_total(model: Model) -> None:
+    """Refuse records of finitely many values whose probabilities do not add up to 1 at draws from the prior."""
+    assert model.support is not None
+    if model.num_records is not None:
+        return  # records of laws of their own
+
+    def total(key: Key) -> Array:
+        return jnp.sum(jnp.exp(model.log_density(model.sample_prior(key), model.support())))  # type: ignore[misc]
+
+    totals = np.asarray(jit_quickly(jax.vmap(total))(jax.random.split(jax.random.key(0), 8)))
+    off = totals[np.isfinite(totals) & (np.abs(totals - 1) > TOTAL_ERROR)]
+    if off.size:
+        refuse(
+            f"records whose possible values have the total probability {off[0]:.4g}",
+            "probabilities that add up to 1",
+            "Normalise the distribution of the records: its log_prob is taken as it is.",
+        )
 
 
 def check_given(fn: Any, arguments: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.accounting import closed_form
 from dpjax.private.accounting.query import Query
 
-__all__ = ["accountant", "event", "full_batch_mu", "subsampled_epsilon", "subsampled_log_delta"]
+__all__ = ["accountant", "event", "subsampled_epsilon", "subsampled_log_delta"]
 
 LEAST_MULTIPLIER, MOST_COMPOSED = 0.05, 10**8
 """Of queries whose losses are composed by transforms; of others the other bounds are as good."""
