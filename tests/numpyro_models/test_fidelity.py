@@ -69,7 +69,7 @@ def compare(program: Program) -> float:
         assert jax.tree.map(jnp.shape, drawn) == jax.tree.map(jnp.shape, parameters)
         total = model.log_prior(parameters) + jnp.sum(model.log_density(parameters, records))
         worst = max(worst, distance(total, log_density(program.function, (), {}, parameters | records)[0]))
-        ours = model.sample_records(jax.random.key(seed), parameters, 4)
+        ours = model.sample_records(jax.random.key(seed), drawn, 4)
         total = model.log_prior(drawn) + jnp.sum(model.log_density(drawn, ours))
         worst = max(worst, distance(total, log_density(program.function, (), {}, drawn | ours)[0]))
         worst = max(worst, of_coordinates(program, model, parameters, records))
@@ -126,7 +126,7 @@ def test_every_program_is_equal_or_refused_by_name() -> None:
     precision = str(jnp.zeros((), float).dtype)
     record(
         f"numpyro_fidelity_{precision}",
-        title="Models of NumPyro",
+        title=f"Models of NumPyro, {precision}",
         what="log densities of records and prior, shapes, unconstrained scale, non-centred form and support",
         against="NumPyro's log_density and potential_energy at its own draws and dpjax's",
         cases=len(PROGRAMS),
