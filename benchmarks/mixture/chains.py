@@ -55,7 +55,7 @@ def run_chains(
             *problem.released,
             component=problem.component,
             concentration=problem.concentration,
-            sampler=SAMPLERS[sampler],
+            sampler=SAMPLERS[sampler] if problem.released[1:] else SAMPLERS["exact"],
             num_chains=num_chains,
             num_warmup=length.warmup,
             num_samples=num_samples,

@@ -36,7 +36,9 @@ def check_prior(argument: str, model: Model, parameters: Parameters, leading: tu
         return
     with jax.ensure_compile_time_eval():  # known parameters are checked under jit, too
         chains = parameters if leading else jax.tree.map(lambda leaf: leaf[None], parameters)
-        impossible = np.flatnonzero(~np.isfinite(jax.vmap(model.log_prior)(chains))).tolist()
+        # A model without parameters has nothing with an axis of chains.
+        densities = jax.vmap(model.log_prior)(chains) if chains else model.log_prior(chains)
+        impossible = np.flatnonzero(~np.isfinite(densities)).tolist()
     if impossible:
         given = "parameters of zero prior density" + (f" in chains {impossible}" if leading else "")
         fail(argument, given, "positive prior density", "Start within the support of the prior.")

@@ -38,10 +38,16 @@ def build_centred_step(
 
 
 def build_update(model: Model) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, None, Array]]:
-    """The model's own update, as a move."""
-    assert model.update is not None
-    update = model.update
+    """The model's own update, as a move; of no parameters where it has none."""
+    update = keep if model.update is None else model.update
     return lambda rng_key, parameters, records, tuning: (update(rng_key, parameters, records), None, jnp.array(True))
+
+
+def keep(rng_key: Key, parameters: Parameters, records: Records) -> Parameters:
+    """The update of no parameters."""
+    del rng_key, records
+    assert not parameters, "parameters without an update are moved by a kernel"
+    return parameters
 
 
 def build_move(

@@ -18,13 +18,15 @@ NUM_PROBES = 8
 def choose_kernel(model: Model, choice: str | KernelBuilder | ParameterKernel | None) -> ParameterKernel | None:
     """The kernel that a choice stands for; None stands for the model's exact update, else for the default.
 
+    Where there are no parameters there is none to move.
+
     Raises
     ------
     TypeError, ValueError
         As `parameter_kernel`.
     """
-    if choice is None:
-        return default_kernel(model) if model.update is None else None
+    if choice is None or not parameter_shapes(model):
+        return default_kernel(model) if model.update is None and parameter_shapes(model) else None
     return choice if isinstance(choice, ParameterKernel) else parameter_kernel(choice)
 
 
