@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+import dpjax
 from benchmarks.mixture.problems import Problem
 from dpjax import diagnostics, mixture
 
@@ -33,6 +34,11 @@ class Length(NamedTuple):
     thin: int = 1
 
 
+def is_known(problem: Problem) -> bool:
+    """Whether the records themselves were released, so that none is imputed."""
+    return problem.channel is None and not isinstance(problem.values, dpjax.Release)
+
+
 def run_chains(
     sampler: str,
     problem: Problem,
@@ -55,7 +61,7 @@ def run_chains(
             *problem.released,
             component=problem.component,
             concentration=problem.concentration,
-            sampler=SAMPLERS[sampler] if problem.released[1:] else SAMPLERS["exact"],
+            sampler=SAMPLERS["exact" if is_known(problem) else sampler],
             num_chains=num_chains,
             num_warmup=length.warmup,
             num_samples=num_samples,

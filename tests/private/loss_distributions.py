@@ -57,6 +57,8 @@ def log_mixture(x: np.ndarray, rate: float, deviation: float) -> np.ndarray:
 def log_delta(queries: list[Query], epsilon: float, relation: str) -> tuple[float, float]:
     """log δ at ε of the composition, and what the lattice may have added to it."""
     kinds = [losses(query, relation) for query in queries]
+    if epsilon >= sum(kind.count * np.max(kind.loss) for kind in kinds) * (1 - 1e-9):
+        return -np.inf, 0.0  # no loss is so large, but for what lies beyond twelve deviations
     tilt = find_tilt(kinds, epsilon)
     tilted = [np.exp(kind.log_mass + tilt * kind.loss - cumulant(kind, tilt)) for kind in kinds]
     spread = np.sqrt(sum(kind.count * variance(kind.loss, mass) for kind, mass in zip(kinds, tilted, strict=True)))
@@ -85,9 +87,10 @@ def find_tilt(kinds: list[Losses], epsilon: float) -> float:
     if excess(0.0) >= 0:
         return 0.0
     high = 1.0
-    while excess(high) < 0 and high < 1e6:
+    while excess(high) < 0 and high < 1e15:
         high *= 2
-    return float(optimize.brentq(excess, 0.0, high)) if excess(high) > 0 else high
+    assert excess(high) > 0, "no loss on the grid is so large"
+    return float(optimize.brentq(excess, 0.0, high))
 
 
 def cumulant(kind: Losses, tilt: float) -> float:

@@ -35,7 +35,7 @@ def draw(rng: np.random.Generator, most: float) -> Case:
     kinds = [losses(query, direction) for query in queries]
     mean = sum(kind.count * slope(kind, 0.0) for kind in kinds)
     spread = np.sqrt(sum(kind.count * variance(kind.loss, np.exp(kind.log_mass)) for kind in kinds))
-    return Case(queries, neighbours, direction, float(max(mean + rng.uniform(0, 8) * spread, 1e-6)))
+    return Case(queries, neighbours, direction, float(max(mean + rng.uniform(0, 8) * spread, spread / 1_000)))
 
 
 def one_kind(rng: np.random.Generator, most: float) -> Query:
@@ -55,7 +55,7 @@ def gaps(number: int, most: float, seed: int) -> np.ndarray:
         truth, added = log_delta(case.queries, case.epsilon, case.direction)
         charged = events.subsampled_log_delta(case.queries, case.epsilon, case.neighbours)
         found.append(charged - truth + added + ORACLE_ERROR)
-    return np.array(found)
+    return np.array(found)  # infinite where nothing was spent
 
 
 def test_what_is_charged_is_never_below_the_truth() -> None:
@@ -65,7 +65,7 @@ def test_what_is_charged_is_never_below_the_truth() -> None:
 @pytest.mark.slow
 def test_what_is_charged_is_never_below_the_truth_of_a_thousand_sequences() -> None:
     found = gaps(1_000, most=1e7, seed=2)
-    above = found - ORACLE_ERROR
+    above = found[np.isfinite(found)] - ORACLE_ERROR
     record(
         "accountant",
         title="The accountant of subsampled queries",
@@ -76,7 +76,7 @@ def test_what_is_charged_is_never_below_the_truth_of_a_thousand_sequences() -> N
         cases=len(found),
         precisions=["float64"],
         result=f"{int(np.sum(found < 0))} below the truth; log δ over-charged by {np.median(above):.2g} in the median, "
-        f"nine in ten by less than {np.quantile(above, 0.9):.2g}, largest {above.max():.2g}",
+        f"nine in ten by less than {np.quantile(above, 0.9):.2g}, not spent at all {int(np.sum(np.isinf(found)))}",
         command=".venv/bin/python -m pytest -m slow tests/private/test_accountant_bounds.py",
     )
     assert np.min(found) >= 0
