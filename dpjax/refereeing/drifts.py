@@ -1,12 +1,22 @@
 """How far the law of parameters at the ends of chains is from that of the draws at which they began."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
+import scipy
 
 from dpjax import diagnostics
 from dpjax.posterior import merge
 
 TAIL = 0.1
 """The probability of each of the two tails that are compared."""
+
+FIFTH = 0.2
+"""The share of draws in each of the two ends whose ranks are compared."""
+
+FEW = 200
+"""Of more starts the spread of the ends is well known."""
 
 ROUNDING = 32.0
 """Numbers that differ by no more than so many units in their last place are taken for one."""
@@ -56,8 +66,50 @@ def compare(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[n
     def functions(scores: np.ndarray) -> tuple[np.ndarray, ...]:
         return scores, scores**2, (scores < low).astype(float), (scores > high).astype(float)
 
+    return drifts_of(functions, draws, before, after)
+
+
+def rank_scores(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The drifts of four bounded functions of ranks over their errors [test, row], as arguments of `compare`.
+
+    The functions of u, the share of draws below a number, are the normal score, its square (van der Waerden 1952, Klotz
+    1962), and how far u is within the lowest and the highest fifth. However long the tails of a parameter are, those
+    of such means are short. Scores are cut off where a start in four would be beyond them by chance, and no error is
+    smaller than the draws' own spread would have it: few ends may happen to be alike.
+    """
+    cut = scipy.stats.norm.isf(1 / (4 * len(before)))
+    ordered = np.sort(draws.reshape(-1, draws.shape[-1]), axis=0)
+
+    def functions(numbers: np.ndarray) -> tuple[np.ndarray, ...]:
+        shares = shares_below(ordered, numbers)
+        normal = np.clip(scipy.stats.norm.ppf(shares), -cut, cut)
+        return normal, normal**2, np.clip(1 - shares / FIFTH, 0, 1), np.clip(1 - (1 - shares) / FIFTH, 0, 1)
+
+    drifts, errors = drifts_of(functions, draws, before, after, floor=True)
+    return ratio(drifts, errors)
+
+
+def shares_below(ordered: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The share of ordered draws [draw, row] below each number [..., row]; equal ones count half."""
+    flat = numbers.reshape(-1, numbers.shape[-1])
+    sides: list[Literal["left", "right"]] = ["left", "right"]
+    counts = [
+        np.stack([np.searchsorted(column, own, side) for column, own in zip(ordered.T, flat.T, strict=True)], axis=-1)
+        for side in sides
+    ]
+    return ((counts[0] + counts[1]) / (2 * len(ordered))).reshape(numbers.shape)
+
+
+def drifts_of(
+    functions: Callable[[np.ndarray], tuple[np.ndarray, ...]],
+    draws: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    floor: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The drifts of functions and their errors [test, row]."""
     each = zip(*map(functions, (draws, before, after)), strict=True)
-    drifts, errors = zip(*(drift_of(*values) for values in each), strict=True)
+    drifts, errors = zip(*(drift_of(*values, floor=floor) for values in each), strict=True)
     return np.stack(drifts), np.stack(errors)
 
 
@@ -67,7 +119,9 @@ def covariance_over(unit: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
     return np.where(np.all(before == after, axis=0), 1.0, covariance / np.where(unit > 0, unit, 1.0))
 
 
-def drift_of(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def drift_of(
+    draws: np.ndarray, before: np.ndarray, after: np.ndarray, *, floor: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """How far the mean at the ends is from that of the draws [row], and its standard error.
 
     By how much the starts happen to be off all draws is told by these, and the ends are corrected for as much of it as
@@ -81,11 +135,19 @@ def drift_of(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[
         The same of starts [start, row].
     after
         The same of ends [start, row].
+    floor
+        Whether the ends' error is at least what the variance of the draws makes it, if their law is the same; of many
+        starts, at least about that.
     """
     kept = np.clip(covariance_over(np.var(before, axis=0), before, after), 0.0, 1.0)
     rest = after - kept * before
     drift = rest.mean(axis=0) - (1 - kept) * draws.mean(axis=(0, 1))
-    error = np.hypot(rest.std(axis=0, ddof=2) / np.sqrt(len(rest)), (1 - kept) * diagnostics.mcse_mean(draws))
+    spread = rest.std(axis=0, ddof=2)
+    if floor:
+        share = 1.0 if len(rest) < FEW else 1 - 4 / np.sqrt(len(rest))
+        spread = np.maximum(spread, share * np.sqrt(draws.var(axis=(0, 1)) * (1 - kept**2)))
+    # Draws that are all one have no error.
+    error = np.hypot(spread / np.sqrt(len(rest)), (1 - kept) * np.nan_to_num(diagnostics.mcse_mean(draws)))
     return drift, error
 
 

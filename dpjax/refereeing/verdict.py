@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from dpjax.refereeing.drifts import TAIL, are_one, columns, compare, covariance_over, ratio
+from dpjax.refereeing.drifts import TAIL, are_one, columns, compare, covariance_over, rank_scores, ratio
 from dpjax.summary import Summary, entry_names
 
 SIGNIFICANT = 0.01
@@ -109,13 +109,13 @@ class Verdict:
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """The drifts divided by their standard errors [test, row]; 0 where nothing has changed."""
-        return ratio(*self.comparison)
+        """The drifts of bounded functions of ranks over their errors [test, row], which decide; see `rank_scores`."""
+        return rank_scores(*self.standardised)
 
     @property
     def p_values(self) -> np.ndarray:
-        """The p-values of t tests that the means have not changed [test, row], each by itself."""
-        return 2 * scipy.stats.t.sf(np.abs(self.scores), self.num_starts - 1)
+        """The p-values of t tests that the means of ranks have not changed [test, row], each by itself."""
+        return 2 * scipy.stats.t.sf(np.abs(self.scores), self.num_starts - 2)
 
     @property
     def p_value(self) -> float:
@@ -173,8 +173,8 @@ class Verdict:
         """Mean and sd of draws and ends, the drift, the scores of the four tests, and how far the chains have moved.
 
         The drift of the mean, its standard error and the shift that would have been seen are in standard deviations of
-        the draws. The scores are of the mean, the mean square, and the shares below and above the 10 % and 90 %
-        quantiles; the p-value is the smallest of the four, times the number of all tests. Of unbiased estimates the
+        the draws. The scores are those of ranks: of normal scores, of their squares, and of the lowest and highest
+        fifths; the p-value is the smallest of the four, times the number of all tests. Of unbiased estimates the
         difference from the mean of the draws is given, too, in the same unit.
         """
         draws, after = columns(self.draws, 2), columns(self.after, 1)
