@@ -57,6 +57,15 @@ class Prediction(NamedTuple):
     released: np.ndarray
 
 
+def make_prediction(values: Any, released: np.ndarray) -> Prediction:
+    """The prediction, or an error where the mechanism's sampler returned what is no number."""
+    missing = np.any(np.isnan(np.asarray(values, float)).reshape(len(values), -1), axis=1)
+    if np.any(missing):
+        given = f"a sampler that returned NaN in {np.mean(missing):.0%} of releases"
+        fail("release.mechanism", given, "releases that are numbers", "Mend its sample(key, statistic).")
+    return Prediction(values, released)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior(Pickled, Pictured):
     """Draws from p(parameters | release).
@@ -257,13 +266,13 @@ class Posterior(Pickled, Pictured):
         if self.approximate and isinstance(self.release, Release):
             from dpjax.large import predict_values
 
-            return Prediction(predict_values(key, self.model, self.release, parameters), self.released)
+            return make_prediction(predict_values(key, self.model, self.release, parameters), self.released)
         if is_unknown(self.release):
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
         model, release = self.model, self.release
         if self.plan is not None:
             model, release = latent_form(model, release, self.plan.imputation)
-        return Prediction(draw_values(key, model, release, parameters, len(chosen)), self.released)
+        return make_prediction(draw_values(key, model, release, parameters, len(chosen)), self.released)
 
     @property
     def released(self) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 from dpjax.base import Key, Model
 from dpjax.models.fit import check_fit
 from dpjax.plan import draw_number
-from dpjax.posterior import Prediction
+from dpjax.posterior import Prediction, make_prediction
 from dpjax.release import PrivateRelease
 from dpjax.simulate import draw_parameters, draw_values
 from dpjax.validation import check_count, check_key
@@ -49,4 +49,4 @@ def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_dr
     prior_key, release_key = jax.random.split(key)
     parameters = draw_parameters(prior_key, model, num_draws)
     values = draw_values(release_key, model, release_design, parameters, num_draws)
-    return Prediction(values, np.asarray(release_design.observed))
+    return make_prediction(values, np.asarray(release_design.observed))

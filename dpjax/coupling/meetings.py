@@ -196,7 +196,7 @@ def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 1
     Parameters
     ----------
     meetings
-        Those of `meeting_times`, all met.
+        Those of `meeting_times`; pairs that were censored met later than any other.
     quantile
         Which quantile of the meeting times, less the lag, k is.
     multiple
@@ -214,7 +214,9 @@ def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 1
     if not 0 < quantile <= meetings.met.mean():
         remedy = "Run the pairs again with a larger max_steps."
         fail("quantile", quantile, f"a number in (0, {meetings.met.mean()}], the share of pairs that met", remedy)
-    k = int(np.quantile(meetings.times, quantile, method="higher"))
+    times = np.where(meetings.met, meetings.times.astype(float), np.inf)
+    found = np.quantile(times, quantile, method="inverted_cdf")
+    k = max(int(found) - meetings.lag, 1)
     return k, multiple * k
 
 

@@ -25,6 +25,7 @@ from dpjax.mechanisms.base import (
 )
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
+from dpjax.numerics.theta import integer_variance
 from dpjax.release import Release
 from dpjax.validation import fail, name_of
 
@@ -69,7 +70,7 @@ def smooth(mechanism: Any) -> Any:
     if isinstance(mechanism, Wrapper):
         return replace(mechanism, mechanism=smooth(mechanism.mechanism))  # type: ignore[type-var]
     if isinstance(mechanism, DiscreteGaussian):
-        return Gaussian(mechanism.scale)
+        return Gaussian(jnp.sqrt(integer_variance(mechanism.scale)))
     if isinstance(mechanism, DiscreteLaplace):
         return Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(mechanism.scale)))
     return mechanism

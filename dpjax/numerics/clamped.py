@@ -113,7 +113,13 @@ def with_slopes(
 
 def distances(mean: Array, scale: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
     """α and -β: the bounds in standard deviations from the mean, both positive where they are beyond it."""
-    return jnp.clip((lower - mean) / scale, -FAR, None), jnp.clip((mean - upper) / scale, -FAR, None)
+    return in_deviations(lower - mean, scale), in_deviations(mean - upper, scale)
+
+
+def in_deviations(distance: Array, scale: Array) -> Array:
+    """A distance over the scale, from -9 on; an infinite one has no derivative that is a number, and is left out."""
+    finite = jnp.isfinite(distance)
+    return jnp.where(finite, jnp.clip(jnp.where(finite, distance, 0.0) / scale, -FAR, None), -FAR)
 
 
 @jax.custom_jvp

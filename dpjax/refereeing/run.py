@@ -111,8 +111,8 @@ def referee(
     records do not forget their differences within 1,024 sweeps, the verdict is therefore inconclusive.
 
     The tests are of each scalar parameter's ranks among the draws: location, spread and both ends. Draws that are right
-    are called wrong once in a hundred times at most, for 20 chains and one parameter as for 1,000 and fifty. Draws that are right in all of these may be
-    wrong in others, and chains that never leave a mode do not find the next one.
+    are called wrong once in a hundred times at most, for 20 chains and one parameter as for 1,000 and fifty. Draws that
+    are right in all of these may be wrong in others, and chains that never leave a mode do not find the next one.
     """
     check_key("key", key)
     check_instance("posterior", posterior, Posterior, "Pass what dpjax.sample returns, or draws in that form.")

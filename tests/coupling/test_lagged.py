@@ -103,4 +103,13 @@ def test_the_rate_of_geometric_meetings_is_found() -> None:
 
 def test_the_suggested_window_begins_where_most_pairs_have_met() -> None:
     meetings = Meetings(np.arange(1, 101), np.ones(100, bool), 1, 1000)
-    assert suggest_k_m(meetings, quantile=0.9, multiple=5) == (91, 455)
+    assert suggest_k_m(meetings, quantile=0.9, multiple=5) == (89, 445)  # 90 less the lag
+
+
+def test_a_window_starts_before_no_censored_pair_met_and_is_less_the_lag() -> None:
+    """Of a hundred pairs 95 met: the quantile of 95 % once took the cap for a meeting time."""
+    times, met = np.append(np.arange(11, 106), np.full(5, 1_000)), np.arange(100) < 95
+    meetings = Meetings(times, met, lag=10, max_steps=1_000)
+    assert suggest_k_m(meetings) == (95, 950)
+    with pytest.raises(ValueError, match=r"^quantile: given 0.96"):
+        suggest_k_m(meetings, quantile=0.96)
