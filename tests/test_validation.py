@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_troubleshooting import load_hook
-from tests.validation import LINES, count, leave_line, note, read_lines, record, summarise
+from tests.validation import LINES, leave_line, read_lines, record, summarise
 
 ROOT = Path(__file__).parents[1]
 PAGE = load_hook("validation")
@@ -61,16 +61,13 @@ def test_the_page_has_its_tables():
 def test_lines_are_summed_up_by_the_last_of_each_test(tmp_path, monkeypatch):
     monkeypatch.setenv("DPJAX_VALIDATION", str(tmp_path))
     for outcome in ("failed", "passed"):
-        note(0.25)
         leave_line("tests/coupling/test_x.py::test_a", outcome, "float32", 1.0)
-    note(1e-9)
     leave_line("tests/coupling/test_x.py::test_a_planted_fault_is_rejected", "passed", "float64", 1.0)
     assert len(list((tmp_path / LINES).iterdir())) == 1
     lines = read_lines(tmp_path)
     coupled = next(group for group in summarise(lines) if group["title"] == "Coupled chains")
     assert coupled["float32"] == {"passed": 1, "failed": 0}
-    assert (coupled["planted"], coupled["p_values"], coupled["smallest_p_value"]) == (1, 1, 0.25)
-    assert count([])["smallest_p_value"] is None
+    assert coupled["float64"] == {"passed": 1, "failed": 0}
 
 
 def test_figures_are_kept_where_they_are_asked_for_alone(tmp_path, monkeypatch):

@@ -1,12 +1,10 @@
 """Figures of the harnesses, for the site's page on validation.
 
-With `DPJAX_VALIDATION` set to a folder, each test leaves a line there: its name, the precision, how it ended and the
-p-values that it looked at. ``python -m tests.validation FOLDER`` sums the lines up in ``FOLDER/suite.json``.
+With `DPJAX_VALIDATION` set to a folder, each test leaves a line there: its name, the precision and how it ended. ``python -m tests.validation FOLDER`` sums the lines up in ``FOLDER/suite.json``.
 """
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable
 from fnmatch import fnmatch
@@ -14,10 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LINES = "lines"
-PLANTED = re.compile(r"reject|planted|wrong|fault|forgotten|convict|told|shows|caught|notic", re.I)
-"""What the name of a test says that finds a sampler wrong which was made so."""
-
-noted: list[float] = []
 
 
 class Group(NamedTuple):
@@ -133,20 +127,12 @@ def record(name: str, **figures: object) -> None:
         (Path(folder) / f"{name}.json").write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n")
 
 
-def note(p_value: float) -> float:
-    """The p-value, remembered for the line of the current test."""
-    noted.append(float(p_value))
-    return p_value
-
-
 def leave_line(test: str, outcome: str, precision: str, seconds: float) -> None:
-    """Write how a test ended, with what it noted, to a file of this process's own."""
-    p_values = list(noted)
-    noted.clear()
+    """Write how a test ended to a file of this process's own."""
     folder = os.environ.get("DPJAX_VALIDATION")
     if folder:
         (Path(folder) / LINES).mkdir(parents=True, exist_ok=True)
-        line = {"test": test, "outcome": outcome, "precision": precision, "seconds": seconds, "p_values": p_values}
+        line = {"test": test, "outcome": outcome, "precision": precision, "seconds": seconds}
         with (Path(folder) / LINES / f"{os.getpid()}.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -172,16 +158,11 @@ def summarise(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def count(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many tests passed and failed in each precision, and the p-values of right and of planted wrong samplers."""
+    """How many tests passed and failed in each precision."""
     figures: dict[str, Any] = {}
     for precision in ("float32", "float64"):
         outcomes = [line["outcome"] for line in lines if line["precision"] == precision]
         figures[precision] = {outcome: outcomes.count(outcome) for outcome in ("passed", "failed")}
-    planted = [bool(PLANTED.search(line["test"].split("::")[-1])) for line in lines]
-    right = [value for line, wrong in zip(lines, planted, strict=True) if not wrong for value in line["p_values"]]
-    figures["planted"] = sum(planted)
-    figures["p_values"] = len(right)
-    figures["smallest_p_value"] = min(right) if right else None
     return figures
 
 
@@ -191,7 +172,7 @@ def main(folder: str) -> None:
     groups = summarise(lines)
     (Path(folder) / "suite.json").write_text(json.dumps(groups, indent=1, ensure_ascii=False) + "\n")
     for group in groups:
-        print(group["title"], {name: group[name] for name in ("float32", "float64", "planted", "smallest_p_value")})
+        print(group["title"], {name: group[name] for name in ("float32", "float64")})
 
 
 if __name__ == "__main__":
