@@ -1,6 +1,7 @@
 """Figures of the harnesses, for the site's page on validation.
 
-With `DPJAX_VALIDATION` set to a folder, each test leaves a line there: its name, the precision and how it ended. ``python -m tests.validation FOLDER`` sums the lines up in ``FOLDER/suite.json``.
+With `DPJAX_VALIDATION` set to a folder, each test leaves a line there: its name, the precision and how it ended.
+``python -m tests.validation FOLDER`` sums the lines up in ``FOLDER/suite.json``.
 """
 
 import json
