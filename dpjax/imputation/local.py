@@ -2,7 +2,8 @@
 
 Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly where the records are finitely many or a Normal
 field meets Laplace or Gaussian noise; counts without an upper bound are drawn exactly within random windows (see
-`dpjax.imputation.windows`); all else by one independent Metropolis step with an offer from f(·|θ).
+`dpjax.imputation.windows`), after one independent Metropolis step that crosses what no window spans, such as the gap
+between no event and many; all else by that step alone, with an offer from f(·|θ).
 """
 
 import jax
@@ -28,7 +29,7 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     if model.normal_field is not None and isinstance(release.channel, LatentNormalSampler):
         return build_normal_kernel(model, release)
     if has_windows(release, model):
-        return build_window_kernel(model, release)
+        return in_turn(build_metropolis_kernel(model, release), build_window_kernel(model, release))
     return build_metropolis_kernel(model, release)
 
 
@@ -87,6 +88,19 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
         accepted = (log_uniforms < log_ratio) & (offered < jnp.inf)
         moved = init_latent(release, take_if(accepted, offers, latent.records))
         return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))
+
+    return step
+
+
+def in_turn(first: ImputationKernel, second: ImputationKernel) -> ImputationKernel:
+    """Both kernels, one after the other: what each leaves invariant. Moves are counted together."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        first_key, second_key = jax.random.split(rng_key)
+        latent, crossed = first(first_key, latent, parameters)
+        latent, drawn = second(second_key, latent, parameters)
+        num_nonfinite = crossed.num_nonfinite + drawn.num_nonfinite
+        return latent, drawn._replace(num_nonfinite=num_nonfinite)
 
     return step
 
