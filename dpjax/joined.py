@@ -13,7 +13,7 @@ from dpjax.validation import fail
 
 __all__ = ["join_runs"]
 
-OF_RUN = {"quadrature_error": np.maximum.reduce}
+OF_RUN = {"quadrature_error": np.maximum.reduce, "skewness": np.maximum.reduce}
 """How reports on a whole run become one; all others have the chains on their first axis."""
 
 AGAIN = "Give every run the same arguments but the key."
