@@ -15,7 +15,7 @@ from dpjax.compilation import light_options, quick_options
 from dpjax.origins import Origin, with_origin
 from dpjax.validation import is_traced
 
-__all__ = ["Form", "Numbered", "jit_model", "numbered"]
+__all__ = ["Form", "Numbered", "jit_model", "numbered", "numbered_by", "recipe_of"]
 
 Options = tuple[tuple[str, Any], ...]
 """Arguments that decide what is compiled, by name."""
@@ -107,6 +107,18 @@ def take_apart(
     leaves, structure = jax.tree.flatten((arguments, keywords))
     form = Form(build, structure, tuple(None if is_number(leaf) else (type(leaf), leaf) for leaf in leaves))
     return form, tuple(jnp.asarray(leaf, float) for leaf in leaves if is_number(leaf))
+
+
+def numbered_by(build: Callable[..., Model], numbers: tuple[Array, ...]) -> Model:
+    """The model that a hashable function builds of such numbers, which programs compiled for it take as data."""
+    form, numbers = take_apart(build, numbers, {})
+    return form(numbers)
+
+
+def recipe_of(model: Model) -> Numbered | None:
+    """How a model was built of its numbers; None where that is not known."""
+    recipe = model.recipe
+    return recipe if isinstance(recipe, Numbered) and recipe.gives(model) else None
 
 
 def is_hashable(form: Form) -> bool:
@@ -202,6 +214,5 @@ class jit_model:
 
 def split(model: Model) -> tuple[Form | Model, tuple[Array, ...]]:
     """What decides the program, and the numbers it is run with."""
-    recipe = model.recipe
-    shared = isinstance(recipe, Numbered) and recipe.gives(model)
-    return (recipe.form, recipe.numbers) if shared else (model, ())
+    recipe = recipe_of(model)
+    return (model, ()) if recipe is None else (recipe.form, recipe.numbers)

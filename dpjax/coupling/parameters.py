@@ -49,7 +49,9 @@ def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> Co
         fail("parameters", repr(coupling), "'maximal', 'common' or None", "None takes what the model allows.")
     if model.update is None or (coupling == "maximal" and not known):
         missing = "update" if model.update is None else "update_log_density"
-        remedy = "Give the model both functions; a kernel of unknown density never draws one value twice."
+        remedy = (
+            "Give the model `update` and `update_log_density`: a kernel of unknown density never draws one value twice."
+        )
         fail("model", f"no {missing}", "parameters that can meet", remedy)
     forgets = not reads_parameters(model)
     if not known and not forgets:

@@ -14,8 +14,8 @@ from dpjax.release.summed import Release
 from dpjax.states import GibbsState, Position, init_state
 from dpjax.sweep import build_kernel
 from dpjax.tables import Counts
-from dpjax.tables.form import table_of
 from dpjax.tables.starts import propose
+from dpjax.tables.table import table_of
 from dpjax.validation import fail
 
 __all__ = ["CountPair", "coupled_counts"]

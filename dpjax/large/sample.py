@@ -1,52 +1,19 @@
 """From a model and a release of many records to draws from the posterior under the normal law of the sum."""
 
-from functools import partial
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Key, Model
 from dpjax.large.accuracy import check_errors, choose_draws, measure_errors
+from dpjax.large.draws import Drawn, Size, default_points, draw
 from dpjax.large.inputs import check_large
-from dpjax.large.moments import Source, make_points
-from dpjax.large.noise import simulate_variance, smooth
-from dpjax.large.run import Run, Status, begin, make_chunk
-from dpjax.large.schedule import make_schedule
 from dpjax.large.skewness import measure_skewness, warn_of_skewness
-from dpjax.large.starts import check_starts, find_starts
 from dpjax.posterior import Posterior
 from dpjax.release import Release
 from dpjax.running.devices import Devices, choose_mesh
 from dpjax.running.fingerprint import identify_keys
-from dpjax.running.loop import finish, is_interrupted
+from dpjax.running.loop import is_interrupted
 from dpjax.threads import one_blas_thread
 from dpjax.validation import name_of
-
-DEFAULT_POINTS, DEFAULT_OF_COVARIANCE = 1_024, 216
-"""Points of quadrature for all moments, and where the mean is known."""
-
-REFINEMENT = 2
-"""How much finer the rule is that the quadrature is compared with."""
-
-
-class RunKeys(NamedTuple):
-    """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
-
-    rules: Key
-    noise: Key
-    starts: tuple[Key, Key, Key]
-    chains: Key
-    skewness: Key
-
-
-@partial(jax.jit, static_argnames="num_chains")
-def split_key(key: Key, num_chains: int) -> RunKeys:
-    """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
-    rules, noise, prior, candidates, spread, chains, skewness = jax.random.split(key, 7)
-    by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
-    return RunKeys(rules, noise, (prior, candidates, spread), by_chain, skewness)
 
 
 def large_sample(
@@ -115,45 +82,32 @@ def large_sample(
     Notes
     -----
     The law of the sum is off by what skewness γ there is, of order 1 / √n: about n = 10³ records are many where each is
-    clamped to a few standard deviations, and rare categories or long tails take more. It is measured by records drawn at
-    draws of the posterior; above 0.45, as of a count below five, where standard deviations are a tenth too large (they
-    grow with γ² / 2), a warning names the coordinate. `dpjax.sample` is exact.
+    clamped to a few standard deviations, and rare categories or long tails take more. It is measured by records drawn
+    at draws of the posterior; above 0.45, as of a count below five, where standard deviations are a tenth too large
+    (they grow with γ² / 2), a warning names the coordinate. `dpjax.sample` is exact.
 
     On processors draws do not depend on the number of devices while each has two chains at least. An accelerator rounds
     otherwise with another number of chains, and the adaptation of trajectories enlarges that: draws on other devices
     then are others from the same distribution.
     """
     source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
-    mesh = choose_mesh(devices, num_chains)
-    num_points = choose_size(source, num_points)
-    given, release = release, release.with_mechanism(smooth(release.mechanism))
-    keys = split_key(key, num_chains)
-    rules = [make_points(keys.rules, model, source, num_points, refinement) for refinement in (1, REFINEMENT)]
-    simulated = simulate_variance(keys.noise, release)
+    size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
+    drawn = draw(key, model, release, source, size, progress, choose_mesh(devices, num_chains))
+    interrupted = is_interrupted("large_sample", drawn.run.schedule, drawn.status, None, stacklevel=2)
+    return report(drawn, release, interrupted)
+
+
+def report(drawn: Drawn, release: Release, interrupted: bool) -> Posterior:
+    """The posterior of the draws made, unless the quadrature was too coarse for them."""
+    run, draws, num_points = drawn.run, drawn.draws, drawn.num_points
+    some = choose_draws(draws.parameters)
+    info = {name: np.asarray(leaf) for name, leaf in draws.info.items()}
     with one_blas_thread():
-        starts = find_starts(keys.starts, model, release, source, rules[0], simulated, num_chains)
-        check_starts(starts, release)
-        settled = (model, release, source, rules[0], simulated, starts.tuning)
-        run = Run(*settled, make_schedule(num_warmup, num_samples), starts.places, keys.chains, mesh)
-        status = finish(run.schedule, begin(run), partial(make_chunk, run), None, progress)
-        return report(run, given, status, rules[1], num_points, keys.skewness)
-
-
-def choose_size(source: Source, num_points: int | None) -> int:
-    """The number of points: the mean has to be known √n times better than the covariance."""
-    return num_points or (DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS)
-
-
-def report(run: Run, release: Release, status: Status, finer: Any, num_points: int, key: Key) -> Posterior:
-    """The posterior of the draws made, unless there are none or the quadrature was too coarse for them."""
-    interrupted = is_interrupted("large_sample", run.schedule, status, None, stacklevel=3)
-    draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *status.draws)
-    info, some = dict(draws.info), choose_draws(draws.parameters)
-    if not run.source.is_exact:
-        errors = measure_errors(run.model, run.release, run.source, run.rule, finer, run.simulated, some)
-        check_errors(errors, num_points, name_of(release.statistic))
-        info["quadrature_error"] = np.asarray(errors)
-    info["skewness"] = measure_skewness(key, run.model, run.release, run.simulated, some)
+        if not run.source.is_exact:
+            errors = measure_errors(run.model, run.release, run.source, run.rule, drawn.finer, run.simulated, some)
+            check_errors(errors, num_points, name_of(release.statistic))
+            info["quadrature_error"] = np.asarray(errors)
+        info["skewness"] = measure_skewness(drawn.key, run.model, run.release, run.simulated, some)
     warn_of_skewness(info["skewness"], stacklevel=3)
     return Posterior(
         draws={**draws.parameters, **draws.derived},

@@ -1,12 +1,10 @@
 """How skew the released sum is, which its Normal law leaves out: the error of the law itself, as of rare cells.
 
-The posterior of a Poisson count's mean, with a flat prior, has the standard deviation √(k + 1) at a count of k, and under
-N(k; λ, λ) one that is a factor of about 1 + γ² / 2 larger, where γ = 1 / √(k + 1) is the skewness of the count: a tenth at
-four, a hundredth at fifty.
+The posterior of a Poisson count's mean, with a flat prior, has the standard deviation √(k + 1) at a count of k, and
+under N(k; λ, λ) one that is a factor of about 1 + γ² / 2 larger, where γ = 1 / √(k + 1) is the skewness of the count: a
+tenth at four, a hundredth at fifty.
 """
 
-from functools import partial
-from typing import Any
 from warnings import warn
 
 import jax
@@ -32,9 +30,7 @@ TOTAL = 2**24
 """So many records are drawn in all."""
 
 
-def measure_skewness(
-    key: Key, model: Model, release: Release, simulated: Array, parameters: Parameters
-) -> np.ndarray:
+def measure_skewness(key: Key, model: Model, release: Release, simulated: Array, parameters: Parameters) -> np.ndarray:
     """The root mean square skewness [d] of the sum and its noise, at draws [draw, ...] of the posterior."""
     size = min(release.n, NUM_RECORDS) if model.exchangeable else REPLICATES * release.n
     some = jax.tree.map(lambda leaf: leaf[: max(1, TOTAL // size)], parameters)
@@ -60,8 +56,11 @@ def draw_contributions(model: Model, release: Release, key: Key, parameters: Par
     if model.exchangeable:
         records = model.sample_records(key, parameters, min(release.n, NUM_RECORDS))
         return release.contributions(records).T[:, None]
-    draw = partial(model.sample_records, parameters=parameters, n=release.n)
-    return jax.lax.map(lambda key: release.contributions(draw(key)).T, jax.random.split(key, REPLICATES))
+
+    def draw(key: Key) -> Array:
+        return release.contributions(model.sample_records(key, parameters, release.n)).T
+
+    return jax.lax.map(draw, jax.random.split(key, REPLICATES))
 
 
 def cumulants(contributions: Array) -> tuple[Array, Array]:
@@ -80,8 +79,8 @@ def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
         return
     message = (
         f"Coordinate {worst} of the released sum has skewness {skewness[worst]:.2g}, as a count of about "
-        f"{max(1 / skewness[worst] ** 2, 0.1):.1g} has, and the Normal law has none: standard deviations of what depends "
-        f"on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or ask "
+        f"{max(1 / skewness[worst] ** 2, 0.1):.1g} has, and the Normal law has none: standard deviations of what "
+        f"depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or ask "
         "dpjax.referee."
     )
     warn(message, stacklevel=stacklevel + 1)

@@ -10,7 +10,7 @@ from dpjax.running.checkpoint import PeriodicCheckpoint
 from dpjax.running.progress import Progress, next_length
 from dpjax.running.schedule import Segment, Status, is_done, steps_made
 
-__all__ = ["Watch", "finish", "is_interrupted"]
+__all__ = ["Watch", "finish", "is_done", "is_interrupted"]
 
 Reached = TypeVar("Reached", bound=Status)
 

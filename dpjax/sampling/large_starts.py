@@ -9,11 +9,12 @@ as the kernel leaves the exact posterior as it is wherever it starts.
 import jax.numpy as jnp
 
 from dpjax.base import Key, Model, Parameters
-from dpjax.large import large_sample
+from dpjax.large import Size, check_problem, default_points, draw
 from dpjax.parameters import Tuning
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
-from dpjax.running.devices import on_one_device
+from dpjax.running.devices import choose_mesh, on_one_device
+from dpjax.running.loop import is_done
 from dpjax.sampling.held import holding, impute_all
 from dpjax.sampling.inputs import refused_by_name
 from dpjax.sampling.run import Run, adapt
@@ -31,12 +32,14 @@ SWEEPS = 8
 
 def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
     """Draws [chain, draw, ...] under the normal law, for model and release as the user knows them."""
+    release = as_sum(release)
     with refused_by_name(), on_one_device():
-        counts = {"num_chains": num_chains, "num_warmup": NUM_WARMUP, "num_samples": NUM_DRAWS}
-        posterior = large_sample(key, model, as_sum(release), **counts, progress=False)
-    if posterior.interrupted:
+        source = check_problem(model, release)
+        size = Size(num_chains, NUM_WARMUP, NUM_DRAWS, default_points(source))
+        drawn = draw(key, model, release, source, size, progress=False, mesh=choose_mesh(None, num_chains))
+    if not is_done(drawn.run.schedule, drawn.status):
         raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
-    return {name: jnp.asarray(posterior.draws[name]) for name in parameter_shapes(model)}
+    return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}
 
 
 def whiten_by(run: Run, draws: Parameters) -> Tuning | None:

@@ -67,7 +67,18 @@ def of_histogram(statistic: Histogram) -> str:
 
 @sums.register
 def of_grouped(statistic: Grouped) -> str:
-    return f"the counts of {statistic.num_groups} groups of `{statistic.field}`"
+    if statistic.num_groups > 1:
+        return f"the counts of {statistic.num_groups} groups of `{statistic.field}`"
+    return (
+        f"the count of {categories(np.flatnonzero(np.asarray(statistic.groups) == 0).tolist())} of `{statistic.field}`"
+    )
+
+
+def categories(codes: list[int]) -> str:
+    """A few category codes as they are, many by their number and ends."""
+    if len(codes) <= SHOWN:
+        return f"{'category' if len(codes) == 1 else 'categories'} {', '.join(map(str, codes))}"
+    return f"{len(codes)} categories from {codes[0]} to {codes[-1]}"
 
 
 @sums.register

@@ -7,7 +7,7 @@ conjugate, the counts move in pairs of cells, and by swaps of four cells where t
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import jax
@@ -16,6 +16,7 @@ import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.mechanisms.base import is_exact, noise_scale, parts_of
+from dpjax.numbered import jit_model
 from dpjax.pytree import frozen_pytree
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -23,7 +24,7 @@ from dpjax.release.unknown import CountPrior, UnknownCount
 from dpjax.simulate import parameter_shapes
 from dpjax.states import GibbsState, init_latent
 from dpjax.tables.drawn_swaps import ROUNDS, Corners, find_corners, swap_drawn
-from dpjax.tables.form import COUNTS, Table, count_form, table_of
+from dpjax.tables.form import count_form, density_of
 from dpjax.tables.gaps import check_gaps
 from dpjax.tables.joint_moves import build_joint_step
 from dpjax.tables.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
@@ -31,6 +32,7 @@ from dpjax.tables.occupied import Groups, find_groups, meet_all
 from dpjax.tables.schedule import make_schedule
 from dpjax.tables.starts import find_starts
 from dpjax.tables.sums import CellSums
+from dpjax.tables.table import COUNTS, Table, table_of
 from dpjax.validation import check_count, fail, is_traced
 
 __all__ = ["Counts", "counts"]
@@ -65,11 +67,11 @@ class Counts:
         if self.width == "auto":
             remedy = "dpjax.sample tunes it; else pass a number."
             fail("width", repr(self.width), "a number once the kernel is built", remedy)
-        return build_kernel(table_of(release), as_sum(release), self.is_collapsed(model, release), self.width)
+        return build_kernel(model, as_sum(release), self.is_collapsed(model, release), self.width)
 
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out."""
-        possible = table_of(count_form(model, release)[1]).model.conjugate is not None
+        possible = table_of(count_form(model, release)[1]).conjugate is not None
         if self.collapse and not possible:
             fail("collapse", True, "a conjugate model", "Leave it out: the counts then move given the parameters.")
         return possible if self.collapse is None else self.collapse
@@ -106,9 +108,8 @@ class Counts:
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
         """With windows as wide as the conditional laws of the moves are where the chains are."""
         del key
-        table = table_of(release)
-        spreads = measure(table, self.is_collapsed(model, release), release, latent.records[COUNTS][:, 0], parameters)
-        return replace(self, width=max(map(fit_width, spreads)))
+        spreads = measure(model, release, self.is_collapsed(model, release), latent.records[COUNTS][:, 0], parameters)
+        return replace(self, width=max(map(fit_width, spreads), default=START_WIDTH))
 
     def find_starts(
         self, keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
@@ -158,8 +159,9 @@ def is_noisy(table: Table, release: Release) -> bool:
     return variance >= NOISY * table.n / table.num_cells
 
 
-def build_kernel(table: Table, release: Release, collapsed: bool, width: int) -> ImputationKernel:
+def build_kernel(model: Model, release: Release, collapsed: bool, width: int) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it does not look at those it is given."""
+    table = table_of(release)
     moves = make_moves(table, collapsed, width)
     if not collapsed:
         check_gaps(table, moves)
@@ -167,7 +169,7 @@ def build_kernel(table: Table, release: Release, collapsed: bool, width: int) ->
     groups = make_groups(table, collapsed) if is_noisy(table, release) else None
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        law = make_law(table, release, collapsed, parameters)
+        law = make_law(model, release, collapsed, parameters)
         state = start(law, latent.records[COUNTS][0])
         changed, tried = jnp.zeros((), int), jnp.zeros((), int)
         meeting_key, *keys = jax.random.split(rng_key, 1 + len(moves) + len(corners))
@@ -188,8 +190,9 @@ def build_kernel(table: Table, release: Release, collapsed: bool, width: int) ->
     return step
 
 
-def make_law(table: Table, release: Release, collapsed: bool, parameters: Parameters) -> Law:
+def make_law(model: Model, release: Release, collapsed: bool, parameters: Parameters) -> Law:
     """The law of the counts, given the parameters or with these integrated out."""
+    table = table_of(release)
     noisy = tuple(
         NoisySums(sums, release.value[where], mechanism)
         for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True)
@@ -197,7 +200,8 @@ def make_law(table: Table, release: Release, collapsed: bool, parameters: Parame
     )
     if table.prior is not None:
         noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)
-    return Law(None if collapsed else table.log_probability(parameters), make_gammas(table, collapsed), noisy)
+    log_probability = None if collapsed else density_of(model).of_cells(parameters)
+    return Law(log_probability, make_gammas(model, table, collapsed), noisy)
 
 
 @frozen_pytree
@@ -219,26 +223,39 @@ def number_of(table: Table) -> CellSums:
     return CellSums(np.zeros((table.num_cells, 1), int), np.ones((table.num_cells, 1)), 1)
 
 
-@lru_cache(maxsize=64)
-def make_gammas(table: Table, collapsed: bool) -> tuple[Gammas, ...]:
+def make_gammas(model: Model, table: Table, collapsed: bool) -> tuple[Gammas, ...]:
     """The factorials of the counts, and what integrating the parameters out leaves."""
-    cells = np.arange(table.num_cells)
-    own = CellSums(cells[:, None], np.ones((len(cells), 1)), len(cells))
-    factorials: tuple[Gammas, ...] = (Gammas(own, np.ones(len(cells)), -np.ones(len(cells), int)),)
-    if table.prior is not None:
-        factorials += (Gammas(number_of(table), np.ones(1), np.ones(1, int)),)
+    own, *total = factorial_sums(table)
+    factorials: tuple[Gammas, ...] = (Gammas(own, np.ones(own.size), -np.ones(own.size, int)),)
+    factorials += tuple(Gammas(number, np.ones(1), np.ones(1, int)) for number in total)
     if not collapsed:
         return factorials
-    assert table.model.conjugate is not None
-    with jax.ensure_compile_time_eval():
-        conjugate = table.model.conjugate()
-        places, shift, sign = (np.asarray(array) for array in (conjugate.places, conjugate.shift, conjugate.sign))
-    return *factorials, Gammas(CellSums(places, np.ones(places.shape), len(shift)), shift, sign)
+    assert table.conjugate is not None
+    conjugate = density_of(model).model.conjugate
+    assert conjugate is not None
+    sums, sign = table.conjugate
+    return *factorials, Gammas(sums, conjugate().shift, sign)
+
+
+@lru_cache(maxsize=64)
+def factorial_sums(table: Table) -> tuple[CellSums, ...]:
+    """The sums with factorials of their own: each count, and their total where that is not known."""
+    cells = np.arange(table.num_cells)
+    own = CellSums(cells[:, None], np.ones((len(cells), 1)), len(cells))
+    return (own,) if table.prior is None else (own, number_of(table))
+
+
+def gamma_sums(table: Table, collapsed: bool) -> tuple[CellSums, ...]:
+    """The sums of the factors of `make_gammas`."""
+    if not collapsed:
+        return factorial_sums(table)
+    assert table.conjugate is not None
+    return *factorial_sums(table), table.conjugate[0]
 
 
 def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
     """The moves of a sweep with windows of this width."""
-    gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
+    gammas = gamma_sums(table, collapsed)
     noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
     return make_schedule(table, gammas, noisy, width)
 
@@ -253,8 +270,7 @@ def make_corners(table: Table) -> tuple[Corners, ...]:
 @lru_cache(maxsize=64)
 def make_groups(table: Table, collapsed: bool) -> Groups | None:
     """The groups within which occupied cells meet, if there are any."""
-    gammas = tuple(factor.sums for factor in make_gammas(table, collapsed))
-    return find_groups(table.fibre.groups, table.noisy, (*table.noisy, *gammas))
+    return find_groups(table.fibre.groups, table.noisy, (*table.noisy, *gamma_sums(table, collapsed)))
 
 
 def draw_offers(key: Key, move: Move) -> Offers:
@@ -268,21 +284,27 @@ def draw_offers(key: Key, move: Move) -> Offers:
     )
 
 
-def measure(table: Table, collapsed: bool, release: Release, counts: Array, parameters: Parameters) -> list[np.ndarray]:
+def measure(model: Model, release: Release, collapsed: bool, counts: Array, parameters: Parameters) -> list[np.ndarray]:
     """The conditional standard deviations of the moves of each kind, at counts and parameters [chain, ...]."""
-    moves = make_moves(table, collapsed, MAX_WIDTH)
-
-    @jax.jit
-    def look(counts: Array, parameters: Parameters, release: Release) -> list[Array]:
-        law = make_law(table, release, collapsed, parameters)
-        return [spread(law, move, start(law, counts)) for move in moves]
-
-    by_chain = jax.vmap(look, in_axes=(0, 0, None))(counts, parameters, release)
-    real = [move.directions.real[0] for move in moves]
+    by_chain = spreads_at(model, release, collapsed, counts, parameters)
+    real = [move.directions.real[0] for move in make_moves(table_of(release), collapsed, MAX_WIDTH)]
     return [np.asarray(each)[:, inside].ravel() for each, inside in zip(by_chain, real, strict=True)]
 
 
+@partial(jit_model, static_argnames=("collapsed",))
+def spreads_at(model: Model, release: Release, collapsed: bool, counts: Array, parameters: Parameters) -> list[Array]:
+    """The conditional standard deviations [chain, batch, move] of all moves."""
+    moves = make_moves(table_of(release), collapsed, MAX_WIDTH)
+
+    def look(counts: Array, parameters: Parameters) -> list[Array]:
+        law = make_law(model, release, collapsed, parameters)
+        return [spread(law, move, start(law, counts)) for move in moves]
+
+    return jax.vmap(look)(counts, parameters)
+
+
 def fit_width(spreads: np.ndarray) -> int:
-    """The power of two that suits the widest quarter of the moves."""
+    """The power of two that suits the widest quarter of the moves, of those that have a spread at all."""
+    spreads = spreads[np.isfinite(spreads)]
     wanted = WIDTH_PER_SPREAD * float(np.quantile(spreads, 0.75, method="nearest")) if spreads.size else 1.0
     return int(np.clip(2 ** np.ceil(np.log2(max(wanted, 1.0))), 4, MAX_WIDTH))

@@ -6,9 +6,9 @@ tables, at a cost that does not grow with the number of records.
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,107 +19,25 @@ from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.support import LARGEST_SUPPORT, support_size
+from dpjax.numbered import Form, jit_model, numbered_by, recipe_of
 from dpjax.numerics.multinomial import draw_multinomial
 from dpjax.pytree import is_opaque
 from dpjax.release import PrecisionWarning, PrivateRelease, Release
-from dpjax.release.unknown import CountPrior, UnknownCount, is_unknown
+from dpjax.release.unknown import UnknownCount, is_unknown
 from dpjax.simulate import position_shapes
-from dpjax.tables.fibre import Fibre, find_fibre
-from dpjax.tables.sums import CellSums, contributions_of_cells
+from dpjax.tables.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
 from dpjax.validation import fail, is_traced
 
-__all__ = ["COUNTS", "Table", "TableSums", "count_form", "find_obstacle", "prefers_counts", "table_of"]
-
-COUNTS = "counts"
-"""The field of the one record: how often each possible value occurs, whole numbers [c]."""
+__all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
 
 RECORDS_PER_CELL = 64
 """From so many records a cell on counts pay where the parameters are not integrated out: they then mix less well than
 records do, whose noise can be held while the parameters move."""
 
+NUM_DRAWS = 16
+"""A cell whose probability is 0 at so many parameters from the prior is taken for impossible."""
+
 KINDS = (AdditiveNoise, ElementwiseDensity)
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """What the counts are of; hashed by identity, so that compiled programs are found again.
-
-    Parameters
-    ----------
-    model
-        The model of the records.
-    support
-        Every possible record, leading axis [c].
-    sums
-        What each adds to all released sums.
-    parts
-        What each adds to those of each part of the release.
-    known
-        The sums among them that were released as they are, with their values.
-    fibre
-        The moves that keep these.
-    n
-        The number of records, or its prior.
-    """
-
-    model: Model
-    support: Records
-    sums: CellSums
-    parts: tuple[CellSums, ...]
-    known: tuple[tuple[CellSums, np.ndarray], ...]
-    fibre: Fibre
-    n: int | UnknownCount
-
-    def draw_number(self, key: Key) -> int | Array:
-        """The number of records [], or a draw from its prior."""
-        return self.n.prior.sample(key) if isinstance(self.n, UnknownCount) else self.n
-
-    @property
-    def bounds(self) -> tuple[int, int | None]:
-        """The least and the greatest possible number of records; None where there is no greatest."""
-        return self.n.prior.bounds if isinstance(self.n, UnknownCount) else (self.n, self.n)
-
-    @property
-    def prior(self) -> CountPrior | None:
-        """The prior of the number of records, None where that is known."""
-        return self.n.prior if isinstance(self.n, UnknownCount) else None
-
-    @property
-    def noisy(self) -> tuple[CellSums, ...]:
-        """The sums of the parts that are not known."""
-        return tuple(part for part in self.parts if all(part is not sums for sums, _ in self.known))
-
-    @property
-    def num_cells(self) -> int:
-        """The number c of possible records."""
-        return len(self.sums.index)
-
-    def log_probability(self, parameters: Parameters) -> Array:
-        """The log-probability of each possible record [c]."""
-        return self.model.log_density(parameters, self.support)
-
-
-@dataclass(frozen=True, eq=False)
-class TableSums:
-    """The released statistic of a table: its sums over cells."""
-
-    table: Table
-
-    @property
-    def dimension(self) -> int:
-        """The number of sums."""
-        return self.table.sums.size
-
-    def __call__(self, record: Records) -> Array:
-        """The sums [d] of one table."""
-        return self.table.sums.total(record[COUNTS])
-
-
-def table_of(release: PrivateRelease) -> Table:
-    """What the counts of a release in count form are of."""
-    assert isinstance(release, Release)
-    assert isinstance(release.statistic, TableSums)
-    return release.statistic.table
 
 
 def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str] | None:
@@ -202,37 +120,92 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         return counted, replace(release, statistic=statistic, n=1)
 
 
-class Layout(NamedTuple):
-    """The parts of a release: how many sums each has, their values where they are known, and the type of the values."""
-
-    sizes: tuple[int, ...]
-    known: tuple[tuple[float, ...] | None, ...]
-    kind: Any
-
-
-@lru_cache(maxsize=64)
 def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: Layout) -> tuple[Model, TableSums]:
-    """The count model and the statistic, the same objects for equal arguments."""
-    with jax.ensure_compile_time_eval():
-        support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
-        sums = contributions_of_cells(statistic, support, sum(layout.sizes), layout.kind)
-    ends = np.cumsum(layout.sizes).tolist()
-    parts = tuple(sums.part(end - size, end) for size, end in zip(layout.sizes, ends, strict=True))
-    known = tuple(
-        (part, np.array(values)) for part, values in zip(parts, layout.known, strict=True) if values is not None
+    """The count model and the statistic; both find their programs again where the models differ in numbers alone."""
+    support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
+    structure = Structure(
+        Frozen(support), Frozen(find_impossible(model, support)), Frozen(conjugate_sums(model)), statistic, n, layout
     )
-    fibre = find_fibre(len(sums.index), known, is_size_known=not isinstance(n, UnknownCount))
-    table = Table(model, support, sums, parts, known, fibre, n)
-    return count_model(table), TableSums(table)
+    statistic = lay_out(structure)
+    return count_model(model, statistic.table), statistic
 
 
-def count_model(table: Table) -> Model:
+def conjugate_sums(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
+    """The sums of counts to which each possible record adds 1 [c, m], and their signs [q], of `ConjugateCounts`."""
+    if model.conjugate is None:
+        return None
+    conjugate = model.conjugate()
+    return np.asarray(conjugate.places), np.asarray(conjugate.sign)
+
+
+def find_impossible(model: Model, support: Records) -> np.ndarray:
+    """Which records [c] have probability 0 at all of some parameters from the prior; none under Dirichlet laws."""
+    if model.conjugate is not None:
+        return np.zeros(len(jax.tree.leaves(support)[0]), bool)
+    keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
+    return np.all(np.asarray(log_probabilities.quickly(model, support, keys)) == -np.inf, axis=0)
+
+
+@jit_model
+def log_probabilities(model: Model, support: Records, keys: Key) -> Array:
+    """The log-probabilities [draw, c] of possible records at parameters from the prior."""
+    return jax.vmap(lambda key: model.log_density(model.sample_prior(key), support))(keys)
+
+
+@dataclass(frozen=True, eq=False)
+class CountDensity:
+    """The log-density of tables given the parameters, which knows the model of their records."""
+
+    model: Model
+    table: Table
+
+    def of_cells(self, parameters: Parameters) -> Array:
+        """The log-probability of each possible record [c]."""
+        return self.model.log_density(parameters, self.table.support)
+
+    def __call__(self, parameters: Parameters, records: Records) -> Array:
+        """That of each table [n]."""
+        counts, prior = records[COUNTS].astype(float), self.table.prior
+        terms = weigh(self.of_cells(parameters)[None], counts) - gammaln(counts + 1)
+        number = jnp.sum(records[COUNTS], axis=1)
+        total = jnp.sum(terms, axis=1) + gammaln(number.astype(float) + 1)
+        return total if prior is None else total + prior.log_probability(number)
+
+
+def density_of(model: Model) -> CountDensity:
+    """The log-density of a model in count form."""
+    assert isinstance(model.log_density, CountDensity)
+    return model.log_density
+
+
+def count_model(model: Model, table: Table) -> Model:
+    """The model of a whole table as one record, with the numbers of the given model held apart as that has them."""
+    recipe = recipe_of(model)
+    if recipe is None:
+        return build_count_model(model, table)
+    return numbered_by(Counted(recipe.form, table), recipe.numbers)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Builds the model of a table from the numbers of the model of its records."""
+
+    form: Form
+    table: Table
+
+    def __call__(self, *numbers: Array) -> Model:
+        """The model of a whole table."""
+        return build_count_model(self.form(numbers), self.table)
+
+
+def build_count_model(model: Model, table: Table) -> Model:
     """The model of a whole table as one record."""
-    model, conjugate, prior = table.model, table.model.conjugate, table.prior
+    conjugate, prior = model.conjugate, table.prior
+    log_density = CountDensity(model, table)
 
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
         parameters, known = take_number(parameters)
-        probability = jnp.exp(table.log_probability(parameters))
+        probability = jnp.exp(log_density.of_cells(parameters))
 
         def draw(key: Key) -> Array:
             number_key, count_key = jax.random.split(key)
@@ -241,24 +214,17 @@ def count_model(table: Table) -> Model:
 
         return {COUNTS: jax.vmap(draw)(jax.random.split(key, n))}
 
-    def log_density(parameters: Parameters, records: Records) -> Array:
-        counts = records[COUNTS].astype(float)
-        terms = weigh(table.log_probability(parameters)[None], counts) - gammaln(counts + 1)
-        number = jnp.sum(records[COUNTS], axis=1)
-        total = jnp.sum(terms, axis=1) + gammaln(number.astype(float) + 1)
-        return total if prior is None else total + prior.log_probability(number)
-
     return Model(
         sample_prior=model.sample_prior,
         log_prior=model.log_prior,
         sample_records=sample_records,
         log_density=log_density,
-        **({} if conjugate is None else conjugate_update(conjugate())),
+        **({} if conjugate is None else conjugate_update(conjugate, table)),
         unconstrain=model.unconstrain,
         constrain=model.constrain,
         log_jacobian=model.log_jacobian,
         summarize=lambda records: jnp.sum(records[COUNTS], axis=0),
-        log_likelihood=lambda parameters, counts: jnp.sum(weigh(table.log_probability(parameters), counts)),
+        log_likelihood=lambda parameters, counts: jnp.sum(weigh(log_density.of_cells(parameters), counts)),
         derived=model.derived,
         reported=None if prior is None else lambda records: {NUMBER: jnp.sum(records[COUNTS])},
     )
@@ -269,19 +235,20 @@ def weigh(log_probability: Array, counts: Array) -> Array:
     return jnp.where(counts > 0, counts.astype(log_probability.dtype) * log_probability, 0.0)
 
 
-def conjugate_update(conjugate: ConjugateCounts) -> dict[str, Any]:
+def conjugate_update(conjugate: Callable[[], ConjugateCounts], table: Table) -> dict[str, Any]:
     """The exact draw of the parameters given tables, with its density."""
-    sums = CellSums(np.asarray(conjugate.places), np.ones(conjugate.places.shape), len(conjugate.shift))
+    assert table.conjugate is not None
+    sums, _ = table.conjugate
 
     def total(records: Records) -> Array:
         return sums.total(jnp.sum(records[COUNTS], axis=0)).astype(float)
 
     def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
         del parameters
-        return conjugate.update(key, total(records))
+        return conjugate().update(key, total(records))
 
     def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
         del parameters
-        return conjugate.log_density(new, total(records))
+        return conjugate().log_density(new, total(records))
 
     return {"update": update, "update_log_density": update_log_density}

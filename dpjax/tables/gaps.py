@@ -5,28 +5,23 @@ of exchanges, or a swap, and the release does not tell of it.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
-import jax
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from dpjax.tables.fibre import find_fibre
-from dpjax.tables.form import Table
 from dpjax.tables.moves import Move
 from dpjax.tables.sums import CellSums
+from dpjax.tables.table import Table
 from dpjax.validation import fail
 
 __all__ = ["check_gaps"]
 
-NUM_DRAWS = 16
-"""A cell whose probability is 0 at so many parameters from the prior is taken for impossible."""
-
 
 def check_gaps(table: Table, moves: Sequence[Move]) -> None:
     """Raise unless the moves are known to connect the tables with nobody in cells that the model makes impossible."""
-    gaps = find_gaps(table)
+    gaps = table.impossible
     if not np.any(gaps):
         return
     empty = CellSums(np.where(gaps, 0, -1)[:, None], gaps[:, None].astype(float), 1)
@@ -36,15 +31,6 @@ def check_gaps(table: Table, moves: Sequence[Move]) -> None:
         given = f"a model in which {np.sum(gaps)} of {table.num_cells} cells have probability 0"
         remedy = "Say so in the release: join a dpjax.Release([0], dpjax.Exact(), ...) of the sum of these cells."
         fail("model", given, "cells between which pairs of possible cells connect all tables", remedy)
-
-
-@lru_cache(maxsize=64)
-def find_gaps(table: Table) -> np.ndarray:
-    """Which cells [c] are impossible at parameters from the prior."""
-    with jax.ensure_compile_time_eval():
-        keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
-        logs = jax.vmap(lambda key: table.log_probability(table.model.sample_prior(key)))(keys)
-        return np.all(np.asarray(logs) == -np.inf, axis=0)
 
 
 def are_joined(groups: np.ndarray, pairs: np.ndarray) -> bool:

@@ -19,7 +19,8 @@ from dpjax.numerics import decision_uniforms, take_if
 from dpjax.numerics.multinomial import draw_binomial, draw_multinomial
 from dpjax.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
 from dpjax.release import Release
-from dpjax.tables.form import COUNTS, table_of
+from dpjax.tables.form import density_of
+from dpjax.tables.table import COUNTS
 
 __all__ = ["JointInfo", "build_joint_step", "move_records"]
 
@@ -52,7 +53,7 @@ def build_joint_step(
 
     It leaves p(parameters, counts | release) invariant and moves both.
     """
-    table = table_of(release)
+    of_cells = density_of(model).of_cells
 
     def step(
         rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
@@ -67,7 +68,7 @@ def build_joint_step(
             size_key, step_key, record_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index), 4)
             size = step_size(jax.random.uniform(size_key), vector.size)
             whitened = state.whitened + size * jax.random.normal(step_key, vector.shape, vector.dtype)
-            laws = (table.log_probability(parameters_at(at)) for at in (state.whitened, whitened))
+            laws = (of_cells(parameters_at(at)) for at in (state.whitened, whitened))
             counts = move_records(record_key, state.counts, *laws)
             density = log_prior(whitened) + release.log_likelihood({COUNTS: counts[None]})
             ratio = density - state.log_density

@@ -36,7 +36,7 @@ class Gammas(NamedTuple):
     """The factor Π_q Γ(S_q + shift_q)^sign_q of the sums S of counts."""
 
     sums: CellSums
-    shift: np.ndarray
+    shift: Any
     sign: np.ndarray
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from dpjax.tables.directions import MAX_MOVES, MAX_ORDERS, line_up, make_directions, match_pairs, touch
 from dpjax.tables.fibre import SIGNS, Fibre, swap_cells
-from dpjax.tables.form import Table
 from dpjax.tables.moves import Move
 from dpjax.tables.sums import CellSums
+from dpjax.tables.table import Table
 
 __all__ = ["make_schedule"]
 

@@ -15,7 +15,8 @@ from dpjax.numerics import all_finite
 from dpjax.release import Release
 from dpjax.simulate import noise_size
 from dpjax.states import GibbsState, Position, init_state
-from dpjax.tables.form import COUNTS, Table, table_of
+from dpjax.tables.form import density_of
+from dpjax.tables.table import COUNTS, Table, table_of
 from dpjax.validation import fail
 
 __all__ = ["find_starts", "nearest_counts", "round_counts"]
@@ -49,7 +50,7 @@ def find_starts(
     table = table_of(release)
     parameters, counts = propose(model, num_chains, keys[0], release, initial)
     if table.known:
-        possible = np.asarray(jax.vmap(table.log_probability)(parameters)) > -np.inf
+        possible = np.asarray(jax.vmap(density_of(model).of_cells)(parameters)) > -np.inf
         pairs = zip(np.asarray(counts), possible | collapsed, strict=True)
         counts = jnp.asarray(np.stack([into_fibre(table, *each) for each in pairs]))
     counts = jnp.asarray(np.stack([where_possible(table, release, each) for each in np.asarray(counts)]))
@@ -77,7 +78,7 @@ def propose(
         prior_key, noise_key = jax.random.split(key)
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
         value = release.mechanism.sample(noise_key, release.value)
-        probability = jnp.exp(table.log_probability(chosen))
+        probability = jnp.exp(density_of(model).of_cells(chosen))
         guess = nearest_counts(table, value, scale, probability)
         return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
 

@@ -141,6 +141,9 @@ def _prior() -> dpjax.models.UniformCount:
         (statistics.histogram("y", [0.0, 1.0, 2.0]), "The counts of `y` in 2 bins from 0 to 2"),
         (statistics.cells(["a", "b"], [2, 3]), "a table of `a` (2) × `b` (3)"),
         (statistics.grouped("cell", [0, 0, 1]), "2 groups of `cell`"),
+        (statistics.grouped("cell", [-1, 0, -1]), "the count of category 1 of `cell`"),
+        (statistics.grouped("cell", [-1, 0, 0]), "the count of categories 1, 2 of `cell`"),
+        (statistics.grouped("cell", [-1, *[0] * 6]), "the count of 6 categories from 1 to 6 of `cell`"),
         (statistics.class_features(2, 1, 2), "1 features of 2 levels in each of 2 classes"),
         (
             statistics.log_composition("share", lower=0.1, dimension=3),

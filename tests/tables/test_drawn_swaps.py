@@ -14,7 +14,8 @@ from dpjax.tables import drawn, drawn_swaps
 from dpjax.tables import moves as core
 from dpjax.tables.counts import make_corners, make_moves
 from dpjax.tables.fibre import SIGNS, Swap
-from dpjax.tables.form import count_form, table_of
+from dpjax.tables.form import count_form
+from dpjax.tables.table import table_of
 from tests.tables import cases
 from tests.tables.test_moves import WIDTH, Built, build, compare, tables_of, window
 

@@ -14,7 +14,8 @@ from scipy import special
 
 from dpjax.tables import moves as core
 from dpjax.tables.counts import draw_offers, make_law, make_moves
-from dpjax.tables.form import count_form, table_of
+from dpjax.tables.form import count_form, density_of
+from dpjax.tables.table import table_of
 from tests.tables import cases, oracle
 
 WIDTH = 6
@@ -39,12 +40,12 @@ class Built(NamedTuple):
 def build(name: str, parameters: dict[str, Any] | None = None) -> Built:
     """The moves with parameters integrated out, or given some."""
     case = cases.build(name)
-    _, release = count_form(case.model, case.release)
+    model, release = count_form(case.model, case.release)
     table, collapsed = table_of(release), parameters is None
-    law, moves = make_law(table, release, collapsed, parameters), make_moves(table, collapsed, WIDTH)
+    law, moves = make_law(model, release, collapsed, parameters), make_moves(table, collapsed, WIDTH)
     if parameters is None:
         return Built(law, moves, case.law)
-    return Built(law, moves, given(case, np.asarray(table.log_probability(parameters), float)))
+    return Built(law, moves, given(case, np.asarray(density_of(model).of_cells(parameters), float)))
 
 
 def given(case: cases.Case, log_cells: np.ndarray) -> oracle.Tables:

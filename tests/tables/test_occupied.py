@@ -11,8 +11,9 @@ import pytest
 from dpjax.tables import drawn, occupied
 from dpjax.tables import moves as core
 from dpjax.tables.counts import make_groups
-from dpjax.tables.form import count_form, table_of
+from dpjax.tables.form import count_form
 from dpjax.tables.sums import CellSums
+from dpjax.tables.table import table_of
 from tests.tables import cases, perfect
 from tests.tables.test_moves import CLOSE, WIDTH, Built, build, tables_of
 from tests.tables.test_perfect_start import p_value

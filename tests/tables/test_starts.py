@@ -10,7 +10,7 @@ import pytest
 import dpjax
 from dpjax import models
 from dpjax.tables import count_form, starts
-from dpjax.tables.form import table_of
+from dpjax.tables.table import table_of
 from tests.tables import cases
 from tests.tables.cases import COLUMNS, COLUMNS_KNOWN, GAP, ROWS, ROWS_KNOWN, ZERO_KNOWN
 

@@ -1,0 +1,58 @@
+"""Programs of tables are compiled once: for all numbers in priors, and in calls that are the same."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+import dpjax
+
+RELEASE = dpjax.Release([12.0, 30.0, 8.0], dpjax.DiscreteLaplace(2.0), dpjax.statistics.cells("cell", 3), 50)
+IMPUTATION = dpjax.counts(width=16)
+
+
+def run(model: dpjax.Model, imputation: dpjax.Imputation | None = IMPUTATION) -> np.ndarray:
+    posterior = dpjax.sample(
+        jax.random.key(3), model, RELEASE, num_chains=2, num_warmup=8, num_samples=8, imputation=imputation
+    )
+    return posterior.draws["probabilities"]
+
+
+@pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
+@pytest.mark.parametrize("imputation", [IMPUTATION, dpjax.counts(width=16, collapse=False), None])
+def test_other_numbers_in_the_prior_and_the_same_call_compile_nothing(imputation, compilations):
+    run(dpjax.models.categorical([1.0, 1.0, 1.0]), imputation)
+    before = list(compilations)
+    assert before
+    run(dpjax.models.categorical([1.0, 1.0, 1.0]), imputation)
+    assert compilations == before
+    run(dpjax.models.categorical([2.5, 0.5, 7.0]), imputation)
+    assert compilations == before
+
+
+@pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
+def test_numbers_are_those_of_the_model_and_not_of_the_program(compilations):
+    """The planted fault would be a program that keeps the first prior: here one that holds the first cell at 1."""
+    run(dpjax.models.categorical([1.0, 1.0, 1.0]))
+    shared = run(dpjax.models.categorical([1e6, 1.0, 1.0]))
+    assert np.all(shared[..., 0] > 0.999)
+    compilations.clear()
+    jax.clear_caches()
+    np.testing.assert_array_equal(run(dpjax.models.categorical([1e6, 1.0, 1.0])), shared)
+    assert compilations
+
+
+def test_a_cell_that_the_model_makes_impossible_is_still_found() -> None:
+    def program(n: int) -> None:
+        share = numpyro.sample("share", dist.Beta(1.0, 1.0))
+        with numpyro.plate("people", n):
+            first = numpyro.sample("first", dist.Categorical(jnp.broadcast_to(jnp.stack([1 - share, share]), (n, 2))))
+            numpyro.sample("second", dist.Categorical(jnp.array([[1.0, 0.0], [0.5, 0.5]])[first]))
+
+    model = dpjax.from_numpyro(program, ["first", "second"])
+    statistic = dpjax.statistics.cells(("first", "second"), (2, 2))
+    release = dpjax.Release([10.0, 1.0, 8.0, 9.0], dpjax.Laplace(1.0), statistic, 28)
+    _, counted = dpjax.tables.count_form(model, release)
+    assert counted.statistic.table.impossible.tolist() == [False, True, False, False]
