@@ -7,6 +7,7 @@ from dpjax.base import Imputation, Key, Model
 from dpjax.imputation.forms import OwnLatentData, latent_form
 from dpjax.imputation.imwg import imwg
 from dpjax.imputation.pcn import pcn
+from dpjax.imputation.soma import soma
 from dpjax.imputation.tunable import Tunable
 from dpjax.models.fit import check_fit
 from dpjax.parameters import KernelBuilder, ParameterKernel, can_move_noise, choose_kernel, should_move_noise
@@ -17,6 +18,12 @@ from dpjax.states import GibbsState
 from dpjax.tables import counts
 from dpjax.tables.form import prefers_counts
 from dpjax.validation import check_hashable_function, fail
+
+MOST_RECORDS = 2**31 - 1
+"""So many places can be told apart by 32 bits."""
+
+UNCALLED = tuple((choose, f"dpjax.{choose.__name__}") for choose in (counts, imwg, pcn, soma))
+"""Functions that return an imputation, and may be given for one."""
 
 MIN_BLOCKED = 50
 """From this many records on ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best, and lose more elsewhere."""
@@ -112,6 +119,7 @@ def make_plan(
     if parameter_kernel is not None and isinstance(chosen, OwnLatentData):
         chosen = chosen.given_parameters()
     model, release = latent_form(model, release, chosen)
+    check_size(release)
     possible, default = interweaving(model, release, chosen)
     if interweave and not possible:
         expected = "a model, and latent data, with a non-centred form"
@@ -121,6 +129,13 @@ def make_plan(
         interweave=default if interweave is None else interweave,
         parameter_kernel=choose_kernel(model, parameter_kernel),
     )
+
+
+def check_size(release: PrivateRelease) -> None:
+    """Raise if there are more records to impute than can be told apart."""
+    if not is_unknown(release) and release.n > MOST_RECORDS:
+        remedy = "Impute counts, where records take few values, or take the normal law of the sum: dpjax.large_sample."
+        fail("release", f"n = {release.n} records to impute", f"at most {MOST_RECORDS}", remedy)
 
 
 def move_noise(model: Model, release: PrivateRelease, plan: SweepPlan) -> SweepPlan:
@@ -166,6 +181,9 @@ def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation 
     if choice == "auto":
         known = isinstance(release, Release) and not is_unknown(release)
         choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
+    given: Any = choice
+    if name := next((name for choose, name in UNCALLED if choose is given), None):
+        fail("imputation", f"{name} itself", "the choice that it returns", f"Call it: {name}().", error=TypeError)
     imputation: Imputation = imwg() if choice is None else choice
     check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
     trial = close(imputation)

@@ -48,7 +48,8 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):
-        fail(argument, "rows of unequal length", expected, remedy)
+        is_key = isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
+        fail(argument, "PRNG keys" if is_key else "rows of unequal length", expected, remedy)
     if array.dtype.kind in "biuf":
         return array
     is_array = isinstance(value, (str, list, tuple)) or hasattr(value, "__array__")

@@ -3,6 +3,8 @@
 import ast
 import importlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from benchmarks.__main__ import BENCHMARKS, parse
 from benchmarks.rows import Row, format_table, write_json
 from benchmarks.timing import Timing
 from tests.public_api import MODULES
+from tests.tiny_benchmarks import TINY
 
 FACTS = {"device", "processor", "cores", "dpjax", "jax", "numpyro", "blackjax", "dtype", "xla_flags"}
 FIELDS = {"benchmark", "case", "n", "d", "chains", "compile_seconds", "best_seconds", "median_seconds", "repeats"}
@@ -82,3 +85,21 @@ def test_the_table_has_a_column_for_every_figure():
     assert header == ["case", "n", "d", "chains", "compile s", "µs", "times C", "target"]
     assert first == ["kernel", "1,000", "9", "4", "1", "0.123", "", "<= 0.2: met"]
     assert second == ["other", "1,000", "9", "4", "1", "1,234", "2", "<= 0.2: missed"]
+
+
+def test_no_benchmark_is_left_out_of_the_tiny_ones():
+    assert set(TINY) == set(BENCHMARKS)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "scaling" else pytest.mark.slow) for name in BENCHMARKS]
+)
+def test_every_benchmark_runs(name, tmp_path):
+    """At a tiny size, as its command line runs it."""
+    file = tmp_path / "rows.json"
+    command = [sys.executable, "-m", "tests.tiny_benchmarks", name, str(file)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2_000:]
+    rows = json.loads(file.read_text())["rows"]
+    assert rows
+    assert all(row["benchmark"] == name and row["figures"] for row in rows)

@@ -1,5 +1,6 @@
 """The number of records where nobody published it: a prior in its place."""
 
+import reprlib
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -19,6 +20,10 @@ __all__ = [
     "is_unknown",
     "read_number",
 ]
+
+
+LARGEST_NUMBER = 2**53
+"""Of records, known or not."""
 
 
 @runtime_checkable
@@ -123,7 +128,10 @@ def read_number(n: Any) -> Any:
         return n
     if isinstance(n, CountPrior) and not isinstance(n, type):
         fail("n", repr(n), "a number or an UnknownCount", "Pass n=dpjax.UnknownCount(prior).", error=TypeError)
-    return check_count("n", n, "Pass the public number of records, or dpjax.UnknownCount(prior).")
+    number = check_count("n", n, "Pass the public number of records, or dpjax.UnknownCount(prior).")
+    if number > LARGEST_NUMBER:
+        fail("n", reprlib.repr(number), "at most 2^53, up to which float64 holds every whole number", "Check the unit.")
+    return number
 
 
 def expected_number(n: Any) -> int:

@@ -7,7 +7,7 @@ from dpjax.validation import check_count, check_key, fail
 
 __all__ = ["check_run"]
 
-MAX_STEPS = 2**31
+MAX_STEPS, MAX_CHAINS = 2**31, 2**20
 
 
 def check_run(
@@ -21,7 +21,8 @@ def check_run(
         With the argument, what was given, what was expected and the remedy.
     """
     check_key("key", key)
-    check_count("num_chains", num_chains)
+    if check_count("num_chains", num_chains) > MAX_CHAINS:
+        fail("num_chains", num_chains, f"at most {MAX_CHAINS}", "Draw more of each, or join runs: Posterior.concat.")
     check_count("num_warmup", num_warmup, "Pass a whole number; 0 for no warm-up.", least=0)
     check_count("num_samples", num_samples)
     check_count("thin", thin, "Pass 1 to keep every draw.")

@@ -103,6 +103,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         given, expected, remedy = obstacle
         fail("imputation", f"counts() with {given}", expected, remedy)
     assert isinstance(release, Release)
+    check_number(release.n)
     parts = parts_of(release.mechanism, len(release.value))
     exact = tuple(is_exact(mechanism) for mechanism, _ in parts)
     if any(exact) and is_traced(release.value):
@@ -120,12 +121,20 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         return counted, replace(release, statistic=statistic, n=1)
 
 
+def check_number(n: int | UnknownCount) -> None:
+    """Raise if a number of records is too large for the whole numbers in use."""
+    largest = jnp.iinfo(jnp.result_type(int)).max
+    if not isinstance(n, UnknownCount) and n > largest:
+        remedy = 'Call jax.config.update("jax_enable_x64", True) at the start.'
+        fail("release", f"n = {n} records", f"at most {largest}, the largest of 32 bits", remedy)
+
+
 def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: Layout) -> tuple[Model, TableSums]:
     """The count model and the statistic; both find their programs again where the models differ in numbers alone."""
-    support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
-    structure = Structure(
-        Frozen(support), Frozen(find_impossible(model, support)), Frozen(conjugate_sums(model)), statistic, n, layout
-    )
+    with jax.ensure_compile_time_eval():
+        support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
+        impossible, conjugate = find_impossible(model, support), conjugate_sums(model)
+    structure = Structure(Frozen(support), Frozen(impossible), Frozen(conjugate), statistic, n, layout)
     statistic = lay_out(structure)
     return count_model(model, statistic.table), statistic
 

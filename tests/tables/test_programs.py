@@ -56,3 +56,15 @@ def test_a_cell_that_the_model_makes_impossible_is_still_found() -> None:
     release = dpjax.Release([10.0, 1.0, 8.0, 9.0], dpjax.Laplace(1.0), statistic, 28)
     _, counted = dpjax.tables.count_form(model, release)
     assert counted.statistic.table.impossible.tolist() == [False, True, False, False]
+
+
+def test_a_kernel_can_be_built_within_a_program() -> None:
+    model = dpjax.models.categorical([1.0, 2.0, 3.0])
+
+    @jax.jit
+    def draw(key: jax.Array) -> jax.Array:
+        algorithm = dpjax.gibbs(model, RELEASE, IMPUTATION)
+        position = dpjax.Position(model.sample_prior(key), {"counts": jnp.array([[12, 30, 8]])})
+        return algorithm.step(key, algorithm.init(position))[0].parameters["probabilities"]
+
+    assert abs(float(jnp.sum(draw(jax.random.key(1)))) - 1) < 1e-5

@@ -1,0 +1,74 @@
+"""Benchmarks at the smallest sizes that run all of their code, each as its command line runs it.
+
+``python -m tests.tiny_benchmarks NAME FILE`` runs one and writes its rows.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+Change = Callable[[Any], Any]
+"""What a constant of a benchmark's module becomes."""
+
+
+def to(value: Any) -> Change:
+    """Whatever it was, this."""
+    return lambda _: value
+
+
+def only(*names: str) -> Change:
+    """The entries of these names."""
+    return lambda mapping: {name: mapping[name] for name in names}
+
+
+def first_of(mapping: dict[str, Any]) -> dict[str, Any]:
+    """The first entry."""
+    return dict(list(mapping.items())[:1])
+
+
+def small(cases: Any) -> Any:
+    """Benchmarked cases of one size or few sweeps."""
+    return tuple(replace(case, sizes=(100,)) if hasattr(case, "sizes") else replace(case, sweeps=100) for case in cases)
+
+
+TINY: dict[str, dict[str, Change]] = {
+    "cost": {"CASES": lambda cases: small(cases[:3]), "CHAINS": to(2), "REPEATS": to(1)},
+    "scaling": {"KERNELS": first_of, "SIZES": to((20, 40)), "CHAINS": to((2,))},
+    "effective": {"CHAINS": to(2), "REPEATS": to(1), "BOUNDS": to({10: 800.0}), "SAMPLERS": first_of},
+    "twins": {"CHAINS": to(2), "TWINS": first_of},
+    "imputation": {
+        "SIZES": to((20,)),
+        "EPSILONS": to((1, 3)),
+        "WARMUP": to(20),
+        "UPDATES": to(20_000),
+        "CHAINS": to(2),
+    },
+    "large": {
+        "SIZES": to((1_000,)),
+        "EXACT_SIZES": to({100: None}),
+        "WARMUP": to(50),
+        "SAMPLES": to(100),
+        "EXACT_WARMUP": to(50),
+        "EXACT_SAMPLES": to(100),
+    },
+    "growth": {"SIZES": to((2_000_000, 4_000_000))},
+    "memory": {"N": to(2_000), "BOUNDS": lambda bounds: {2_000: min(bounds.values())}},
+    "depth": {"CASES": small, "MEASURED": to(200), "EPSILONS": to((1,))},
+    "first_call": {"BOUNDS": only("README's regression")},
+    "batches": {"NUMBERS": to((20,)), "CALLS": to(1)},
+}
+"""What is changed before a benchmark runs with ``--quick``."""
+
+
+def main(name: str, file: str) -> None:
+    """Run one benchmark, its constants replaced by tiny ones."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    for constant, change in TINY[name].items():
+        setattr(module, constant, change(getattr(module, constant)))
+    importlib.import_module("benchmarks.__main__").main([name, "--quick", "--json", file])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
