@@ -36,6 +36,28 @@ class Convention(NamedTuple):
     calibrated: bool = False
 
 
+def variance_of(scale: float) -> float:
+    """The variance of discrete Gaussian noise: σ² from σ = 3 on, to the last digit."""
+    if scale >= 3:
+        return scale**2
+    squares = np.square(np.arange(1.0, 60.0))
+    weights = 2 * np.exp(-squares / (2 * scale**2))
+    return float(np.sum(squares * weights) / (1 + np.sum(weights)))
+
+
+@np.vectorize
+def scale_of(variance: float) -> float:
+    """The scale of discrete Gaussian noise of a variance, where that is not too small for any."""
+    if variance >= 9:
+        return float(np.sqrt(variance))
+    from scipy.optimize import brentq  # imports are slow, and few need it
+
+    return float(brentq(lambda scale: np.log(variance_of(scale) / variance), SMALLEST_SCALE, 3.0, xtol=1e-14))
+
+
+SMALLEST_SCALE = 0.1
+"""Of discrete Gaussian noise: less is no noise."""
+
 CONVENTIONS = {
     "laplace_scale": Convention(Laplace, lambda scale: scale),
     "laplace_standard_deviation": Convention(Laplace, lambda deviation: deviation / np.sqrt(2)),
@@ -46,10 +68,15 @@ CONVENTIONS = {
     "gaussian_rho": Convention(Gaussian, zcdp_scale, calibrated=True),
     "discrete_laplace_scale": Convention(DiscreteLaplace, lambda scale: scale),
     "discrete_laplace_variance": Convention(DiscreteLaplace, lambda variance: 0.5 / np.arcsinh((2 * variance) ** -0.5)),
+    "discrete_laplace_standard_deviation": Convention(
+        DiscreteLaplace, lambda deviation: 0.5 / np.arcsinh(1 / (np.sqrt(2) * deviation))
+    ),
     "discrete_laplace_epsilon": Convention(DiscreteLaplace, laplace_scale, calibrated=True),
     "geometric_alpha": Convention(DiscreteLaplace, lambda alpha: -1 / np.log(alpha)),
     "discrete_gaussian_scale": Convention(DiscreteGaussian, lambda scale: scale),
     "discrete_gaussian_squared_scale": Convention(DiscreteGaussian, np.sqrt),
+    "discrete_gaussian_variance": Convention(DiscreteGaussian, scale_of),
+    "discrete_gaussian_standard_deviation": Convention(DiscreteGaussian, lambda deviation: scale_of(deviation**2)),
     "discrete_gaussian_rho": Convention(DiscreteGaussian, zcdp_scale, calibrated=True),
 }
 
@@ -67,10 +94,11 @@ def mechanism_from(
         * ``"laplace_scale"`` (b), ``"laplace_standard_deviation"`` (√2 b), ``"laplace_variance"`` (2 b²),
           ``"laplace_epsilon"`` (Δ₁ / b);
         * ``"gaussian_standard_deviation"`` (σ), ``"gaussian_variance"`` (σ²), ``"gaussian_rho"`` (Δ₂² / 2σ²);
-        * ``"discrete_laplace_scale"`` (b), ``"discrete_laplace_variance"``, ``"discrete_laplace_epsilon"`` (Δ₁ / b),
-          ``"geometric_alpha"`` (the ratio e^(−1/b));
+        * ``"discrete_laplace_scale"`` (b), ``"discrete_laplace_standard_deviation"``, ``"discrete_laplace_variance"``,
+          ``"discrete_laplace_epsilon"`` (Δ₁ / b), ``"geometric_alpha"`` (the ratio e^(−1/b));
         * ``"discrete_gaussian_scale"`` (σ), ``"discrete_gaussian_squared_scale"`` (σ², which agencies call the
-          variance), ``"discrete_gaussian_rho"`` (Δ₂² / 2σ²).
+          variance), ``"discrete_gaussian_standard_deviation"`` and ``"discrete_gaussian_variance"`` (those of the
+          noise itself, less than σ and σ² where σ is small), ``"discrete_gaussian_rho"`` (Δ₂² / 2σ²).
     published : [] or [d]
         The published number, in squared units of the value for variances; [] for ε and ρ.
     sensitivity
@@ -94,5 +122,9 @@ def mechanism_from(
         check_array("published", published, lambda alpha: alpha < 1, "a ratio between 0 and 1", "Pass α = e^(−1/b).")
     if chosen.calibrated:
         return chosen.mechanism(chosen.scale(published, sensitivity), privacy=privacy)
+    if convention in ("discrete_gaussian_variance", "discrete_gaussian_standard_deviation"):
+        least = variance_of(SMALLEST_SCALE) ** (1 if convention.endswith("variance") else 0.5)
+        remedy = "Less is no noise: use dpjax.Exact()."
+        check_array("published", published, lambda number: number > least, f"numbers above {least:.3g}", remedy)
     scale = chosen.scale(np.asarray(published, float))
     return chosen.mechanism(float(scale) if np.ndim(scale) == 0 else jnp.asarray(scale), privacy=privacy)

@@ -11,9 +11,11 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -153,6 +155,8 @@ class Reader:
             yield from self.read_global(content_of(cell), attribute_names(function.__code__))
         if not is_library_file(function.__code__.co_filename):
             yield from self.read_globals(function.__code__, function.__globals__)
+            for module in imported_modules(function.__code__, function.__globals__.get("__package__")):
+                yield from self.read_global(module, attribute_names(function.__code__))
 
     def read_code(self, code: CodeType, documentation: str | None) -> Iterator[str]:
         """The instructions, constants and names of a code object, without line numbers and docstring."""
@@ -231,6 +235,19 @@ def global_names(code: CodeType) -> set[str]:
     """The global names that code reads, also within functions that it defines."""
     names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return names.union(*(global_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+
+
+def imported_modules(code: CodeType, package: str | None) -> Iterator[ModuleType]:
+    """The modules that code imports when it runs, also within functions that it defines."""
+    steps = list(dis.get_instructions(code))
+    for place, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level = steps[place - 2].argval  # of a relative import, the number of dots
+            with suppress(ImportError):
+                yield import_module("." * level + step.argval, package)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from imported_modules(inner, package)
 
 
 def attribute_names(code: CodeType) -> list[str]:

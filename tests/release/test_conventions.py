@@ -50,6 +50,19 @@ def test_discrete_laplace_variance_is_that_of_the_law(variance):
     assert np.sum(law * SUPPORT**2) == pytest.approx(variance, rel=1e-5)
 
 
+@pytest.mark.parametrize("variance", [1e-6, 0.05, 1.0, 8.9, 40.0])
+@pytest.mark.parametrize("kind", ["discrete_gaussian", "discrete_laplace"])
+def test_the_noise_has_the_variance_that_was_published(kind, variance):
+    for name, published in (("variance", variance), ("standard_deviation", np.sqrt(variance))):
+        law = probabilities(mechanism_from(f"{kind}_{name}", published))
+        assert np.sum(law * SUPPORT.astype(float) ** 2) == pytest.approx(variance, rel=1e-4)
+
+
+def test_a_variance_of_no_noise_is_refused():
+    with pytest.raises(ValueError, match=r"published: given .*; expected numbers above .* dpjax.Exact"):
+        mechanism_from("discrete_gaussian_variance", 1e-300)
+
+
 def test_geometric_alpha_is_the_ratio_of_the_law():
     law = probabilities(mechanism_from("geometric_alpha", 0.6))
     middle = len(SUPPORT) // 2

@@ -267,3 +267,23 @@ def test_a_function_of_another_module_counts(monkeypatch, tmp_path):
     monkeypatch.setattr(helpers, "moved", lambda mean: mean + 2)
     assert of(with_global) != before[1]
     assert of(moved) != before[0]
+
+
+def test_a_module_that_a_function_imports_counts(monkeypatch, tmp_path):
+    (tmp_path / "helpers_within.py").write_text(HELPERS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def collect(x):
+        import helpers_within
+
+        return helpers_within.moved(x)
+
+    def other(x):
+        from helpers_within import moved
+
+        return moved(x)
+
+    before = of(collect), of(other)
+    monkeypatch.setattr(importlib.import_module("helpers_within"), "moved", lambda mean: mean + 2)
+    assert of(collect) != before[0]
+    assert of(other) != before[1]
