@@ -1,5 +1,7 @@
 """Calibration passes where model and sampler are right, and fails where the model or the kernel is wrong."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
+from dpjax.imputation.forms import latent_form
 from dpjax.plan import make_plan
 from dpjax.simulation_based_calibration import Calibration
 from dpjax.simulation_based_calibration.replicate import Ranked, Replicates, autocorrelation, rank
@@ -191,3 +194,18 @@ def test_bad_input(choices: dict, error: type, message: str) -> None:
     arguments = {"key": jax.random.key(0), "model": MODEL, "release_design": DESIGN} | choices
     with pytest.raises(error, match=message):
         dpjax.calibrate(**arguments)
+
+
+@pytest.mark.slow
+def test_models_that_need_different_room_for_an_unknown_number_can_be_compared():
+    """The design's value needs more records under the narrow prior than under the wide one."""
+    narrow, wide = (dpjax.models.normal(dpjax.models.NormalPrior(0.0, scale), 1.0) for scale in (0.3, 20.0))
+    number = dpjax.UnknownCount(dpjax.models.PoissonCount(5.0))
+    design = dpjax.Release([120.0], dpjax.Laplace(1.0), dpjax.statistics.total("y", -4.0, 4.0), number)
+    capacities = [latent_form(model, design, dpjax.imwg())[1].statistic.capacity for model in (narrow, wide)]
+    assert capacities[0] != capacities[1]
+    short = {"num_replicates": 20, "num_draws": 4, "thin": 1, "num_warmup": 8}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        result = dpjax.calibrate(jax.random.key(1), narrow, design, fit=wide, **short)
+    assert result.ranks["mean"].shape == (20,)

@@ -17,6 +17,7 @@ import numpy as np
 from dpjax.base import Imputation, Key, Model, Parameters, Records
 from dpjax.batches.run import Run, Status, make_chunk, most_together
 from dpjax.batches.starts import begin, split_keys
+from dpjax.imputation.data_sets import with_equal_capacity
 from dpjax.imputation.forms import latent_form
 from dpjax.models.fit import check_fit
 from dpjax.parameters.kernels import KernelBuilder, ParameterKernel
@@ -131,6 +132,8 @@ def calibrate(
     plan = make_plan(fitted, release_design, imputation, interweave, parameter_kernel)
     check_closed(plan.imputation, imputation)
     check_same_parameters(model, fitted)
+    formed = [latent_form(each, release_design, plan.imputation)[1] for each in (model, fitted)]
+    release_design, _ = with_equal_capacity(formed, [release_design, release_design])
     model, _ = latent_form(model, release_design, plan.imputation)
     fitted, release_design = latent_form(fitted, release_design, plan.imputation)
     check_same_records(model, fitted)
