@@ -35,13 +35,13 @@ TINY: dict[str, dict[str, dict[str, Any]]] = {
         "global": {"num_warmup": 20, "num_samples": 20, "epsilons": [10, 50], "levels": [2]},
         "samplers": {"sizes": (20,), "repeats": 1, "sweeps": 60},
         "wavelet": {"repeats": 1, "sweeps": 60, "neal_sweeps": 20, "resolutions": (2,)},
-        "neal": {"repeats": 1, "sweeps": 60, "deltas": (0.1,), "calibrations": ("analytic",)},
+        "neal": {"repeats": 1, "sweeps": 40, "deltas": (0.1,), "calibrations": ("analytic",)},
         "donors": {"sweeps": 60},
         "real-data": {"repeats": 1, "sweeps": 60},
     },
     "dphmc": {
         "figure1": {"repeats": 1, "cap": 40, "budgets": 2},
-        "figure2": {"repeats": 1, "cap": 40},
+        "figure2": {"repeats": 1, "cap": 40, "largest": 200},
         "figure3": {"repeats": 1, "divisor": 1_000},
         "speed": {"repeats": 1, "whole_run": 0},
     },
@@ -52,10 +52,20 @@ TINY: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 
+CONSTANTS: dict[tuple[str, str], dict[str, Any]] = {
+    ("mixture", "speed"): {"VARIANTS": ("exact", "Neal 5, m = 1")},
+    ("mixture", "samplers"): {"EPSILONS": (10.0,), "NAMES": ("exact", "metropolis", "paper's slice")},
+    ("mixture", "neal"): {"EPSILONS": (5.0, 25.0)},
+    ("dphmc", "figure3"): {"BOUNDS": {"banana": (0.1, 1.0), "gaussian": (1.0, 10.0)}},
+}
+"""What else is made smaller, in the experiment's module."""
+
 
 def main(package: str, name: str, file: str) -> None:
     """Run one experiment, its quick settings replaced by tiny ones."""
     module = importlib.import_module(f"benchmarks.{package}.__main__")
+    for constant, value in CONSTANTS.get((package, name), {}).items():
+        setattr(importlib.import_module(f"benchmarks.{package}.{module.EXPERIMENTS[name].module}"), constant, value)
     module.EXPERIMENTS[name] = module.EXPERIMENTS[name]._replace(quick=TINY[package][name])
     module.main([name, "--quick", "--json", file])
 

@@ -15,7 +15,11 @@ EXPERIMENTS = {
     "figure1": Experiment(
         "figure1", {"repeats": 10, "cap": 10_000_000, "budgets": 7}, {"repeats": 5, "cap": 2_000, "budgets": 2}
     ),
-    "figure2": Experiment("figure2", {"repeats": 10, "cap": 100_000}, {"repeats": 3, "cap": 2_000}),
+    "figure2": Experiment(
+        "figure2",
+        {"repeats": 10, "cap": 100_000, "largest": 10_000_000},
+        {"repeats": 3, "cap": 2_000, "largest": 10_000_000},
+    ),
     "figure3": Experiment("figure3", {"repeats": 10, "divisor": 1}, {"repeats": 1, "divisor": 20}),
     "speed": Experiment("speed", {"repeats": 30, "whole_run": 1}, {"repeats": 10, "whole_run": 0}),
 }
