@@ -5,7 +5,7 @@ under N(k; λ, λ) one that is a factor of about 1 + γ² / 2 larger, where γ =
 tenth at four, a hundredth at fifty.
 """
 
-from warnings import warn
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -83,4 +83,4 @@ def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
         f"depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or ask "
         "dpjax.referee."
     )
-    warn(message, stacklevel=stacklevel + 1)
+    warnings.warn(message, stacklevel=stacklevel + 1)
