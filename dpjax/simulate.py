@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.mechanisms.base import can_sample
+from dpjax.mechanisms.spread import draws_of, width_by_density
 from dpjax.numbered import jit_model
 from dpjax.release import PrivateRelease
 from dpjax.states import GibbsState, Position, init_state
@@ -61,11 +63,12 @@ def draw_batches(
 
 
 def noise_size(key: Key, release: PrivateRelease) -> Array:
-    """The mean size [d] of the mechanism's noise around the value, by simulation; 1 where it has none."""
+    """The mean size [d] of the mechanism's noise around the value, by simulation if it can be; 1 where it has none."""
     if not release.is_noisy_sum:
         return jnp.ones(())
-    keys = jax.random.split(key, NOISE_DRAWS)
-    values = jax.vmap(release.mechanism.sample, in_axes=(0, None))(keys, release.observed)
+    if not can_sample(release.mechanism):
+        return width_by_density(release.mechanism, release.observed)
+    values = draws_of(release.mechanism, key, release.observed, NOISE_DRAWS)
     size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
     return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
 

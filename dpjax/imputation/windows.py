@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.mechanisms.base import can_sample
+from dpjax.mechanisms.spread import draws_of, width_by_density
 from dpjax.numerics import proper_density
 from dpjax.release import LocalRelease, PrivateRelease
 from dpjax.states import init_latent
@@ -51,9 +53,11 @@ def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: A
 
 def count_doublings(release: LocalRelease) -> Array:
     """How often 1 must be doubled [] for windows of that stride to span some deviations of the channel's noise."""
-    keys = jax.random.split(jax.random.key(0), NOISE_DRAWS)
-    noise = jax.vmap(release.channel.sample, in_axes=(0, None))(keys, release.values[0])
-    wanted = jnp.log2(NOISE_WIDTHS * jnp.std(noise) / WINDOW)
+    if can_sample(release.channel):
+        width = jnp.std(draws_of(release.channel, jax.random.key(0), release.values[0], NOISE_DRAWS))
+    else:
+        width = width_by_density(release.channel, release.values[0])
+    wanted = jnp.log2(NOISE_WIDTHS * width / WINDOW)
     return jnp.clip(jnp.ceil(jnp.nan_to_num(wanted)), 0, MAX_DOUBLINGS).astype(int)
 
 

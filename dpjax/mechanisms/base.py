@@ -1,9 +1,9 @@
 """What a mechanism must have, and what it may declare beyond that.
 
-`log_density` and `sample` make an object a mechanism. Each other protocol here is a capability: a mechanism declares it
-by having the members, whether it inherits from a class of dpjax or not, and code that can use it asks for it with
-``isinstance``. The posterior is correct without any of them: they make kernels faster or exact, and let mistakes be
-refused before anything is compiled.
+`log_density`, and `sample` where values are to be drawn, make an object a mechanism. Each other protocol here is a
+capability: a mechanism declares it by having the members, whether it inherits from a class of dpjax or not, and code
+that can use it asks for it with ``isinstance``. The posterior is correct without any of them: they make kernels faster
+or exact, and let mistakes be refused before anything is compiled.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ __all__ = [
     "ElementwiseDensity",
     "ExactValue",
     "IntegerNoise",
+    "KnownDensity",
     "LatentNormalSampler",
     "Mechanism",
     "NormalNoise",
@@ -30,6 +31,7 @@ __all__ = [
     "StatesPrivacy",
     "Wrapper",
     "adds_noise",
+    "can_sample",
     "drawn_size",
     "has_integer_noise",
     "is_exact",
@@ -49,6 +51,14 @@ class Mechanism(Protocol):
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A released value [d] given the statistic [d]."""
+
+
+@runtime_checkable
+class KnownDensity(Protocol):
+    """What a posterior needs of a mechanism. Without `sample` nothing can be released or predicted by it."""
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The normalised log-density [] of the value [d] given the statistic [d]."""
 
 
 @runtime_checkable
@@ -213,6 +223,13 @@ def innermost(mechanism: Any) -> Any:
     """The mechanism inside its wrappers."""
     *_, inner = layers(mechanism)
     return inner
+
+
+def can_sample(mechanism: Any) -> bool:
+    """Whether values can be drawn from the mechanism, with all its parts."""
+    if isinstance(mechanism, Parts):
+        return all(can_sample(part) for part, _ in mechanism.parts)
+    return all(hasattr(layer, "sample") for layer in layers(mechanism))
 
 
 def adds_noise(mechanism: Any) -> bool:

@@ -14,7 +14,7 @@ from dpjax.mechanisms.base import (
     AdditiveNoise,
     CategoricalChannel,
     ElementwiseDensity,
-    Mechanism,
+    KnownDensity,
     Parts,
     drawn_size,
     has_integer_noise,
@@ -138,7 +138,7 @@ def _check_pairs(mechanisms: Any, sizes: Any) -> None:
 def _check_part(argument: str, mechanism: Any) -> None:
     """Raise unless a mechanism releases as many numbers as the statistic under it has."""
     expected, remedy = "a mechanism that releases a noisy sum", "Pass mechanisms such as dpjax.Laplace(scale)."
-    if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
+    if isinstance(mechanism, type) or not isinstance(mechanism, KnownDensity):
         fail(argument, name_of(mechanism), expected, remedy, error=TypeError)
     if drawn_size(mechanism) is not None or isinstance(mechanism, CategoricalChannel):
         fail(argument, name_of(mechanism), expected, remedy, error=TypeError)

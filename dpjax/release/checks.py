@@ -12,9 +12,10 @@ from dpjax.base import Array
 from dpjax.mechanisms.base import (
     CategoricalChannel,
     ChecksValues,
-    Mechanism,
+    KnownDensity,
     Parts,
     adds_noise,
+    can_sample,
     drawn_size,
     has_integer_noise,
     layers,
@@ -58,16 +59,23 @@ def as_local_values(values: Any, channel: Any) -> Array:
 
 
 def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless the mechanism has a log-density and a sampler, and parameters that fit values of this shape."""
-    remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density and sample."
-    if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
-        fail(argument, name_of(mechanism), "an instance with log_density and sample", remedy, error=TypeError)
+    """Raise unless the mechanism has a log-density, and parameters that fit values of this shape."""
+    remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density, and sample for predictions."
+    if isinstance(mechanism, type) or not isinstance(mechanism, KnownDensity):
+        fail(argument, name_of(mechanism), "an instance with log_density", remedy, error=TypeError)
     for name, part, part_shape in _named_parts(argument, mechanism, shape):
         if is_opaque(part) and not isinstance(part, Hashable):
             remedy = "Register it with dpjax.frozen_pytree, or make it hashable (frozen=True)."
             fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
         if adds_noise(part) and not is_opaque(part):
             _check_parameter_shapes(name, part, part_shape)
+
+
+def check_sampler(argument: str, mechanism: Any) -> None:
+    """Raise unless values can be drawn from the mechanism."""
+    if not can_sample(mechanism):
+        given, remedy = f"{name_of(mechanism)}, which has no `sample`", "Give it sample(key, statistic), or do without."
+        fail(argument, given, "a mechanism that releases and predictions can be drawn from", remedy, error=TypeError)
 
 
 def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> None:
@@ -237,7 +245,9 @@ def _evaluated_shapes(
     key = jax.eval_shape(jax.random.key, 0)
     try:
         density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
-        sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
+        sample = like
+        if can_sample(mechanism):
+            sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
     except Exception as error:  # whatever a mechanism of the user's own may raise
         given = (
             f"{name_of(mechanism)}, which failed on values of shape {list(value.shape)} with {summarize_error(error)}"

@@ -7,10 +7,17 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism, is_exact
+from dpjax.mechanisms.base import Mechanism, can_sample, is_exact
 from dpjax.pytree import frozen_pytree
 from dpjax.release import schema
-from dpjax.release.checks import as_local_values, check_mechanism, check_value, one_record, warn_where_coarse_locally
+from dpjax.release.checks import (
+    as_local_values,
+    check_mechanism,
+    check_sampler,
+    check_value,
+    one_record,
+    warn_where_coarse_locally,
+)
 from dpjax.validation import fail, name_of, summarize_error
 
 
@@ -108,6 +115,7 @@ class LocalRelease:
 
     def sample(self, key: Key, records: Records) -> "LocalRelease":
         """A release of other records [n] through the same channel: only the values are new."""
+        check_sampler("channel", self.channel)
         truth = self._truth(records)
         if len(truth) != self.n:
             given = f"{len(truth)} records"
@@ -133,7 +141,9 @@ class LocalRelease:
         expected = f"what the channel takes, for released values {value.dtype}{list(value.shape)}"
         try:
             density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
-            sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
+            sample = value
+            if can_sample(self.channel):
+                sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
         except Exception as error:  # whatever a channel of the user's own may raise
             fail(name, given, expected, f"The channel says: {summarize_error(error)}")
         if (density.shape, sample.shape) != ((), value.shape):

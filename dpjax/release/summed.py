@@ -20,6 +20,7 @@ from dpjax.release.checks import (
     as_vector,
     check_contribution,
     check_mechanism,
+    check_sampler,
     check_statistic,
     check_summed,
     check_value,
@@ -159,6 +160,7 @@ class Release:
 
     def sample(self, key: Key, records: Records) -> "Release":
         """A release of other records [n] by the same mechanism: only the value is new."""
+        check_sampler("mechanism", self.mechanism)
         for name, leaf in records.items():
             if not isinstance(self.n, UnknownCount) and len(leaf) != self.n:
                 fail(f"records[{name!r}]", f"{len(leaf)} records", f"n = {self.n}", "Release as many as before.")

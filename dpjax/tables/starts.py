@@ -9,7 +9,7 @@ import scipy
 from scipy.sparse import csr_array, hstack, vstack
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.mechanisms.base import ElementwiseDensity
+from dpjax.mechanisms.base import ElementwiseDensity, can_sample
 from dpjax.numbered import jit_model
 from dpjax.numerics import all_finite
 from dpjax.release import Release
@@ -77,7 +77,9 @@ def propose(
     def one(key: Key, parameters: Parameters | None) -> tuple[Parameters, Array]:
         prior_key, noise_key = jax.random.split(key)
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
-        value = release.mechanism.sample(noise_key, release.value)
+        value = release.value
+        if can_sample(release.mechanism):
+            value = release.mechanism.sample(noise_key, value)
         probability = jnp.exp(density_of(model).of_cells(chosen))
         guess = nearest_counts(table, value, scale, probability)
         return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
