@@ -47,10 +47,10 @@ class Until:
     seconds: float | None
 
     def is_met(self, look: "Look") -> bool:
-        """Whether the draws are as good as asked for."""
+        """Whether the draws are as good as asked for; never while no effective size is known."""
         enough = self.ess is None or look.ess >= self.ess
         agree = self.r_hat is None or look.r_hat <= self.r_hat
-        return self.asks_for_quality and enough and agree
+        return self.asks_for_quality and look.ess > 0 and enough and agree
 
     @property
     def asks_for_quality(self) -> bool:

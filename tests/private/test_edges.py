@@ -5,6 +5,7 @@ import os
 import stat
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -84,6 +85,19 @@ def test_a_ledger_refuses_the_key_of_an_earlier_run() -> None:
     with pytest.raises(ValueError, match=r"^key: given the key of an earlier run .*fold_in"):
         go(spent=spent)
     go(spent=spent, key=jax.random.fold_in(KEY, 1))
+
+
+def test_the_file_of_a_ledger_remembers_keys(tmp_path: Path) -> None:
+    """Opened again, as by the script run twice, it refuses the key; nothing of keys is in what is published."""
+    budget = ledger().budget
+    go(spent=private.Ledger(budget, tmp_path / "ledger.json"))
+    again = private.Ledger(budget, tmp_path / "ledger.json")
+    charged = again.queries
+    with pytest.raises(ValueError, match=r"^key: given the key of an earlier run"):
+        go(spent=again)
+    assert again.queries == charged
+    assert '"keys": []' in again.to_json()
+    go(spent=again, key=jax.random.fold_in(KEY, 1))
 
 
 def test_a_scalar_is_released_securely() -> None:

@@ -136,3 +136,9 @@ def test_a_model_without_parameters_has_nothing_to_look_at(monkeypatch, model):
     monkeypatch.setattr(sys.modules["dpjax.sampling.until"], "parameter_shapes", lambda model: {})
     with pytest.raises(ValueError, match="for a model without parameters"):
         check_until(ENOUGH, SimpleNamespace(derived=None, reported=None))
+
+
+def test_nothing_is_met_while_no_effective_size_is_known():
+    """As of the first few hundred draws that are not kept, whose chains may agree by chance."""
+    assert not dpjax.until(r_hat=1.2).is_met(Look(0.0, 1.0))
+    assert dpjax.until(r_hat=1.2).is_met(Look(50.0, 1.0))

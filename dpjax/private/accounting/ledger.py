@@ -120,7 +120,7 @@ class Ledger:
         self._lock = RLock()
         self._is_copy = False
         self._process = os.getpid()
-        self._keys: set[str] = set()
+        self._keys: frozenset[str] = frozenset()
         self._file = None if path is None else LedgerFile(path)
         if self._file is not None:
             self._open(self._file)
@@ -164,18 +164,19 @@ class Ledger:
             raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
 
     def take_key(self, digest: str) -> None:
-        """Note that a run draws its noise and samples by a key, told by its digest.
+        """Note that a run draws its noise and samples by a key, told by its digest; in the file, if there is one.
 
         Raises
         ------
         ValueError
             If an earlier run did: queries are composed as if their noise were independent.
         """
-        with self._lock:
+        with self._lock, self._alone():
             if digest in self._keys:
                 remedy = "Pass another, such as jax.random.fold_in(key, 1)."
                 fail("key", "the key of an earlier run charged to this ledger", "a key of its own", remedy)
-            self._keys.add(digest)
+            self._keys |= {digest}
+            self._record(self._queries)
 
     def affordable(self, queries: Sequence[Query]) -> int:
         """How many more times `queries` can be charged; of an iteration's queries, over all chains.
@@ -201,7 +202,10 @@ class Ledger:
         return composed_log_delta(self.queries, epsilon, self._budget.neighbours)
 
     def to_json(self) -> str:
-        """The ledger as JSON: the budget and the queries. Nothing in it was computed from the records."""
+        """The ledger as JSON: the budget and the queries, without the keys that its file remembers.
+
+        Nothing in it was computed from the records.
+        """
         return encode(self._budget, self.queries)
 
     @classmethod
@@ -270,11 +274,11 @@ class Ledger:
             remedy = "Put back the newest one: an older copy forgets what was spent."
             assert self._file is not None
             self._file.refuse("in which queries are missing that were charged", remedy)
-        self._queries = entries.queries
+        self._queries, self._keys = entries.queries, self._keys | entries.keys
 
     def _record(self, queries: tuple[Query, ...]) -> None:
         if self._file is not None:
-            self._file.write(encode(self._budget, queries))
+            self._file.write(encode(self._budget, queries, self._keys))
         self._queries = queries
 
     def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
@@ -299,7 +303,7 @@ class Ledger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._budget, self._queries = state["budget"], state["queries"]
         self._lock, self._is_copy, self._file = RLock(), True, None
-        self._process, self._keys = os.getpid(), set()
+        self._process, self._keys = os.getpid(), frozenset()
 
     def __repr__(self) -> str:
         return f"Ledger(budget={self._budget}, queries={self._queries})"

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -20,11 +20,13 @@ class Entries(NamedTuple):
 
     budget: Budget
     queries: tuple[Query, ...]
+    keys: frozenset[str]
 
 
-def encode(budget: Budget, queries: Sequence[Query]) -> str:
-    """The text of a ledger. Nothing in it was computed from the records."""
-    content = {"format": FORMAT, "budget": asdict(budget), "queries": [asdict(query) for query in queries]}
+def encode(budget: Budget, queries: Sequence[Query], keys: Iterable[str] = ()) -> str:
+    """The text of a ledger, with the digests of the keys of its runs. Nothing in it was computed from the records."""
+    content: dict[str, Any] = {"format": FORMAT, "budget": asdict(budget), "keys": sorted(keys)}
+    content["queries"] = [asdict(query) for query in queries]
     return json.dumps(content | {"sha256": checksum(content)}, indent=1, default=plain)
 
 
@@ -41,7 +43,8 @@ def decode(text: str | bytes) -> Entries:
     if content.pop("sha256", None) != checksum(content):
         fail("ledger", "a text that is not as it was written: its checksum differs", "one without damage", remedy)
     try:
-        return Entries(Budget(**content["budget"]), total([Query(**query) for query in content["queries"]]))
+        queries = total([Query(**query) for query in content["queries"]])
+        return Entries(Budget(**content["budget"]), queries, frozenset(content["keys"]))
     except (KeyError, TypeError):
         return refuse("a budget or queries of another form")
 
