@@ -1,8 +1,8 @@
 """Hashes of what dpjax draws, call by call: a change of the house must leave every bit as it is.
 
 ``python -m tests.bit_for_bit NEW.json`` writes the hashes of all calls, in the precision and on the devices that JAX is
-told of (`JAX_ENABLE_X64`, `XLA_FLAGS`); with ``--against OLD.json`` it names the calls whose hashes differ, and fails if
-there are any. Hashes are comparable on one machine with one set of versions alone.
+told of (`JAX_ENABLE_X64`, `XLA_FLAGS`); with ``--against OLD.json`` it names the calls whose hashes differ, and fails
+if there are any. Hashes are comparable on one machine with one set of versions alone.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def drawn(model: dpjax.Model, release: Any, seed: int = 1, **options: Any) -> An
 def streamed(model: dpjax.Model, release: Any) -> Any:
     """The summary of draws that are not kept."""
     posterior = dpjax.sample(jax.random.key(1), model, release, **SHORT | {"num_samples": 700}, keep="summary")
-    return {name: np.asarray([row["mean"], row["sd"]]) for name, row in posterior.summary().items()}
+    return posterior.summary().columns
 
 
 def continued(model: dpjax.Model, release: Any) -> Any:
@@ -98,12 +98,12 @@ def continued(model: dpjax.Model, release: Any) -> Any:
         return drawn(model, release, checkpoint=file)
 
 
-def clustered(sampler: mixture.Sampler, values: Any = None, channel: Any = None) -> Any:
-    """Draws of a mixture behind Gaussian noise, or behind another channel."""
+def clustered(sampler: mixture.Sampler, channel: Any = None) -> Any:
+    """Draws of a mixture of records that are known, or seen through a channel."""
     posterior = mixture.sample(
         jax.random.key(2),
-        np.concatenate([POINTS - 3, POINTS + 3])[::4] if values is None else values,
-        **({"channel": dpjax.Gaussian(0.5) if channel is None else channel} if values is None else {}),
+        np.concatenate([POINTS - 3, POINTS + 3])[::4],
+        channel,
         component=mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=3.0, scale=3.0),
         concentration=1.0,
         sampler=sampler,
@@ -124,17 +124,17 @@ def published(build: Callable[[Any], Any], **options: Any) -> Any:
     target = private.target(
         lambda theta, record: -jnp.sum(jnp.square(record - theta)) / 2,
         lambda theta: -jnp.sum(jnp.square(theta)) / 2,
-        jnp.asarray(GENERATOR_FREE),
+        jnp.asarray(VECTORS),
         jnp.zeros(2),
     )
     budget = private.Budget(epsilon=1e6, delta=1e-6, neighbours="replace-one")
     found = private.sample(
         jax.random.key(4), build(target), jnp.zeros((2, 2)), private.Ledger(budget), num_iterations=20, **options
     )
-    return found.positions
+    return found.draws
 
 
-GENERATOR_FREE = np.random.default_rng(8).normal(size=(40, 2))
+VECTORS = np.random.default_rng(8).normal(size=(40, 2))
 HAMILTONIAN = {
     "step_size": 0.02,
     "num_leapfrog": 3,
@@ -174,7 +174,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         CATEGORICAL, dpjax.Release([14.0, 40.0, 0.0], dpjax.Censored(dpjax.Laplace(2.0), lower=0.0), CELLS, N)
     ),
     "naive Bayes": lambda: drawn(
-        NAIVE_BAYES, dpjax.Release(np.full(10, 6.0), dpjax.Laplace(1.0), statistics.class_features(2, 2, 2), N)
+        NAIVE_BAYES, dpjax.Release(np.full(8, 15.0), dpjax.Laplace(1.0), statistics.class_features(2, 2, 2), N)
     ),
     "responses": lambda: drawn(CATEGORICAL, RESPONSES),
     "local Normal": lambda: drawn(NORMAL, dpjax.LocalRelease(POINTS, dpjax.Laplace(0.5), "y")),
@@ -198,10 +198,11 @@ CALLS: dict[str, Callable[[], Any]] = {
     "pairs by IMwG": lambda: met(dpjax.imwg()),
     "pairs by SOMA": lambda: met(dpjax.soma()),
     "pairs of counts": lambda: met(dpjax.counts(8)),
-    "mixture": lambda: clustered(mixture.conditional()),
+    "mixture": lambda: clustered(mixture.conditional(), dpjax.Laplace(0.5)),
+    "mixture, several proposals": lambda: clustered(mixture.conditional(offers=4), dpjax.Laplace(0.5)),
     "mixture, Neal 2": lambda: clustered(mixture.neal2()),
     "mixture, Neal 3": lambda: clustered(mixture.neal3()),
-    "mixture, Neal 5": lambda: clustered(mixture.neal5()),
+    "mixture, Neal 5": lambda: clustered(mixture.neal5(), dpjax.Laplace(0.5)),
     "mixture, Neal 8": lambda: clustered(mixture.neal8()),
     "mixture, split-merge": lambda: clustered(mixture.split_merge(mixture.neal3())),
     "DP-HMC": lambda: published(lambda target: private.dp_hmc(target, private.noise.jax, **HAMILTONIAN)),
