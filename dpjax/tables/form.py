@@ -8,6 +8,7 @@ tables, at a cost that does not grow with the number of records.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -191,8 +192,14 @@ def count_model(model: Model, table: Table) -> Model:
     """The model of a whole table as one record, with the numbers of the given model held apart as that has them."""
     recipe = recipe_of(model)
     if recipe is None:
-        return build_count_model(model, table)
+        return count_model_once(model, table)
     return numbered_by(Counted(recipe.form, table), recipe.numbers)
+
+
+@lru_cache(maxsize=64)
+def count_model_once(model: Model, table: Table) -> Model:
+    """The model of a whole table, the same object for the same model, by which its programs are found."""
+    return build_count_model(model, table)
 
 
 @dataclass(frozen=True)

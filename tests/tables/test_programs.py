@@ -33,6 +33,24 @@ def test_other_numbers_in_the_prior_and_the_same_call_compile_nothing(imputation
 
 
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
+def test_the_same_call_for_a_numpyro_model_compiles_nothing(compilations):
+    def program(n: int) -> None:
+        share = numpyro.sample("share", dist.Normal(0.0, 1.0))
+        with numpyro.plate("people", n):
+            logits = jnp.broadcast_to(jnp.stack([jnp.zeros_like(share), share]), (n, 2))
+            numpyro.sample("cell", dist.Categorical(logits=logits))
+
+    model = dpjax.from_numpyro(program, ["cell"])
+    release = dpjax.Release([20.0], dpjax.Laplace(2.0), dpjax.statistics.grouped("cell", [-1, 0]), 5_000)
+    options = {"num_chains": 2, "num_warmup": 8, "num_samples": 8, "imputation": dpjax.counts(width=16)}
+    first = dpjax.sample(jax.random.key(3), model, release, **options)
+    compilations.clear()
+    second = dpjax.sample(jax.random.key(3), model, release, **options)
+    assert compilations == []
+    np.testing.assert_array_equal(first.draws["share"], second.draws["share"])
+
+
+@pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_numbers_are_those_of_the_model_and_not_of_the_program(compilations):
     """The planted fault would be a program that keeps the first prior: here one that holds the first cell at 1."""
     run(dpjax.models.categorical([1.0, 1.0, 1.0]))
