@@ -45,8 +45,8 @@ def skewness_at(model: Model, release: Release, variance: Array, keys: Key, para
 
     def one(arguments: tuple[Key, Parameters]) -> Array:
         second, third = cumulants(draw_contributions(model, release, *arguments))
-        spread = jnp.sqrt(release.n * second + variance)
-        return release.n * third / jnp.where(spread > 0, spread, jnp.inf) ** 3
+        spread = jnp.sqrt(float(release.n) * second + variance)
+        return float(release.n) * third / jnp.where(spread > 0, spread, jnp.inf) ** 3
 
     return jax.lax.map(one, (keys, parameters))
 
@@ -68,7 +68,7 @@ def cumulants(contributions: Array) -> tuple[Array, Array]:
     size = contributions.shape[0]
     deviations = contributions - jnp.mean(contributions, axis=0, keepdims=True)
     second = jnp.sum(jnp.square(deviations), axis=0) / (size - 1)
-    third = size * jnp.sum(deviations**3, axis=0) / ((size - 1) * (size - 2))
+    third = jnp.sum(deviations**3, axis=0) * (size / ((size - 1) * (size - 2)))
     return jnp.mean(second, axis=0), jnp.mean(third, axis=0)
 
 
