@@ -1,6 +1,6 @@
 """From a model and a list of releases to the posterior of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from dpjax.imputation.data_sets import warn_of_room, with_equal_capacity
 from dpjax.imputation.forms import latent_form
 from dpjax.models.positions import check_derived
 from dpjax.parameters import KernelBuilder, ParameterKernel
-from dpjax.plan import check_closed, make_plan
+from dpjax.plan import check_closed, close, make_plan
 from dpjax.release import PrivateRelease
 from dpjax.running.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.running.fingerprint import identify_keys
@@ -72,7 +72,8 @@ def sample_batch(
     thin
         Steps from one draw to the next.
     imputation
-        As in `sample`; nothing may be left to the warm-up, whose choice could differ between releases.
+        As in `sample`; nothing may be left to the warm-up, whose choice could differ between releases: by default
+        `counts` of a table have windows of 16.
     interweave
         As in `sample`; but noise is not moved with the parameters, as it is there for very many records.
     parameter_kernel
@@ -114,6 +115,8 @@ def sample_batch(
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
     plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=collect is None)
+    if imputation is None:
+        plan = replace(plan, imputation=close(plan.imputation))
     check_closed(plan.imputation, imputation)
     check_derived(model)
     mesh = choose_mesh(devices, len(given), "the number of releases")

@@ -12,6 +12,7 @@ from dpjax.mechanisms.base import StatesPrivacy
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.release import PrivateRelease, Release
 from dpjax.statistics.base import RecordStatistic
+from dpjax.tables.counts import Counts
 from dpjax.validation import check_positive_number, fail
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axe
 def check_rates(posterior: "Posterior") -> np.ndarray:
     """The acceptance of each record [chain, n], or an error where none was imputed."""
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
-    if not rates.size:
+    if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, Counts)):
         expected = "the posterior of imputed records, by dpjax.sample"
         fail("posterior", "draws without rates of records", expected, "Counts and large_sample have no such offers.")
     return rates

@@ -204,3 +204,12 @@ def test_tables_that_cannot_be_sampled_together_are_named(totals, message, notes
     with pytest.raises(ValueError, match=message) as details:
         dpjax.sample_batch(KEY, CELLS, tables(totals), imputation=dpjax.counts(width=4), **SETTINGS)
     assert getattr(details.value, "__notes__", None) == notes
+
+
+def test_tables_need_no_choice_of_windows():
+    cells = dpjax.statistics.cells("cell", 3)
+    noisy = [dpjax.Release(value, dpjax.DiscreteLaplace(2.0), cells, 9) for value in ([4.0, 3.0, 2.0], [1.0, 0.0, 8.0])]
+    batch = dpjax.sample_batch(KEY, CELLS, noisy, **SETTINGS)
+    assert batch[0].plan.imputation == dpjax.counts(16)
+    with pytest.raises(ValueError, match="posterior: given draws without rates of records"):
+        batch[0].plot_acceptance()
