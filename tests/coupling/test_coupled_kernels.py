@@ -103,7 +103,7 @@ def test_what_cannot_be_coupled_is_refused() -> None:
     local = dpjax.LocalRelease(np.zeros(N), dpjax.Laplace(0.8), field="y")
     with pytest.raises(TypeError, match="LocalRelease"):
         coupled_gibbs(NORMAL, local)
-    with pytest.raises(ValueError, match="update"):
+    with pytest.raises(ValueError, match="Give the model `update` and `update_log_density`"):
         coupled_gibbs(NORMAL._replace(update=None), TOTAL)
     with pytest.raises(ValueError, match="reads the parameters"):
         coupled_gibbs(NORMAL._replace(update_log_density=None), TOTAL)

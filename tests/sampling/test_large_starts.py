@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
+from dpjax.large import draws
 from dpjax.sampling import large_starts
 
 sample = import_module("dpjax.sampling.sample")  # the package has a function of this name
@@ -70,3 +71,16 @@ def test_an_interrupted_run_continues_to_the_same_draws(few, tmp_path):
     first = dpjax.sample(jax.random.key(3), MODEL, RELEASE, num_samples=8, **options)
     again = dpjax.sample(jax.random.key(3), MODEL, RELEASE, num_samples=8, **options)
     np.testing.assert_array_equal(again.draws["mean"], first.draws["mean"])
+
+
+@pytest.mark.slow
+def test_starts_need_no_fine_quadrature(few, monkeypatch):
+    """They may be a little off; draws under the normal law by the same points are refused."""
+    monkeypatch.setattr(draws, "DEFAULT_POINTS", 8)
+    model = MODEL._replace(statistic_moments=None)
+    release = dpjax.Release([2_400.0], dpjax.Gaussian(5.0), dpjax.statistics.total("y", -1.0, 1.0), 4_000)
+    with pytest.raises(ValueError, match="num_points: given 8 points"):
+        dpjax.large_sample(jax.random.key(4), model, release, num_warmup=60, num_samples=20, progress=False)
+    options = {"num_warmup": 8, "num_samples": 8, "progress": False}
+    posterior = dpjax.sample(jax.random.key(4), model, release, initial="large-sample", **options)
+    assert np.all(np.isfinite(posterior.draws["mean"]))

@@ -8,6 +8,7 @@ import numpyro.distributions as dist
 import pytest
 
 import dpjax
+from dpjax.tables.counts import fit_width
 
 RELEASE = dpjax.Release([12.0, 30.0, 8.0], dpjax.DiscreteLaplace(2.0), dpjax.statistics.cells("cell", 3), 50)
 IMPUTATION = dpjax.counts(width=16)
@@ -74,6 +75,21 @@ def test_a_cell_that_the_model_makes_impossible_is_still_found() -> None:
     release = dpjax.Release([10.0, 1.0, 8.0, 9.0], dpjax.Laplace(1.0), statistic, 28)
     _, counted = dpjax.tables.count_form(model, release)
     assert counted.statistic.table.impossible.tolist() == [False, True, False, False]
+
+
+def test_moves_without_a_spread_leave_the_width_to_others() -> None:
+    assert fit_width(np.array([np.nan, 3.0])) == fit_width(np.array([3.0]))
+    assert fit_width(np.array([np.nan])) == fit_width(np.zeros(0))
+
+
+@pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
+def test_a_table_that_is_known_is_kept() -> None:
+    """Nothing moves but the parameters, whose posterior is known."""
+    release = dpjax.Release([12.0, 30.0, 8.0], dpjax.Exact(), RELEASE.statistic, 50)
+    model = dpjax.models.categorical([1.0, 1.0, 1.0])
+    draws = dpjax.sample(jax.random.key(1), model, release, num_warmup=8, num_samples=500).draws["probabilities"]
+    expected, variance = np.array([13, 31, 9]) / 53, 13 / 53 * 40 / 53 / 54
+    assert np.all(np.abs(draws.mean(axis=(0, 1)) - expected) < 5 * np.sqrt(variance * 1.6 / draws[..., 0].size))
 
 
 def test_a_kernel_can_be_built_within_a_program() -> None:
