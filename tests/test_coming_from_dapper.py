@@ -159,7 +159,9 @@ def distance(one: Moments, other: Moments) -> float:
     return float(np.max([means, sds]))
 
 
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "table" else []) for name in EXACT]
+)
 def test_the_page_asks_for_the_exact_answer(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's model and release, by dapper's algorithm but for the regression, where it would take minutes."""
     (_, model, release), options = page_calls(monkeypatch)[name]

@@ -12,7 +12,7 @@ from tests.tiny_experiments import TINY
 
 ROOT = Path(__file__).parents[1]
 ALL = [(package, name) for package, experiments in TINY.items() for name in experiments]
-QUICK = [("soma", "histogram-meeting"), ("mixture", "wavelet")]
+QUICK = [("soma", "histogram-meeting")]
 
 
 def test_no_experiment_is_left_out() -> None:

@@ -87,7 +87,7 @@ def p_value(noise: str) -> float:
 
 @pytest.mark.keys
 @pytest.mark.usefixtures("poor_surrogate")
-@pytest.mark.parametrize("noise", ["moved", "moved by surrogate"])
+@pytest.mark.parametrize("noise", [pytest.param("moved", marks=pytest.mark.slow), "moved by surrogate"])
 def test_perfect_start(noise: str) -> None:
     assert p_value(noise) > REJECT
 

@@ -100,6 +100,7 @@ def test_a_bound_of_the_prior_is_no_edge() -> None:
     assert posterior.draws["num_records"].max() == 8
 
 
+@pytest.mark.slow
 def test_batches_have_the_room_that_one_of_them_needs() -> None:
     releases = [released(10.0, value, 3.0) for value in ([12.0, 6.0], [60.0, 30.0])]
     batch = dpjax.sample_batch(jax.random.key(6), MODEL, releases, **SETTINGS)

@@ -176,6 +176,7 @@ def test_predictions_cost_no_more_for_a_billion_records(skewed: dpjax.Posterior)
     np.testing.assert_allclose(predicted.values.sum(axis=1), n, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_run_is_taken_up_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the same draws; size and counts, which are reported and collected, too."""
     case = cases.build("uniform size")
