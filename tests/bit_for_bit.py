@@ -60,11 +60,11 @@ def gram(record: dict[str, jax.Array]) -> jax.Array:
     return (row[:, None] * row[None])[jnp.triu_indices(3)]
 
 
-def logistic(n: int) -> None:
+def bent(n: int) -> None:
     slope = numpyro.sample("slope", dist.Normal(0.0, 2.0))
     with numpyro.plate("people", n):
         x = numpyro.sample("x", dist.Normal(0.0, 1.0))
-        numpyro.sample("y", dist.Bernoulli(logits=slope * x))
+        numpyro.sample("y", dist.Normal(jnp.tanh(slope * x), 1.0))
 
 
 def visits(n: int) -> None:
@@ -73,7 +73,7 @@ def visits(n: int) -> None:
         numpyro.sample("y", dist.Poisson(rate))
 
 
-LOGISTIC = dpjax.from_numpyro(logistic, ["x", "y"])
+BENT = dpjax.from_numpyro(bent, ["x", "y"])
 VISITS = dpjax.from_numpyro(visits, ["y"])
 CROSSED = dpjax.Release([9.0], dpjax.Laplace(3.0), lambda record: (record["x"] * record["y"])[None], N)
 
@@ -179,7 +179,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "responses": lambda: drawn(CATEGORICAL, RESPONSES),
     "local Normal": lambda: drawn(NORMAL, dpjax.LocalRelease(POINTS, dpjax.Laplace(0.5), "y")),
     "local counts": lambda: drawn(VISITS, dpjax.LocalRelease(np.arange(N) % 7, dpjax.DiscreteLaplace(2.0), "y")),
-    "NumPyro": lambda: drawn(LOGISTIC, CROSSED),
+    "NumPyro": lambda: drawn(BENT, CROSSED),
     "unknown number": lambda: drawn(NORMAL, dpjax.Release([21.0], dpjax.Laplace(2.0), TOTAL, UNKNOWN)),
     "table of an unknown number": lambda: drawn(
         CATEGORICAL, dpjax.Release([14.0, 40.0, 5.0], dpjax.DiscreteLaplace(1.5), CELLS, UNKNOWN)
