@@ -127,7 +127,7 @@ def published(build: Callable[[Any], Any], **options: Any) -> Any:
         jnp.asarray(VECTORS),
         jnp.zeros(2),
     )
-    budget = private.Budget(epsilon=1e6, delta=1e-6, neighbours="replace-one")
+    budget = private.Budget(epsilon=200.0, delta=1e-6, neighbours="replace-one")
     found = private.sample(
         jax.random.key(4), build(target), jnp.zeros((2, 2)), private.Ledger(budget), num_iterations=20, **options
     )
@@ -140,10 +140,10 @@ HAMILTONIAN = {
     "num_leapfrog": 3,
     "gradient_bound": 2.0,
     "ratio_bound": 2.0,
-    "tau_g": 3.0,
-    "tau_l": 3.0,
+    "tau_g": 10.0,
+    "tau_l": 10.0,
 }
-SUBSAMPLED = {"sampling_rate": 0.2, "gradient_bound": 2.0, "noise_multiplier": 2.0}
+SUBSAMPLED = {"sampling_rate": 0.2, "gradient_bound": 2.0, "noise_multiplier": 6.0}
 
 CALLS: dict[str, Callable[[], Any]] = {
     "IMwG": lambda: drawn(NORMAL, SUM, imputation=dpjax.imwg()),
@@ -207,7 +207,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "mixture, split-merge": lambda: clustered(mixture.split_merge(mixture.neal3())),
     "DP-HMC": lambda: published(lambda target: private.dp_hmc(target, private.noise.jax, **HAMILTONIAN)),
     "DP penalty": lambda: published(
-        lambda target: private.dp_penalty(target, private.noise.jax, proposal_scale=0.1, ratio_bound=2.0, tau=3.0)
+        lambda target: private.dp_penalty(target, private.noise.jax, proposal_scale=0.1, ratio_bound=2.0, tau=10.0)
     ),
     "DP-SGLD": lambda: published(
         lambda target: private.dp_sgld(target, private.noise.jax, step_size=1e-3, **SUBSAMPLED)
