@@ -93,7 +93,7 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
 
 
 def in_turn(first: ImputationKernel, second: ImputationKernel) -> ImputationKernel:
-    """Both kernels, one after the other: what each leaves invariant. Moves are counted together."""
+    """Both kernels, one after the other: what both leave invariant. The second reports, with the non-finite of both."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         first_key, second_key = jax.random.split(rng_key)

@@ -130,14 +130,19 @@ def check_number(n: int | UnknownCount) -> None:
         fail("release", f"n = {n} records", f"at most {largest}, the largest of 32 bits", remedy)
 
 
+@lru_cache(maxsize=64)
 def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: Layout) -> tuple[Model, TableSums]:
-    """The count model and the statistic; both find their programs again where the models differ in numbers alone."""
+    """The count model and the statistic, the same objects for equal arguments.
+
+    Of models that differ in their numbers alone the statistic is the same, too, so that they share programs.
+    """
     with jax.ensure_compile_time_eval():
         support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
         impossible, conjugate = find_impossible(model, support), conjugate_sums(model)
-    structure = Structure(Frozen(support), Frozen(impossible), Frozen(conjugate), statistic, n, layout)
-    statistic = lay_out(structure)
-    return count_model(model, statistic.table), statistic
+        structure = Structure(Frozen(support), Frozen(impossible), Frozen(conjugate), statistic, n, layout)
+        statistic = lay_out(structure)
+        # Nothing of a program that is being traced may stay in the cache.
+        return count_model(model, statistic.table), statistic
 
 
 def conjugate_sums(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
@@ -192,14 +197,8 @@ def count_model(model: Model, table: Table) -> Model:
     """The model of a whole table as one record, with the numbers of the given model held apart as that has them."""
     recipe = recipe_of(model)
     if recipe is None:
-        return count_model_once(model, table)
+        return build_count_model(model, table)
     return numbered_by(Counted(recipe.form, table), recipe.numbers)
-
-
-@lru_cache(maxsize=64)
-def count_model_once(model: Model, table: Table) -> Model:
-    """The model of a whole table, the same object for the same model, by which its programs are found."""
-    return build_count_model(model, table)
 
 
 @dataclass(frozen=True)

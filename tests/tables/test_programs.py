@@ -92,6 +92,7 @@ def test_a_table_that_is_known_is_kept() -> None:
     assert np.all(np.abs(draws.mean(axis=(0, 1)) - expected) < 5 * np.sqrt(variance * 1.6 / draws[..., 0].size))
 
 
+@pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_a_kernel_can_be_built_within_a_program() -> None:
     model = dpjax.models.categorical([1.0, 2.0, 3.0])
 
@@ -102,3 +103,4 @@ def test_a_kernel_can_be_built_within_a_program() -> None:
         return algorithm.step(key, algorithm.init(position))[0].parameters["probabilities"]
 
     assert abs(float(jnp.sum(draw(jax.random.key(1)))) - 1) < 1e-5
+    assert np.all(np.isfinite(run(model)))  # nothing of that program is left where the model is looked up again
