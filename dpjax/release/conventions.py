@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,6 +16,7 @@ from dpjax.mechanisms import (
     laplace_scale,
     zcdp_scale,
 )
+from dpjax.numerics.theta import integer_variance
 from dpjax.validation import check_array, check_positive, fail
 
 
@@ -36,13 +38,14 @@ class Convention(NamedTuple):
     calibrated: bool = False
 
 
+SMALLEST_SCALE = 0.1
+"""Of discrete Gaussian noise: less is no noise."""
+
+
 def variance_of(scale: float) -> float:
-    """The variance of discrete Gaussian noise: σ² from σ = 3 on, to the last digit."""
-    if scale >= 3:
-        return scale**2
-    squares = np.square(np.arange(1.0, 60.0))
-    weights = 2 * np.exp(-squares / (2 * scale**2))
-    return float(np.sum(squares * weights) / (1 + np.sum(weights)))
+    """The variance of discrete Gaussian noise."""
+    with jax.ensure_compile_time_eval():
+        return float(integer_variance(scale))
 
 
 @np.vectorize
@@ -54,9 +57,6 @@ def scale_of(variance: float) -> float:
 
     return float(brentq(lambda scale: np.log(variance_of(scale) / variance), SMALLEST_SCALE, 3.0, xtol=1e-14))
 
-
-SMALLEST_SCALE = 0.1
-"""Of discrete Gaussian noise: less is no noise."""
 
 CONVENTIONS = {
     "laplace_scale": Convention(Laplace, lambda scale: scale),
