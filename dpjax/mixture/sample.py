@@ -1,9 +1,10 @@
 """From what was released to the posterior of their mixture: the one call."""
 
+import os
 import time
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +13,8 @@ from dpjax.base import Key
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component
 from dpjax.mixture.checkpoint import Checkpoint, make_fingerprint, restore_status
-from dpjax.mixture.deprecated import translate
+from dpjax.mixture.draws import Collect
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, make_problem
-from dpjax.mixture.options import RunOptions, choose_options
 from dpjax.mixture.results.posterior import MixturePosterior
 from dpjax.mixture.results.report import look, report
 from dpjax.mixture.run import Run, Status, make_chunk, make_schedule, open_run
@@ -22,10 +22,10 @@ from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup
 from dpjax.models import GammaPrior
 from dpjax.running.checkpoint import check_path
-from dpjax.running.devices import choose_mesh
+from dpjax.running.devices import Devices, choose_mesh
 from dpjax.running.inputs import check_run
 from dpjax.running.loop import finish
-from dpjax.sampling.until import check_until, make_watch
+from dpjax.sampling.until import Until, check_until, make_watch
 from dpjax.threads import one_blas_thread
 
 __all__ = ["sample"]
@@ -36,13 +36,18 @@ def sample(
     values: Any,
     channel: Mechanism | Literal["with the values"] | None = WITH_VALUES,
     *,
-    component: Component | None = None,
+    component: Component,
     concentration: float | GammaPrior,
     sampler: Sampler = DEFAULT,
     num_chains: int = 4,
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
-    **options: Unpack[RunOptions],
+    thin: int = 1,
+    collect: Collect | str | tuple[str, ...] | None = None,
+    progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    until: Until | None = None,
+    devices: Devices = None,
 ) -> MixturePosterior:
     """Draw from the posterior of a Dirichlet-process mixture of records, given what was released of each or of all.
 
@@ -74,24 +79,21 @@ def sample(
         Sweeps of each chain that are thrown away.
     num_samples
         Draws kept of each chain.
-
-    Other Parameters
-    ----------------
-    thin : int
-        How many sweeps the draws are apart; by default 1.
-    collect : function, str or tuple of str, optional
+    thin
+        How many sweeps the draws are apart.
+    collect
         What else to keep beside each draw: ``state -> pytree`` of a `MixtureState`, or names among ``"labels"``, which
         `MixturePosterior.co_clustering` needs, and ``"records"``. A function defined once compiles once.
-    progress : bool
-        Whether to show a bar, which is the default; there is none where standard error is not a terminal.
-    checkpoint : str or path, optional
+    progress
+        Whether to show a bar; there is none where standard error is not a terminal.
+    checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
         can be written any more, the draws are returned with a warning.
-    until : Until, optional
+    until
         Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. It looks at the number
         of clusters and the concentration, where these change.
-    devices : int or list of jax.Device, optional
+    devices
         What the chains are spread over; see `dpjax.sample`.
 
     Raises
@@ -110,27 +112,24 @@ def sample(
 
     Notes
     -----
-    Equal keys give equal draws, however the run is interrupted and continued. Names of keywords that this function had
-    before, ``kernel``, ``base`` and the samplers' options, go on working and warn with what to write in their place.
+    Equal keys give equal draws, however the run is interrupted and continued.
     """
     began = time.monotonic()
-    component, sampler, current = translate(component, sampler, options)
-    chosen = choose_options(current)
-    check_run(key, num_chains, num_warmup, num_samples, chosen["thin"], None, chosen["progress"])
-    check_until(chosen["until"])
-    collected = check_collect(chosen["collect"])
-    mesh = choose_mesh(chosen["devices"], num_chains)
-    path = None if chosen["checkpoint"] is None else check_path(chosen["checkpoint"], mesh)
+    check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)
+    check_until(until)
+    collected = check_collect(collect)
+    mesh = choose_mesh(devices, num_chains)
+    path = None if checkpoint is None else check_path(checkpoint, mesh)
     problem = make_problem(values, channel, component, concentration)
     setup = Setup.of(check_sampler(sampler), problem)
-    schedule = make_schedule(num_warmup, num_samples, chosen["thin"])
+    schedule = make_schedule(num_warmup, num_samples, thin)
     run = Run(problem, collected, schedule, *split_key(key, num_chains), mesh)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, run, setup), mesh)
-    watch = make_watch(chosen["until"], schedule, partial(look, problem), mesh, began)
+    watch = make_watch(until, schedule, partial(look, problem), mesh, began)
     advance = partial(make_chunk, run)
     held = nullcontext() if file is None else file.held()
     with held, one_blas_thread():
-        status = finish(schedule, begin(run, setup, file), advance, file, chosen["progress"], watch)
+        status = finish(schedule, begin(run, setup, file), advance, file, progress, watch)
         return report(run, status, file, watch)
 
 

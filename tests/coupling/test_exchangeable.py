@@ -122,10 +122,3 @@ def test_both_coupled_chains_keep_the_target(imputation: object, relabel: str) -
     counts = np.bincount(np.asarray(second).sum(axis=1).astype(int), minlength=N + 1)
     law = np.bincount(STATES.sum(axis=1), exact_law())
     assert stats.chisquare(counts, NUM * law).pvalue > 1e-4
-
-
-def test_the_former_name_of_coupled_chains_warns() -> None:
-    with pytest.warns(DeprecationWarning, match="coupled_exchangeable"):
-        assert exchangeable.coupled is coupling.coupled_exchangeable
-    with pytest.raises(AttributeError, match="no attribute"):
-        exchangeable.paired  # noqa: B018
