@@ -1,6 +1,8 @@
 """Exact posteriors from differentially private releases, in JAX."""
 
-from dpjax import coupling, exchangeable, mixture, models, plot, private, releases, statistics
+from dpjax import coupling, exchangeable, mixture, models, plot, private, statistics
+from dpjax._util.jit import enable_compilation_cache
+from dpjax._util.pytree import frozen_pytree
 from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import (
     Array,
@@ -13,12 +15,15 @@ from dpjax.base import (
     NormalScores,
     SamplingAlgorithm,
 )
-from dpjax.batches import BatchPosterior, sample_batch
-from dpjax.compilation import enable_compilation_cache
-from dpjax.data_augmentation import gibbs, impute
+from dpjax.clt import large_sample
+from dpjax.data_augmentation.algorithm import gibbs, impute
+from dpjax.data_augmentation.counts import counts, least_squares
+from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, initial_tuning, parameter_kernel
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.records import imwg, pcn, soma
+from dpjax.data_augmentation.sweep import GibbsInfo
 from dpjax.importance import importance_sample
-from dpjax.imputation import imwg, pcn, soma
-from dpjax.large import large_sample
+from dpjax.mcmc import sample, sample_batch, until
 from dpjax.mechanisms import (
     Censored,
     DiscreteGaussian,
@@ -42,12 +47,9 @@ from dpjax.mechanisms import (
     zcdp_rho,
     zcdp_scale,
 )
-from dpjax.parameters import ParameterKernel, Tuning, initial_tuning, parameter_kernel
-from dpjax.plan import SweepPlan
-from dpjax.posterior import Posterior
-from dpjax.predictive import prior_predict
-from dpjax.pytree import frozen_pytree
-from dpjax.refereeing import referee
+from dpjax.models.simulation import GibbsState, Position
+from dpjax.posterior import BatchPosterior, Posterior
+from dpjax.posterior.predictive import prior_predict
 from dpjax.release import (
     LocalRelease,
     PrecisionWarning,
@@ -57,13 +59,10 @@ from dpjax.release import (
     from_json,
     joint,
     mechanism_from,
+    releases,
 )
-from dpjax.sampling import sample, until
-from dpjax.simulation_based_calibration import calibrate
-from dpjax.states import GibbsState, Position
-from dpjax.sweep import GibbsInfo
-from dpjax.tables import counts, least_squares
-from dpjax.tempering import tempered
+from dpjax.sampler_tests import calibrate, referee
+from dpjax.smc import tempered
 
 __version__ = "0.1.0"
 

@@ -1,10 +1,36 @@
 """The command line: ``demo`` infers from real data, privatized, and ``doctor`` tells what dpjax runs on."""
 
 import argparse
+import os
+import platform
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import jax
+
 from dpjax import __version__
+from dpjax._util.threads import count_blas_threads
+
+PACKAGES = ("jax", "jaxlib", "blackjax", "numpyro", "numpy", "scipy")
+
+EXTRAS = {
+    "plots": ("arviz", "matplotlib"),
+    "census": ("pyarrow",),
+    "data": ("scikit-learn",),
+    "privacy": ("cryptography", "dp-accounting"),
+}
+
+ACCELERATORS = ("/dev/nvidia0", "/dev/kfd", "/dev/accel0")
+"""Where Linux shows a GPU or TPU."""
+
+SWITCHES = {
+    "jax_disable_jit": "nothing is compiled, and a sweep takes minutes",
+    "jax_debug_nans": "densities that are not a number stop the run, where dpjax rejects the offer",
+    "jax_debug_infs": "densities that are zero stop the run, where dpjax rejects the offer",
+    "jax_enable_checks": "JAX checks every step of a compilation, which then takes many times longer",
+}
+"""What of JAX's configuration gets in the way of runs, and how."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -48,10 +74,82 @@ def run_demo(options: argparse.Namespace) -> None:
 
 def run_doctor(options: argparse.Namespace) -> None:
     """Print the report; what it asks of JAX starts the devices, so it is imported here."""
-    from dpjax.doctor import report
-
     print(report())
 
 
 if __name__ == "__main__":
     main()
+
+
+def is_double() -> bool:
+    """Whether numbers are held in double precision."""
+    return jax.numpy.result_type(float) == jax.numpy.float64
+
+
+def program_folder() -> str | None:
+    """Where compiled programs are kept for later sessions."""
+    return jax.config.values.get("jax_compilation_cache_dir")
+
+
+def report() -> str:
+    """Versions, devices, threads, precision and the folder for compiled programs, one a line, and advice."""
+    facts = {
+        "dpjax": f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        "packages": ", ".join(map(name_and_version, PACKAGES)),
+        "extras": "; ".join(f"{extra}: {', '.join(map(name_and_version, names))}" for extra, names in EXTRAS.items()),
+        "devices": ", ".join(str(device) for device in jax.devices()),
+        "threads": describe_threads(),
+        "precision": "double (x64)" if is_double() else "single",
+        "compiled programs": program_folder() or "kept in memory only",
+    }
+    lines = [f"{name + ':':<20}{text}" for name, text in facts.items()]
+    return "\n".join(lines + [f"- {text}" for text in give_advice()])
+
+
+def name_and_version(package: str) -> str:
+    """A package and its version, or that it is missing."""
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"{package} missing"
+
+
+def describe_threads() -> str:
+    """The cores of this process, and the threads of its linear algebra."""
+    return f"{count_cores()} of {os.cpu_count()} cores; linear algebra on {count_blas_threads()}, while chains run on 1"
+
+
+def count_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def give_advice() -> list[str]:
+    """What could be better, in sentences."""
+    advice = {
+        "Compiled programs are lost at the end of a session: call "
+        "dpjax.enable_compilation_cache(), or set JAX_COMPILATION_CACHE_DIR to a folder, and later sessions start in "
+        "seconds.": program_folder() is None,
+        f"Compiled programs cannot be kept: {program_folder()} cannot be written to.": not can_keep_programs(),
+        "Single precision holds counts up to 16,777,216 only: for larger ones, or sums with little noise, call "
+        'jax.config.update("jax_enable_x64", True) first.': not is_double(),
+        "Loops of your own over dpjax.gibbs keep all threads of the linear algebra, which on a busy machine wait for "
+        "each other most of the time: set OMP_NUM_THREADS=1 before Python starts.": count_blas_threads() > 1,
+        "There is an accelerator that JAX does not use: install JAX for it, and look at JAX_PLATFORMS.": is_idle(),
+    }
+    switched = [f"{name} is on: {harm}. Turn it off." for name, harm in SWITCHES.items() if jax.config.values.get(name)]
+    return [text for text, holds in advice.items() if holds] + switched
+
+
+def can_keep_programs() -> bool:
+    """Whether the folder for compiled programs, or the nearest one above it that there is, can be written to."""
+    folder = program_folder()
+    if folder is None or "://" in folder:
+        return True
+    there = next(parent for parent in (Path(folder).absolute(), *Path(folder).absolute().parents) if parent.exists())
+    return os.access(there, os.W_OK)
+
+
+def is_idle() -> bool:
+    """Whether the machine has an accelerator and JAX has none."""
+    return any(map(os.path.exists, ACCELERATORS)) and all(device.platform == "cpu" for device in jax.devices())

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
+from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.models.fit import check_fit
-from dpjax.numbered import jit_model
-from dpjax.plan import draw_number
+from dpjax.data_augmentation.plan import draw_number
+from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
+from dpjax.models.checks import check_fit
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import batch_size, draw_state
 from dpjax.release import PrivateRelease
-from dpjax.simulate import batch_size, draw_state
-from dpjax.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
-from dpjax.validation import check_count, check_key, fail
 
 MAX_KHAT = 0.7
 

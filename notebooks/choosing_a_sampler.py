@@ -1,3 +1,13 @@
+import time
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax.diagnostics.convergence import ess_bulk
+
 # ---
 # jupyter:
 #   jupytext:
@@ -13,15 +23,7 @@
 # the processor.
 
 # %%
-import time
 
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax.diagnostics import ess_bulk
 
 # %% [markdown]
 # ## The problem

@@ -1,3 +1,10 @@
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -13,12 +20,7 @@
 # kind expected take its place, so that this costs no privacy.
 
 # %%
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
 
-import dpjax
 
 # %% [markdown]
 # ## The plan

@@ -1,3 +1,10 @@
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax import coupling, plot, private
+
 # ---
 # jupyter:
 #   jupytext:
@@ -12,12 +19,7 @@
 # drew into; without any it makes a figure.
 
 # %%
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
 
-import dpjax
-from dpjax import coupling, plot, private
 
 # %% [markdown]
 # ## The problem

@@ -1,3 +1,9 @@
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -12,11 +18,7 @@
 # the noisy counts, and want the odds ratio of admission.
 
 # %%
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
 
-import dpjax
 
 # %% [markdown]
 # ## The release

@@ -1,3 +1,12 @@
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -12,14 +21,7 @@
 # with Laplace noise. We have a model of the answers in NumPyro, and want its posterior given the noisy sums alone.
 
 # %%
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
 
-import dpjax
 
 # %% [markdown]
 # ## The model

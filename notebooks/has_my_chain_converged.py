@@ -1,3 +1,12 @@
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax import coupling, plot
+from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
+
 # ---
 # jupyter:
 #   jupytext:
@@ -13,14 +22,7 @@
 # sweep by sweep, and estimates without any bias of a start. Here both are computed for a private regression.
 
 # %%
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
 
-import dpjax
-from dpjax import coupling, plot
-from dpjax.diagnostics import ess_bulk, split_r_hat
 
 # %% [markdown]
 # ## The problem

@@ -1,3 +1,10 @@
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax import mixture
+
 # ---
 # jupyter:
 #   jupytext:
@@ -12,12 +19,7 @@
 # numbers, and want the density of the true ones and the groups they fall into.
 
 # %%
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
 
-import dpjax
-from dpjax import mixture
 
 # %% [markdown]
 # ## What was released

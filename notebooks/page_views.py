@@ -1,3 +1,13 @@
+import tempfile
+from pathlib import Path
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax.adapters.pageviews import read_thresholded_counts
+
 # ---
 # jupyter:
 #   jupytext:
@@ -12,15 +22,7 @@
 # reach a threshold appear. What of the pages that are missing, and how large is a share of all views?
 
 # %%
-import tempfile
-from pathlib import Path
 
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax.adapters.pageviews import read_thresholded_counts
 
 # %% [markdown]
 # ## The file
@@ -70,7 +72,7 @@ print(views.release.mechanism)
 model = dpjax.models.categorical(np.full(PAGES, 0.5))
 options = {"num_warmup": 500, "num_samples": 1_000, "progress": False}
 posterior = dpjax.sample(jax.random.key(1), model, views.release, imputation=dpjax.counts(), **options)
-effective = dpjax.diagnostics.ess_bulk(posterior.draws["probabilities"])
+effective = dpjax.diagnostics.convergence.ess_bulk(posterior.draws["probabilities"])
 print(f"effective draws of the worst share: {effective.min():.0f}")
 assert effective.min() > 200
 

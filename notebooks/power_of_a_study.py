@@ -1,3 +1,10 @@
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy import stats
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -12,12 +19,7 @@
 # large must the effect be for readers to see it, and how much of that is the price of privacy?
 
 # %%
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-from scipy import stats
 
-import dpjax
 
 # %% [markdown]
 # ## The plan

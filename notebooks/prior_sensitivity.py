@@ -1,3 +1,13 @@
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+from scipy import stats
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -13,15 +23,7 @@
 # the release under each model.
 
 # %%
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-from scipy import stats
 
-import dpjax
 
 # %% [markdown]
 # ## The release

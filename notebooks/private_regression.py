@@ -1,3 +1,11 @@
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -13,13 +21,7 @@
 # the normal law of the sum.
 
 # %%
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-from sklearn.datasets import load_diabetes
 
-import dpjax
 
 # %% [markdown]
 # ## The patients

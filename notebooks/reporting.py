@@ -1,3 +1,11 @@
+import platform
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -14,13 +22,7 @@
 # by hand.
 
 # %%
-import platform
 
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
 
 # %% [markdown]
 # ## The analysis

@@ -1,3 +1,12 @@
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -13,14 +22,7 @@
 # speak of the same people.
 
 # %%
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
 
-import dpjax
 
 # %% [markdown]
 # ## The model

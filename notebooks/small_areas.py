@@ -1,3 +1,12 @@
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+
+import dpjax
+
 # ---
 # jupyter:
 #   jupytext:
@@ -12,14 +21,7 @@
 # noise. A regression on what is known of each district lends them strength from the others.
 
 # %%
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
 
-import dpjax
 
 # %% [markdown]
 # ## The districts
@@ -73,9 +75,9 @@ draws = {name: posterior.draws[name] for name in truth}
 for name, leaf in draws.items():
     low, high = np.quantile(leaf, [0.05, 0.95])
     print(
-        f"{name:7} {leaf.mean():6.2f} [{low:.2f}, {high:.2f}], true {truth[name]}; effective draws {dpjax.diagnostics.ess_bulk(leaf):.0f}"
+        f"{name:7} {leaf.mean():6.2f} [{low:.2f}, {high:.2f}], true {truth[name]}; effective draws {dpjax.diagnostics.convergence.ess_bulk(leaf):.0f}"
     )
-    assert dpjax.diagnostics.ess_bulk(leaf) > 100
+    assert dpjax.diagnostics.convergence.ess_bulk(leaf) > 100
     assert np.quantile(leaf, 0.005) < truth[name] < np.quantile(leaf, 0.995)
 
 # %% [markdown]

@@ -13,11 +13,11 @@ import numpy as np
 from scipy import stats
 
 from dpjax.base import Imputation, Model
-from dpjax.parameters import choose_kernel, initial_tuning
-from dpjax.plan import Noise, SweepPlan
+from dpjax.data_augmentation.parameters import choose_kernel, initial_tuning
+from dpjax.data_augmentation.plan import Noise, SweepPlan
+from dpjax.data_augmentation.sweep import build_kernel
+from dpjax.models.simulation import Position, init_state
 from dpjax.release import LocalRelease, PrivateRelease
-from dpjax.states import Position, init_state
-from dpjax.sweep import build_kernel
 
 REJECT = 1e-4
 """A correct kernel fails at this level once in 10,000 keys; the keys are fixed."""

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax import compilation
-from dpjax.compilation import compiling, jit_quickly, quick_options
-from dpjax.numbered import jit_model
+from dpjax._util import jit
+from dpjax._util.jit import compiling, jit_quickly, quick_options
+from dpjax.models.recipe import jit_model
 
-SETTINGS = ("jax_compilation_cache_dir", compilation.SHORTEST)
+SETTINGS = ("jax_compilation_cache_dir", jit.SHORTEST)
 SLOW_PARTS = re.compile(
     r"^from scipy(\.stats|\.optimize|\.spatial)?.* import .*\b(stats|optimize|spatial|qmc|brentq|milp)\b"
 )
@@ -25,9 +25,9 @@ def unset(monkeypatch, tmp_path):
     """JAX as it is before anyone set anything, with the user's folder for caches elsewhere."""
     before = {name: jax.config.values[name] for name in SETTINGS}
     jax.config.update(SETTINGS[0], None)
-    jax.config.update(SETTINGS[1], compilation.JAX_SHORTEST)
-    monkeypatch.delenv(compilation.SHORTEST.upper(), raising=False)
-    monkeypatch.setattr(compilation, "cache_folder", lambda: tmp_path / "caches")
+    jax.config.update(SETTINGS[1], jit.JAX_SHORTEST)
+    monkeypatch.delenv(jit.SHORTEST.upper(), raising=False)
+    monkeypatch.setattr(jit, "cache_folder", lambda: tmp_path / "caches")
     yield tmp_path / "caches"
     for name, value in before.items():
         jax.config.update(name, value)
@@ -78,8 +78,8 @@ def test_a_failed_compilation_ahead_is_left_to_the_call():
 
 
 def test_options_that_a_version_lacks_are_left_out(monkeypatch):
-    assert set(quick_options()) <= set(compilation.QUICK)
-    assert not compilation.is_known({"xla_no_such_option": 1})
+    assert set(quick_options()) <= set(jit.QUICK)
+    assert not jit.is_known({"xla_no_such_option": 1})
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
     assert quick_options.__wrapped__() == {}
 
@@ -111,7 +111,7 @@ def test_every_system_has_a_folder_for_caches(monkeypatch, platform, part):
     monkeypatch.setattr("sys.platform", platform)
     monkeypatch.setenv("XDG_CACHE_HOME", "ours")
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    assert part in compilation.cache_folder().parts
+    assert part in jit.cache_folder().parts
 
 
 def test_parts_of_scipy_that_take_long_to_import_wait_until_they_are_used():

@@ -8,8 +8,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import dpjax
-from dpjax import __main__, doctor, models, statistics
-from dpjax.threads import count_blas_threads, one_blas_thread
+from dpjax import __main__, models, statistics
+from dpjax._util.threads import count_blas_threads, one_blas_thread
 
 
 def fail_inside() -> None:
@@ -34,7 +34,7 @@ def test_chains_run_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(count_blas_threads())
         return 100
 
-    monkeypatch.setattr("dpjax.running.loop.next_length", next_length)
+    monkeypatch.setattr("dpjax.runtime.loop.next_length", next_length)
     model = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
     release = dpjax.Release([1.0], dpjax.Laplace(2.0), statistics.total("y", -3.0, 3.0), 20)
     with threadpool_limits(limits=2, user_api="blas"):
@@ -51,17 +51,17 @@ def test_the_doctor_reports(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_doctor_sees_what_gets_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "ACCELERATORS", (__file__,))
-    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
+    monkeypatch.setattr(__main__, "ACCELERATORS", (__file__,))
+    monkeypatch.setattr(__main__, "PACKAGES", ("no-such-package",))
     with jax.debug_nans(True):
-        printed = doctor.report()
+        printed = __main__.report()
     assert "jax_debug_nans is on" in printed
     assert "no-such-package missing" in printed
     assert ("an accelerator that JAX does not use" in printed) == (jax.default_backend() == "cpu")
 
 
 def test_the_doctor_tries_the_folder_for_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "program_folder", lambda: str(tmp_path / "new" / "folder"))
-    assert doctor.can_keep_programs()
+    monkeypatch.setattr(__main__, "program_folder", lambda: str(tmp_path / "new" / "folder"))
+    assert __main__.can_keep_programs()
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
-    assert not doctor.can_keep_programs()
+    assert not __main__.can_keep_programs()

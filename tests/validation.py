@@ -46,15 +46,15 @@ GROUPS = (
         (
             "tests/posterior/*",
             "tests/hunt/test_defaults*",
-            "tests/large/test_posteriors*",
-            "tests/tables/test_exactness*",
-            "tests/tables/test_oracle*",
+            "tests/clt/test_posteriors*",
+            "tests/counts/test_exactness*",
+            "tests/counts/test_oracle*",
             "tests/test_tempered*",
             "tests/test_coming_from_*",
             "tests/mixture/test_long_runs*",
             "tests/mixture/test_marginal_long_runs*",
-            "tests/sampling/test_importance*",
-            "tests/sampling/test_unknown_number*",
+            "tests/mcmc/test_importance*",
+            "tests/mcmc/test_unknown_number*",
         ),
     ),
     Group(
@@ -79,7 +79,7 @@ GROUPS = (
         "Kernels on given innovations",
         "sweeps, moves of counts, partitions, rounds and windows",
         "loops in NumPy and enumerated transition matrices, to 1e-10",
-        ("tests/imputation/*", "tests/tables/*", "tests/parameters/*", "tests/mixture/*"),
+        ("tests/records/*", "tests/counts/*", "tests/parameters/*", "tests/mixture/*"),
     ),
     Group(
         "Coupled chains",
@@ -97,7 +97,7 @@ GROUPS = (
         "Kills, crashes and races",
         "runs killed, interrupted, on full discs and side by side; ledgers charged by several processes",
         "the run that nothing happened to, bit for bit",
-        ("*test_crashes*", "*test_kill*", "*ledger_processes*", "*checkpoint*", "tests/running/*"),
+        ("*test_crashes*", "*test_kill*", "*ledger_processes*", "*checkpoint*", "tests/runtime/*"),
     ),
     Group(
         "Bad input",

@@ -34,7 +34,7 @@ TITLES = {
 
 
 class Message(NamedTuple):
-    """One call of `dpjax.validation.fail`; what is known only when it is raised is an ellipsis."""
+    """One call of `dpjax._util.validation.fail`; what is known only when it is raised is an ellipsis."""
 
     place: str
     argument: str

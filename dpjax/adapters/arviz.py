@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from dpjax.posterior import Posterior
+    from dpjax.posterior.posterior import Posterior
 
 
 def to_arviz(posterior: "Posterior") -> Any:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpjax._util.validation import fail
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse
-from dpjax.validation import fail
 
 __all__ = ["mechanism_from_opendp"]
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpjax._util.validation import fail
 from dpjax.mechanisms.base import Censorable
 from dpjax.release import Release
-from dpjax.releases import thresholded
-from dpjax.validation import fail
+from dpjax.release.releases import thresholded
 
 __all__ = ["ThresholdedCounts", "read_thresholded_counts"]
 

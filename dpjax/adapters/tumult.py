@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dpjax._util.validation import fail
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from dpjax.release import mechanism_from
-from dpjax.validation import fail
 
 __all__ = ["mechanism_from_tumult"]
 

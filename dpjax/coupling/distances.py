@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import scipy
 
+from dpjax._util.validation import check_array, check_count, check_generator, check_positive_number, fail
 from dpjax.base import Records
 from dpjax.numerics import leading_size, take_entry
-from dpjax.validation import check_array, check_count, check_generator, check_positive_number, fail
 
 __all__ = ["Distance", "mean_wasserstein", "median_width", "squared_mmd", "wasserstein"]
 

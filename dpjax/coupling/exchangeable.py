@@ -6,15 +6,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import check_function
 from dpjax.base import Key
-from dpjax.coupling.kernel import CoupledKernel
+from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
-from dpjax.exchangeable.densities import Function, make_target
-from dpjax.exchangeable.placement import make_placement
 from dpjax.exchangeable.samplers import Propose, check_functions
-from dpjax.validation import check_function
+from dpjax.exchangeable.sweeps import make_placement
+from dpjax.exchangeable.targets import Function, make_target
 
 __all__ = ["coupled_exchangeable"]
 

@@ -2,30 +2,31 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Imputation, Key, Model, Parameters
-from dpjax.coupling.kernel import CoupledKernel
+from dpjax._util.validation import check_function, fail
+from dpjax.base import Array, Imputation, ImputationInfo, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_offers
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
-from dpjax.coupling.tables import coupled_counts
-from dpjax.exchangeable.placement import make_placement
+from dpjax.data_augmentation.counts import Counts, count_form
+from dpjax.data_augmentation.counts.starts import propose
+from dpjax.data_augmentation.counts.table import table_of
+from dpjax.data_augmentation.plan import SweepPlan, check_closed, choose_imputation
+from dpjax.data_augmentation.sweep import build_kernel
+from dpjax.exchangeable.sweeps import make_placement
 from dpjax.exchangeable.targets import SummedTarget
-from dpjax.models.fit import check_fit
-from dpjax.plan import check_closed, choose_imputation
+from dpjax.models.checks import check_fit
+from dpjax.models.simulation import GibbsState, Position, draw_position, init_state
+from dpjax.numerics import take_if
 from dpjax.release import PrivateRelease
-from dpjax.release.summed import as_sum
-from dpjax.simulate import draw_position
-from dpjax.states import Position
-from dpjax.tables import Counts, count_form
-from dpjax.validation import check_function, fail
+from dpjax.release.summed import Release, as_sum
 
-__all__ = ["GibbsPair", "coupled_gibbs"]
+__all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
 
 
 class GibbsPair(NamedTuple):
@@ -59,6 +60,46 @@ class GibbsPair(NamedTuple):
     second: Parameters
     same_parameters: Array
     records: RecordPair
+
+
+class CoupledKernel(NamedTuple):
+    """A Markov kernel of pairs, each chain of which moves by one and the same kernel.
+
+    Attributes
+    ----------
+    sample_start
+        ``key -> position``, a draw of a chain's start.
+    join
+        ``(position, position, met) -> pair``; where met [], the second is a copy of the first.
+    step
+        ``(rng_key, pair) -> (pair, info)``. Once met, pairs stay together.
+    met
+        ``pair -> [] bool``, read off flags.
+    first
+        ``pair -> position`` of the first chain.
+    second
+        ``pair -> position`` of the second.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> kernel = dpjax.coupling.coupled_gibbs(model, release)
+    >>> start_key, step_key = jax.random.split(jax.random.key(1))
+    >>> starts = [jax.jit(kernel.sample_start)(key) for key in jax.random.split(start_key)]
+    >>> pair, _ = jax.jit(kernel.step)(step_key, kernel.join(*starts, False))
+    >>> jax.numpy.shape(kernel.met(pair)), kernel.first(pair).records["y"].shape
+    ((), (10,))
+    """
+
+    sample_start: Callable[[Key], Any]
+    join: Callable[[Any, Any, Array], Any]
+    step: Callable[[Key, Any], tuple[Any, Any]]
+    met: Callable[[Any], Array]
+    first: Callable[[Any], Any]
+    second: Callable[[Any], Any]
 
 
 def coupled_gibbs(
@@ -147,3 +188,66 @@ def coupled_gibbs(
         first=lambda pair: Position(pair.first, pair.records.first),
         second=lambda pair: Position(pair.second, pair.records.second),
     )
+
+
+class CountPair(NamedTuple):
+    """Two chains of parameters and tables, and whether they are the same []."""
+
+    first: GibbsState
+    second: GibbsState
+    same: Array
+
+
+def coupled_counts(
+    model: Model, release: Release, imputation: Counts, sample_start: Callable[[Key], Position] | None
+) -> CoupledKernel:
+    """Two chains of p(parameters, counts | release), coupled by common random numbers.
+
+    Windows are placed on the counts' own scale, so that two counts near each other see the same window and, by one
+    uniform, tend to become the same. Counts are whole: they have met where they are equal. The parameters, which are
+    integrated out and drawn given the counts, then are the same draw.
+
+    Raises
+    ------
+    ValueError
+        If the parameters cannot be integrated out, so that they would never meet; or no start is given where totals are
+        known.
+    """
+    if not imputation.is_collapsed(model, release):
+        remedy = "Take a conjugate model, such as dpjax.models.categorical, or impute records: dpjax.imwg()."
+        fail("imputation", repr(imputation), "counts whose parameters are integrated out, which can meet", remedy)
+    if sample_start is None and table_of(release).known:
+        remedy = "Pass key -> Position, for instance moves of some table with these totals by dpjax.gibbs."
+        fail("sample_start", None, "a start that has the known totals", remedy)
+    kernel = build_kernel(model, release, SweepPlan(imputation, False, None))
+
+    def step(rng_key: Key, pair: CountPair) -> tuple[CountPair, ImputationInfo]:
+        first, info = kernel(rng_key, pair.first, None)
+        # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
+        second, _ = kernel(jax.random.clone(rng_key), pair.second, None)
+        same = jax.tree.reduce(jnp.logical_and, jax.tree.map(is_same, first.latent.records, second.latent.records))
+        return CountPair(first, take_if(same, first, second), same), info.imputation
+
+    def join(first: Position, second: Position, met: Array) -> CountPair:
+        return CountPair(init_state(release, first), init_state(release, second), jnp.asarray(met))
+
+    def position(state: GibbsState) -> Position:
+        return Position(state.parameters, state.latent.records)
+
+    def start(key: Key) -> Position:
+        parameters, counts = propose(model, 1, key, release, None)
+        return jax.tree.map(lambda leaf: leaf[0], Position(parameters, {"counts": counts[:, None]}))
+
+    return CoupledKernel(
+        sample_start=sample_start or start,
+        join=join,
+        step=step,
+        met=lambda pair: pair.same,
+        first=lambda pair: position(pair.first),
+        second=lambda pair: position(pair.second),
+    )
+
+
+def is_same(one: Array, other: Array) -> Array:
+    """Whether all whole numbers of two arrays are equal []."""
+    return jnp.all(one == other)

@@ -5,12 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpjax.base import Key
-from dpjax.coupling.kernel import CoupledKernel
-from dpjax.coupling.lanes import Course
-from dpjax.coupling.run import run_pairs
-from dpjax.running.devices import Devices
-from dpjax.validation import (
+from dpjax._util.validation import (
     check_array,
     check_count,
     check_generator,
@@ -20,6 +15,11 @@ from dpjax.validation import (
     check_share,
     fail,
 )
+from dpjax.base import Key
+from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.pool import Course
+from dpjax.coupling.run import run_pairs
+from dpjax.runtime.devices import Devices
 
 __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m", "total_variation_bounds"]
 

@@ -6,13 +6,13 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.jit import reads
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
+from dpjax.coupling.couplings import maximal, maximal_records
 from dpjax.coupling.pairs import RecordPair
-from dpjax.coupling.rejection import maximal, maximal_records
+from dpjax.models.simulation import parameter_shapes, position_shapes
 from dpjax.numerics import take_if
-from dpjax.simulate import parameter_shapes, position_shapes
-from dpjax.tracing import reads
-from dpjax.validation import fail
 
 __all__ = ["ParameterCoupling", "build_coupled_update", "couple_offers"]
 

@@ -12,12 +12,11 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key
 from dpjax.coupling.pairs import CoupledSweepState
-from dpjax.exchangeable.placement import Placement
-from dpjax.exchangeable.sweeps import Decision, SweepState, is_place
+from dpjax.exchangeable.sweeps import Decision, Placement, SweepState, is_place
 from dpjax.numerics import sum_rows
-from dpjax.validation import fail
 
 __all__ = ["Relabelling", "between_sweeps", "check_relabelling", "within_sweep"]
 

@@ -4,17 +4,18 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.threads import one_blas_thread
 from dpjax.base import Key
-from dpjax.coupling.checkpoint import Checkpoint, make_fingerprint, restore_status
-from dpjax.coupling.lanes import Course, Lane
-from dpjax.coupling.pool import Pool, Status, open_pool, run_program
-from dpjax.running.checkpoint import check_path
-from dpjax.running.devices import Devices, num_devices, share_evenly
-from dpjax.threads import one_blas_thread
+from dpjax.coupling.pool import LONGEST, Course, Lane, Pool, Status, new_status, open_pool, run_program
+from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill
+from dpjax.runtime.devices import Devices, num_devices, share_evenly
+from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
 
-__all__ = ["run_pairs"]
+__all__ = ["Checkpoint", "run_pairs"]
 
 
 def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int, devices: Devices, checkpoint: Any) -> Lane:
@@ -39,6 +40,15 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int, devices
         return finish(pool, open_pool(pool, num_pairs, size) if saved is None else saved, file)
 
 
+class Checkpoint(PeriodicCheckpoint):
+    """The checkpoint file of one run of pairs; its fingerprint is that of `make_fingerprint`."""
+
+    def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The next program's steps and pair, and the lanes, their owners and the results."""
+        arrays = {name: getattr(status, name) for name in ("owners", "lanes", "ended", "results")}
+        return {"steps": status.steps, "waiting": status.waiting}, arrays
+
+
 def finish(pool: Pool, status: Status, file: Checkpoint | None) -> Lane:
     """Run programs until all pairs are at their ends; the results."""
     try:
@@ -59,3 +69,38 @@ def explain(status: Status, file: Checkpoint | None) -> str:
         file.save_last(status)
     remedy = "Pass `checkpoint`, in a folder with room, to continue interrupted runs." if file is None else file.remedy
     return f"Interrupted when {np.sum(status.ended)} of {len(status.ended)} pairs were at their ends. {remedy}"
+
+
+def restore_status(pool: Pool, num_pairs: int, size: int, progress: dict[str, Any], arrays: Arrays) -> Status:
+    """The status in a file; whatever does not fit the run is an error."""
+    filled, steps, waiting = (progress[name] for name in ("filled", "steps", "waiting"))
+    num_lanes = len(arrays["owners"])
+    possible = filled >= 0 and steps in range(1, LONGEST + 1) and waiting in range(size, num_pairs + 1)
+    if not possible or num_lanes not in range(1, size + 1) or num_lanes % num_devices(pool.mesh):
+        raise ValueError(f"{num_lanes} lanes, {progress}")
+    owners = np.arange(num_lanes)
+    empty = new_status(pool, num_pairs, waiting, owners, jax.eval_shape(pool.start, owners))
+    held = {name: fill(name, getattr(empty, name), arrays) for name in ("owners", "lanes", "ended", "results")}
+    check_owners(held["owners"], held["ended"], waiting)
+    return empty._replace(filled=filled, steps=steps, **(held | {"lanes": jax.tree.map(jnp.asarray, held["lanes"])}))
+
+
+def check_owners(owners: np.ndarray, ended: np.ndarray, waiting: int) -> None:
+    """Raise unless every pair that does not wait is either in one lane or at its end."""
+    begun = np.sort(np.concatenate([owners[owners >= 0], np.flatnonzero(ended)]))
+    if not np.array_equal(begun, np.arange(waiting)):
+        raise ValueError("pairs that are lost or counted twice")
+
+
+def make_fingerprint(key: Key, course: Course, num_pairs: int, size: int, devices: int) -> dict[str, Plain]:
+    """All that decides a run and how its file is laid out, under names that a user knows."""
+    numbers = {name: getattr(course, name) for name in ("lag", "k", "m", "max_steps")}
+    kernel = {f"kernel.{name}": part for name, part in course.kernel._asdict().items()}
+    return {
+        **identify_key(key),
+        **numbers,
+        "num_pairs": num_pairs,
+        "pairs at once": size,
+        "devices": devices,
+        **identify_parts({**kernel, "function": course.function}),
+    }

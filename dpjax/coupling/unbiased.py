@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from dpjax._util.validation import check_count, check_function
 from dpjax.base import Key
-from dpjax.coupling.kernel import CoupledKernel
-from dpjax.coupling.lanes import Course, Lane
+from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
+from dpjax.coupling.pool import Course, Lane
 from dpjax.coupling.run import run_pairs
-from dpjax.running.devices import Devices
-from dpjax.validation import check_count, check_function
+from dpjax.runtime.devices import Devices
 
 __all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
 

@@ -7,8 +7,7 @@ from numpy.random import Generator
 
 import dpjax
 from dpjax.base import Key
-from dpjax.demo.comparison import Answer, Comparison, announce
-from dpjax.demo.tables import draw_tables
+from dpjax.demo.comparison import Answer, Comparison, announce, draw_tables
 
 # Applicants by sex (men, women), outcome (admitted, rejected) and department (A to F): UCBAdmissions of R's `datasets`,
 # from Bickel, Hammel and O'Connell (1975), Sex bias in graduate admissions, Science 187, 398-403.

@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
-from dpjax import diagnostics
+from dpjax.base import Array
+from dpjax.diagnostics import convergence
 
 Answer = dict[str, np.ndarray]
 """Draws by quantity: [draw], or [chain, draw] from Markov chains."""
 
 WAYS = ("non-private", "naive", "dpjax")
 WIDTH = 26
+
+NUM_DRAWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +63,8 @@ class Comparison:
     def convergence(self) -> str:
         """The worst diagnostics of the chains."""
         chains = list(self.dpjax.values())
-        r_hat = max(float(diagnostics.split_r_hat(draws)) for draws in chains)
-        ess = min(min(float(diagnostics.ess_bulk(draws)), float(diagnostics.ess_tail(draws))) for draws in chains)
+        r_hat = max(float(convergence.split_r_hat(draws)) for draws in chains)
+        ess = min(min(float(convergence.ess_bulk(draws)), float(convergence.ess_tail(draws))) for draws in chains)
         return f"  R-hat is at most {r_hat:.3f}, the effective sample size at least {ess:,.0f}."
 
 
@@ -80,3 +84,8 @@ def announce(title: str, **facts: str) -> None:
     """Print what is about to be analysed, before the wait."""
     lines = [title, *(f"  {name:<11}{fact}" for name, fact in facts.items())]
     print("\n".join(lines), flush=True)
+
+
+def draw_tables(random: Generator, counts: Array) -> np.ndarray:
+    """Cell probabilities [draw, c] given counts [c] under the uniform prior; negative counts are read as 0."""
+    return random.dirichlet(1 + np.maximum(np.asarray(counts, float), 0), NUM_DRAWS)

@@ -9,8 +9,7 @@ from numpy.random import Generator
 
 import dpjax
 from dpjax.base import Key
-from dpjax.demo.comparison import Answer, Comparison, announce
-from dpjax.demo.tables import draw_tables
+from dpjax.demo.comparison import Answer, Comparison, announce, draw_tables
 
 # Men who died and survived, women who died and survived: Titanic of R's `datasets`, summed over class and age, from
 # Dawson (1995), The "unusual episode" data revisited, Journal of Statistics Education 3(3).

@@ -8,12 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 
-from dpjax import imputation
+from dpjax._util.validation import check_function
 from dpjax.base import Array, ImputationInfo, Key, SamplingAlgorithm
-from dpjax.exchangeable.densities import Function, make_target
-from dpjax.exchangeable.placement import make_placement
-from dpjax.exchangeable.sweeps import draw_innovations, start_sweep, sweep
-from dpjax.validation import check_function
+from dpjax.data_augmentation import records
+from dpjax.exchangeable.sweeps import draw_innovations, make_placement, start_sweep, sweep
+from dpjax.exchangeable.targets import Function, make_target
 
 __all__ = ["ExchangeableState", "Propose", "check_functions", "imwg", "soma"]
 
@@ -81,7 +80,7 @@ def soma(
     SamplingAlgorithm
         ``init(records)`` and ``step(rng_key, state) -> (state, info)``.
     """
-    return algorithm(log_density, propose, log_proposal, statistic, imputation.soma(attempts))
+    return algorithm(log_density, propose, log_proposal, statistic, records.soma(attempts))
 
 
 def imwg(
@@ -119,7 +118,7 @@ def imwg(
     >>> state.records.shape
     (4,)
     """
-    return algorithm(log_density, propose, log_proposal, statistic, imputation.imwg(scan))
+    return algorithm(log_density, propose, log_proposal, statistic, records.imwg(scan))
 
 
 def algorithm(

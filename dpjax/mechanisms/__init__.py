@@ -1,7 +1,7 @@
 """How a statistic was privatized: laws of a released value given the statistic, and what they promise."""
 
-from dpjax.mechanisms.additive import Gaussian, Laplace
-from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.additive import Exact, Gaussian, Laplace
+from dpjax.mechanisms.base import Additive, Mechanism
 from dpjax.mechanisms.calibration import (
     gaussian_delta,
     gaussian_scale,
@@ -10,13 +10,10 @@ from dpjax.mechanisms.calibration import (
     zcdp_rho,
     zcdp_scale,
 )
-from dpjax.mechanisms.censored import Censored
+from dpjax.mechanisms.censored import Censored, PartitionSelection
+from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
-from dpjax.mechanisms.exact import Exact
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
-from dpjax.mechanisms.independent import Independent
-from dpjax.mechanisms.noise import Additive
-from dpjax.mechanisms.partition_selection import PartitionSelection
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity

@@ -8,7 +8,7 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 
 from scipy.special import erfcx, log_ndtr
 
-from dpjax.validation import check_array, check_number, check_positive_number
+from dpjax._util.validation import check_array, check_number, check_positive_number
 
 BISECTIONS = 200  # more than halvings of any bracket of doubles
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.pytree import frozen_pytree
 from dpjax.base import Array, Key
-from dpjax.mechanisms.noise import Additive, checked_scale
+from dpjax.mechanisms.base import Additive, checked_scale
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.numerics.theta import log_theta, log_upper_theta
-from dpjax.pytree import frozen_pytree
 
 
 @frozen_pytree

@@ -6,11 +6,11 @@ from math import expm1
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_array, check_count, check_positive_number
 from dpjax.base import Array, Key
-from dpjax.mechanisms.noise import as_floating
+from dpjax.mechanisms.base import as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, check_count, check_positive_number
 
 __all__ = ["SmoothedHistogram", "smoothing_weight"]
 

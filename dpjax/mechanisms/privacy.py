@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-from dpjax.validation import check_positive, fail
+from dpjax._util.validation import check_positive, fail
 
 Notion = Literal["pure", "approximate", "zcdp", "local"]
 Neighbours = Literal["replace-one", "add-or-remove"]

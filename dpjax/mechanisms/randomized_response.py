@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_array, check_count, fail, summarize
 from dpjax.base import Array, Key
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_array, check_count, fail, summarize
 
 ROW_SUM_TOLERANCE = 1e-5
 

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import jax.numpy as jnp
 
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_count, check_positive, check_positive_number, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Laplace
-from dpjax.mechanisms.noise import as_floating
+from dpjax.mechanisms.base import as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_count, check_positive, check_positive_number, fail
 
 __all__ = ["HaarWavelet", "haar_scale", "haar_sensitivity"]
 

@@ -12,13 +12,11 @@ from dpjax.mixture.base import (
     Tractable,
 )
 from dpjax.mixture.components.beta import GammaShapes
-from dpjax.mixture.components.gaussian import NormalInverseGamma
+from dpjax.mixture.components.gaussian import NormalInverseGamma, TruncatedNormalInverseGamma
 from dpjax.mixture.components.multivariate import NormalInverseWishart
 from dpjax.mixture.components.tractable import find_tractable, register_tractable
-from dpjax.mixture.components.truncated import TruncatedNormalInverseGamma
-from dpjax.mixture.results.density import Density
-from dpjax.mixture.results.partition import Partition, expected_loss, find_partition
-from dpjax.mixture.results.posterior import MixturePosterior
+from dpjax.mixture.partition import Partition, expected_loss, find_partition
+from dpjax.mixture.posterior import Density, MixturePosterior
 from dpjax.mixture.sample import sample
 from dpjax.mixture.samplers import Sampler, conditional, neal2, neal3, neal5, neal8, split_merge
 

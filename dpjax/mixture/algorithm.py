@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import check_count, check_key, fail, is_traced
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, MixtureInfo, MixtureState
@@ -15,7 +16,6 @@ from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup, Slots
 from dpjax.mixture.starts import start_records
 from dpjax.models import GammaPrior
-from dpjax.validation import check_count, check_key, fail, is_traced
 
 __all__ = ["MixturePosition", "gibbs"]
 

@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.pytree import frozen_pytree, is_opaque
+from dpjax._util.validation import check_array, fail, is_traced
 from dpjax.base import Array
 from dpjax.mechanisms.base import BinnedDensity, ElementwiseDensity, Mechanism
-from dpjax.pytree import frozen_pytree, is_opaque
 from dpjax.release import Release
-from dpjax.release.unknown import check_number_known
+from dpjax.release.unknown_count import check_number_known
 from dpjax.statistics import Histogram
-from dpjax.validation import check_array, fail, is_traced
 
 __all__ = ["Binned", "bin_release"]
 

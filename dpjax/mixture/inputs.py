@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import check_array, check_positive, fail
 from dpjax.base import Array
 from dpjax.mechanisms.base import AdditiveNoise, has_integer_noise
 from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.draws import Collect, Parts
 from dpjax.mixture.problem import Problem
+from dpjax.mixture.run import Collect, Parts
 from dpjax.mixture.samplers import SAMPLERS, Sampler
 from dpjax.mixture.starts import possible_records, record_shape, record_type
 from dpjax.models import GammaPrior
@@ -19,7 +20,6 @@ from dpjax.models.arguments import is_numeric
 from dpjax.release import LocalRelease, Release
 from dpjax.release.base import is_release
 from dpjax.release.checks import warn_where_coarse
-from dpjax.validation import check_array, check_positive, fail
 
 __all__ = [
     "WITH_VALUES",

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from dpjax._util.pytree import frozen_pytree
 from dpjax.base import Array
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.components.tractable import find_tractable
 from dpjax.models import GammaPrior
-from dpjax.pytree import frozen_pytree
 
 __all__ = ["Problem"]
 

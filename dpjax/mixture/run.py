@@ -1,5 +1,6 @@
 """A run of the mixture samplers: starts, chunks, and more slots where they run out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,17 +11,32 @@ import numpy as np
 from jax.sharding import Mesh
 
 from dpjax.base import Array, Key
-from dpjax.mixture.base import Mixing, MixtureState, Theta
-from dpjax.mixture.chunks import choose_capacity, run_chunk
-from dpjax.mixture.draws import Collect, Draw
+from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.samplers.base import MAX_SLOTS, Setup
+from dpjax.mixture.samplers.base import MAX_SLOTS, Setup, step
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
-from dpjax.running.chunk import Chunk, for_chains
-from dpjax.running.devices import bring_home, place, same_everywhere, to_host
-from dpjax.running.schedule import Segment
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, for_chains, make_draws, most_draws
+from dpjax.runtime.devices import any_device, bring_home, over_devices, place, same_everywhere, to_host
+from dpjax.runtime.schedule import Segment
 
-__all__ = ["Run", "Status", "grow", "make_chunk", "make_schedule", "open_run", "shapes_of_draws", "shapes_of_starts"]
+__all__ = [
+    "Collect",
+    "Draw",
+    "Parts",
+    "Run",
+    "Status",
+    "grow",
+    "join",
+    "join_numbers",
+    "make_chunk",
+    "make_schedule",
+    "open_run",
+    "shapes_of_draws",
+    "shapes_of_starts",
+]
+
+
+Collect = Callable[[MixtureState], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +61,30 @@ class Run:
     start_keys: Key
     chain_keys: Key
     mesh: Mesh | None = None
+
+
+class Draw(NamedTuple):
+    """What is kept of a sweep.
+
+    Attributes
+    ----------
+    num_clusters
+        The number of clusters [].
+    concentration
+        The concentration [].
+    mixing
+        The mixing measure.
+    info
+        The report on the last sweep.
+    collected
+        What the user's function took from the state.
+    """
+
+    num_clusters: Array
+    concentration: Array
+    mixing: Mixing
+    info: MixtureInfo
+    collected: Any
 
 
 class Status(NamedTuple):
@@ -221,3 +261,91 @@ def resize(states: MixtureState, capacity: int) -> MixtureState:
     theta: Theta = {name: stretch(leaf) for name, leaf in states.mixing.theta.items()}
     mixing = Mixing(pad(states.mixing.weights), theta, states.mixing.remainder)
     return states._replace(mixing=mixing, counts=pad(states.counts), totals=pad(states.totals))
+
+
+@partial(jax.jit, static_argnames=("setup", "collect", "capacity", "mesh"))
+@over_devices(
+    by_chain=("chain_keys", "states"),
+    arrays=("problem", "start", "length", "thin"),
+    made=CHAIN_AXES,
+)
+def run_chunk(
+    setup: Setup,
+    collect: Collect | None,
+    capacity: int,
+    mesh: Mesh | None,
+    *,
+    problem: Problem,
+    chain_keys: Key,
+    states: MixtureState,
+    start: Array,
+    length: Array,
+    thin: Array,
+) -> Chunk:
+    """Advance all chains by up to ``length * thin`` sweeps and keep every `thin`-th; see `make_draws`.
+
+    Where a chain's slots do not suffice, no chain makes the draw in question and the loop ends: made again with more
+    slots it is the same draw.
+    """
+    return make_draws(
+        partial(step, problem, setup),
+        partial(keep, collect),
+        chain_keys=chain_keys,
+        states=states,
+        start=start,
+        length=length,
+        thin=thin,
+        capacity=capacity,
+        in_turn=setup.in_turn,
+        combine=lambda earlier, latest: latest,
+        fails=lambda info: any_device(mesh, jnp.any(info.overflow)),
+    )
+
+
+def choose_capacity(collect: Collect | None, states: MixtureState) -> int:
+    """How many draws of all chains fit the memory for one chunk; `states` are [chain, ...]."""
+
+    def kept(state: MixtureState) -> Any:
+        return state.mixing, None if collect is None else collect(state)
+
+    return most_draws(jax.eval_shape(jax.vmap(kept), states))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a state that have these names, as ``collect=("labels",)`` asks for them."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, state: MixtureState) -> dict[str, Array]:
+        """The parts by name."""
+        return {name: getattr(state, name) for name in self.names}
+
+
+def keep(collect: Collect | None, state: MixtureState, info: MixtureInfo) -> Draw:
+    """What is kept of one chain's state."""
+    num_clusters = jnp.sum(state.counts > 0, dtype=jnp.int32)
+    collected = None if collect is None else collect(state)
+    return Draw(num_clusters, state.concentration, state.mixing, info, collected)
+
+
+def join_numbers(chunks: tuple[Draw, ...]) -> dict[str, Any]:
+    """The numbers of clusters and the concentrations of all chunks, [chain, draw]."""
+    names = ("num_clusters", "concentration")
+    return {name: np.concatenate([getattr(chunk, name) for chunk in chunks]).T for name in names}
+
+
+def join(chunks: tuple[Draw, ...], capacity: int) -> Any:
+    """The draws of all chunks as arrays [chain, draw, ...] of so many slots; those that a chunk lacks are empty."""
+
+    def widen(leaf: Any) -> Any:
+        width = [(0, 0), (0, 0), (0, capacity - leaf.shape[2]), *[(0, 0)] * (leaf.ndim - 3)]
+        return np.pad(leaf, width, mode="edge")
+
+    def fill(mixing: Mixing) -> Any:
+        empty = np.arange(capacity) >= mixing.weights.shape[2]
+        weights: Any = np.where(empty, 0, widen(mixing.weights)).astype(mixing.weights.dtype)
+        return mixing._replace(weights=weights, theta={name: widen(leaf) for name, leaf in mixing.theta.items()})
+
+    filled = [chunk._replace(mixing=fill(chunk.mixing)) for chunk in chunks]
+    return jax.tree.map(lambda *leaves: np.swapaxes(np.concatenate(leaves), 0, 1), *filled)

@@ -8,27 +8,39 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from dpjax._util.threads import one_blas_thread
 from dpjax.base import Key
+from dpjax.diagnostics.warnings import warn_of_nonfinite
+from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, make_watch
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component
-from dpjax.mixture.checkpoint import Checkpoint, make_fingerprint, restore_status
-from dpjax.mixture.draws import Collect
-from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, make_problem
-from dpjax.mixture.results.posterior import MixturePosterior
-from dpjax.mixture.results.report import look, report
-from dpjax.mixture.run import Run, Status, make_chunk, make_schedule, open_run
+from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, exercise, make_problem
+from dpjax.mixture.posterior import MixturePosterior
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.run import (
+    Collect,
+    Draw,
+    Run,
+    Status,
+    join,
+    join_numbers,
+    make_chunk,
+    make_schedule,
+    open_run,
+    shapes_of_draws,
+    shapes_of_starts,
+)
 from dpjax.mixture.samplers import DEFAULT
-from dpjax.mixture.samplers.base import Sampler, Setup
+from dpjax.mixture.samplers.base import MAX_SLOTS, Sampler, Setup
 from dpjax.models import GammaPrior
-from dpjax.running.checkpoint import check_path
-from dpjax.running.devices import Devices, choose_mesh
-from dpjax.running.inputs import check_run
-from dpjax.running.loop import finish
-from dpjax.sampling.until import Until, check_until, make_watch
-from dpjax.threads import one_blas_thread
+from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill, read_place
+from dpjax.runtime.devices import Devices, bring_home, choose_mesh
+from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
+from dpjax.runtime.loop import check_run, finish
 
-__all__ = ["sample"]
+__all__ = ["Checkpoint", "sample"]
 
 
 def sample(
@@ -133,6 +145,15 @@ def sample(
         return report(run, status, file, watch)
 
 
+class Checkpoint(PeriodicCheckpoint):
+    """The checkpoint file of one run of `mixture.sample`; its fingerprint is that of `make_fingerprint`."""
+
+    def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The numbers of slots, and the states and the draws."""
+        draws = {"draws": join(status.chunks, status.setup.capacity)} if status.chunks else {}
+        return {"slots": status.setup.capacity, "needed": status.needed}, {"states": status.states, **draws}
+
+
 def begin(run: Run, setup: Setup, file: Checkpoint | None) -> Status:
     """Where the run starts: at its checkpoint if there is one, else over-dispersed."""
     saved: Status | None = None if file is None else file.load(partial(restore_status, run, setup))
@@ -144,3 +165,59 @@ def split_key(key: Key, num_chains: int) -> tuple[Key, Key]:
     start_key, chain_key = jax.random.split(key)
     chain_keys = jax.vmap(partial(jax.random.fold_in, chain_key))(jnp.arange(num_chains))
     return jax.random.split(start_key, num_chains), chain_keys
+
+
+def look(problem: Problem, status: Status) -> Look:
+    """How good the draws made so far are."""
+    return look_at(join_numbers(status.chunks), {"concentration": problem.learns_concentration})
+
+
+def report(run: Run, status: Status, file: Checkpoint | None, watch: UntilEnough | None) -> MixturePosterior:
+    """The posterior of the draws made, with a warning if some are missing and an error if all are."""
+    interrupted, ended = how_it_ended("mixture.sample", run.schedule, status, file, watch, stacklevel=3)
+    draw = join(status.chunks, status.setup.capacity)
+    info = {
+        name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
+    }
+    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
+    return MixturePosterior(
+        draws={"num_clusters": draw.num_clusters, "concentration": draw.concentration},
+        mixing=draw.mixing,
+        info=info,
+        collected=draw.collected,
+        truncation_error=status.setup.sampler.truncation_error(run.problem.n, np.max(draw.concentration)),
+        interrupted=interrupted,
+        problem=run.problem,
+        final_states=bring_home(run.mesh, status.states),
+        ended=ended,
+    )
+
+
+def restore_status(run: Run, setup: Setup, progress: dict[str, Any], arrays: Arrays) -> Status:
+    """The status in a file, with as many slots as it had by then; whatever does not fit the run is an error."""
+    segment, filled = read_place(run.schedule, progress)
+    slots, needed = progress["slots"], progress["needed"]
+    if slots not in range(1, MAX_SLOTS + 1) or needed not in range(MAX_SLOTS + 1):
+        raise ValueError(f"{slots} slots, of which {needed} were needed")
+    setup = setup.with_capacity(slots)
+    states = jax.tree.map(jnp.asarray, fill("states", shapes_of_starts(run, setup), arrays))
+    status = Status(segment, filled, setup, states, needed)
+    if not filled or segment < len(run.schedule) - 1:
+        return status
+    draws: Draw = fill("draws", shapes_of_draws(run, status, filled), arrays)
+    return status._replace(chunks=(jax.tree.map(lambda leaf: np.swapaxes(leaf, 0, 1), draws),))
+
+
+def make_fingerprint(key: Key, run: Run, setup: Setup) -> dict[str, Plain]:
+    """All that decides the draws of a run, under names that a user knows."""
+    problem, sampler = run.problem, setup.sampler
+    arrays = {name: getattr(problem, name) for name in ("values", "channel", "component", "concentration")}
+    parts = {name: getattr(problem, name) for name in ("channel", "component")}
+    parts |= {"known marginal": problem.tractable, "sampler": sampler, "collect": run.collect}
+    return {
+        **identify_run(key, len(run.chain_keys), run.schedule[-1]),
+        **{f"sampler.{name}": value for name, value in plain_values(sampler).items()},
+        **identify_parts(parts),
+        **identify_arrays(arrays),
+        **identify_arrays({"functions of component": jax.jit(exercise)(problem.component)}, rounded=True),
+    }

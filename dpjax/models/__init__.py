@@ -6,13 +6,18 @@ from dpjax.models.categorical import categorical
 from dpjax.models.checks import check_model
 from dpjax.models.dirichlet import dirichlet
 from dpjax.models.exponential import exponential
-from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
 from dpjax.models.linear_regression import linear_regression
 from dpjax.models.naive_bayes import naive_bayes
 from dpjax.models.normal import normal
-from dpjax.models.priors import GammaPrior, InverseGammaPrior, NormalPrior
-from dpjax.numbered import numbered
-from dpjax.release.count_priors import NegativeBinomialCount, PoissonCount, UniformCount
+from dpjax.models.priors import (
+    GammaPrior,
+    InverseGammaPrior,
+    NormalInverseGammaPrior,
+    NormalInverseWishartPrior,
+    NormalPrior,
+)
+from dpjax.models.recipe import numbered
+from dpjax.release.unknown_count import NegativeBinomialCount, PoissonCount, UniformCount
 
 __all__ = [
     "GammaPrior",

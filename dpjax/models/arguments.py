@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import check_array, fail, is_traced, summarize
 from dpjax.base import Array
-from dpjax.validation import check_array, fail, is_traced, summarize
 
 __all__ = [
     "as_array",

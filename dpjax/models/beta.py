@@ -6,10 +6,9 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.bijections import scales
-from dpjax.models.positive import positive
-from dpjax.models.priors import GammaPrior
-from dpjax.numbered import numbered
-from dpjax.numerics.beta import beta_features, beta_log_density, beta_log_likelihood, draw_beta
+from dpjax.models.priors import GammaPrior, positive
+from dpjax.models.recipe import numbered
+from dpjax.numerics.dirichlet import beta_features, beta_log_density, beta_log_likelihood, draw_beta
 
 __all__ = ["beta"]
 

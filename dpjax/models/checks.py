@@ -7,11 +7,17 @@ from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import Model, Records
-from dpjax.validation import fail, is_refusal, name_of, summarize_error
+from dpjax.models.simulation import position_shapes
+from dpjax.models.whole_sums import check_integer_noise
+from dpjax.release import Release
+from dpjax.release.base import is_release
+from dpjax.statistics import Cells, Stacked
 
-__all__ = ["check_model"]
+__all__ = ["check_fit", "check_model"]
 
 SIZES = (3, 5)  # with two sizes, a shape that fits n by chance is found
 
@@ -216,3 +222,43 @@ def shape_of(value: Any) -> Any:
 def show(value: Any) -> str:
     """A tree of shapes as text."""
     return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", value))
+
+
+def check_fit(model: Model, release: Any) -> None:
+    """Raise unless the model's functions fit each other, and its records fit what was released.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If model and release are exchanged, a function of the model breaks its contract, the statistic or the channel
+        cannot take the records, the model is of another number of records, a table has categories that are no value of
+        the model's records, or noise of whole numbers meets real ones.
+    """
+    if not is_release(release):
+        fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
+    check_model(model)
+    release.check_records(position_shapes(model, 1).records)
+    if model.num_records not in (None, release.n):
+        expected, remedy = f"n = {model.num_records}, as the model has", "Give the model the covariates of all records."
+        fail("release", f"a release of n = {release.n} records", expected, remedy)
+    if isinstance(release, Release):
+        check_categories(model, release.statistic)
+    check_integer_noise(model, release)
+
+
+def check_categories(model: Model, statistic: Any) -> None:
+    """Raise if a table has categories that are no value of the model's records; more values than categories may be."""
+    support = {} if model.support is None else model.support()
+    for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
+        if isinstance(part, Cells) and not is_traced(support):
+            check_table(support, part)
+
+
+def check_table(support: Records, table: Cells) -> None:
+    """Raise if a category of a table is no value among those of its field."""
+    for name, size in zip(table.field, table.num_categories, strict=True):
+        missing = np.setdiff1d(np.arange(size), support[name]) if name in support else np.array([])
+        if missing.size:
+            given = f"a table of {size} categories of {name!r}, of which no record of the model takes {missing[0]}"
+            remedy = "Give the model a value for each; leave out of the table what is known to be empty."
+            fail("release", given, "categories that are values of the records", remedy)

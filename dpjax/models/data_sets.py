@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
-from dpjax.numbered import Form, numbered
+from dpjax.models.recipe import Form, numbered
 from dpjax.numerics import take_if
-from dpjax.release.unknown import CountPrior
+from dpjax.release.unknown_count import CountPrior
 
 __all__ = ["NUMBER", "data_sets", "join", "split", "unpack"]
 
@@ -34,7 +34,7 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
     Parameters
     ----------
     form
-        The other model's form, by `dpjax.numbered.split`; its records are exchangeable.
+        The other model's form, by `dpjax.models.recipe.split`; its records are exchangeable.
     numbers
         The other model's numbers.
     prior

@@ -2,11 +2,12 @@
 
 import jax.numpy as jnp
 
+from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.arguments import as_array
 from dpjax.models.bijections import POSITIVE, scales
 from dpjax.models.priors import GammaPrior
-from dpjax.numbered import numbered
+from dpjax.models.recipe import numbered
 from dpjax.numerics.dirichlet import (
     dirichlet_log_density,
     dirichlet_log_normaliser,
@@ -14,7 +15,6 @@ from dpjax.numerics.dirichlet import (
     draw_shares,
     share_features,
 )
-from dpjax.validation import check_count, fail
 
 __all__ = ["dirichlet"]
 

@@ -6,9 +6,8 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.bijections import scales
-from dpjax.models.positive import positive
-from dpjax.models.priors import GammaPrior
-from dpjax.numbered import numbered
+from dpjax.models.priors import GammaPrior, positive
+from dpjax.models.recipe import numbered
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 
 __all__ = ["exponential"]

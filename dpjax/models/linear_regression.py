@@ -1,23 +1,29 @@
 """Linear regression with Normal covariates: the joint law of covariates and response."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from dpjax._util.jit import jit_quickly
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
-from dpjax.models.bijections import scales
-from dpjax.models.coefficients import Coefficients, conjugate_coefficients, independent_coefficients
-from dpjax.models.covariates import Covariates, given_covariates, learned_covariates
-from dpjax.models.joint_priors import NormalInverseGammaPrior, NormalInverseWishartPrior
-from dpjax.models.normal_moments import normal_moments
-from dpjax.models.positive import positive
-from dpjax.models.priors import InverseGammaPrior, NormalPrior
-from dpjax.numbered import numbered
-from dpjax.numerics.linear_algebra import LOG_TWO_PI, product, solve_lower
+from dpjax.models.arguments import as_array, as_covariance, as_scalar, as_shape, as_vector
+from dpjax.models.bijections import COVARIANCE, POSITIVE, Bijection, scales
+from dpjax.models.clamped_moments import normal_moments
+from dpjax.models.priors import (
+    InverseGammaPrior,
+    NormalInverseGammaPrior,
+    NormalInverseWishartPrior,
+    NormalPrior,
+    Positive,
+    positive,
+)
+from dpjax.models.recipe import numbered
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, draw_normal, factorize, normal_log_density, product, solve_lower
 from dpjax.numerics.scores import NORMAL_SCORES
-from dpjax.validation import fail
 
 __all__ = ["linear_regression"]
 
@@ -64,6 +70,32 @@ def linear_regression(
     return assemble(covariates, coefficients)
 
 
+class Covariates(NamedTuple):
+    """What a regression asks of its covariates, x ~ N(mean, L Lᵀ).
+
+    Attributes
+    ----------
+    law
+        ``parameters -> (mean [p], L [p, p])``.
+    sample_prior
+        As in a model, for the parameters of this law alone.
+    log_prior
+        As in a model, for the parameters of this law alone.
+    update
+        ``(key, x [p, n]) -> parameters``, an exact draw given the covariates: ``{}`` where nothing is learned.
+    update_log_density
+        ``(new, x [p, n]) -> []``, the log-density of that draw.
+    """
+
+    dim: int
+    law: Callable[[Parameters], tuple[Array, Array]]
+    sample_prior: Callable[[Key], Parameters]
+    log_prior: Callable[[Parameters], Array]
+    update: Callable[[Key, Array], Parameters]
+    update_log_density: Callable[[Parameters, Array], Array]
+    bijections: dict[str, Bijection]
+
+
 def choose_covariates(mean: Any, cov: Any, prior: Any) -> Covariates:
     """The law of the covariates, from the three arguments that may describe it."""
     given = [name for name, part in (("mean", mean), ("cov", cov), ("prior", prior)) if part is not None]
@@ -73,6 +105,31 @@ def choose_covariates(mean: Any, cov: Any, prior: Any) -> Covariates:
         expected = "covariate_mean and covariate_cov, or covariate_prior alone"
         fail(argument, names, expected, "Give the known law, or a prior of it.")
     return given_covariates(mean, cov) if prior is None else learned_covariates(prior)
+
+
+class Coefficients(NamedTuple):
+    """What a regression asks of ``coef`` [k] and the noise variance.
+
+    Attributes
+    ----------
+    variance
+        ``parameters -> []``.
+    sample_prior
+        As in a model, for these parameters alone.
+    log_prior
+        As in a model, for these parameters alone.
+    update
+        ``(key, parameters, design [k, n], response [n]) -> parameters``, invariant for their law given the records.
+    update_log_density
+        ``(new, parameters, design, response) -> []``, the log-density of that draw.
+    """
+
+    variance: Callable[[Parameters], Array]
+    sample_prior: Callable[[Key], Parameters]
+    log_prior: Callable[[Parameters], Array]
+    update: Callable[[Key, Parameters, Array, Array], Parameters]
+    update_log_density: Callable[[Parameters, Parameters, Array, Array], Array]
+    bijections: dict[str, Bijection]
 
 
 def choose_coefficients(prior: Any, noise: Any, dim: int) -> Coefficients:
@@ -176,3 +233,131 @@ def summarize(records: Records) -> Records:
     mean = jnp.mean(columns, axis=1)
     spread = columns - mean[:, None]
     return {"count": jnp.asarray(columns.shape[1], float), "mean": mean, "scatter": product(spread, spread.T)}
+
+
+def independent_coefficients(prior: Any, noise: Positive, dim: int) -> Coefficients:
+    """Coefficients with a Normal prior that does not depend on the noise variance, known or learned.
+
+    The update draws the coefficients given the variance, which is all where it is known, and then the
+    variance given the coefficients.
+    """
+    mean, precision = check_normal(prior, dim)
+
+    def sample_prior(key: Key) -> Parameters:
+        key_coef, key_noise = jax.random.split(key)
+        return {"coef": prior.sample(key_coef, (dim,)), **noise.sample_prior(key_noise)}
+
+    def posterior(parameters: Parameters, design: Array, response: Array) -> tuple[Array, Array]:
+        products = product(design, jnp.concatenate([design, response[None]]).T) / noise.value(parameters)
+        return jnp.diag(precision) + products[:, :-1], precision * mean + products[:, -1]
+
+    def update(key: Key, parameters: Parameters, design: Array, response: Array) -> Parameters:
+        key_coef, key_noise = jax.random.split(key)
+        coef = draw_normal(key_coef, *posterior(parameters, design, response))
+        return {"coef": coef, **noise.update(key_noise, response - product(coef, design))}
+
+    def update_log_density(new: Parameters, parameters: Parameters, design: Array, response: Array) -> Array:
+        log_coef = normal_log_density(new["coef"], *posterior(parameters, design, response))
+        return log_coef + noise.update_log_density(new, response - product(new["coef"], design))
+
+    def log_prior(parameters: Parameters) -> Array:
+        return prior.log_density(parameters["coef"]) + noise.log_prior(parameters)
+
+    return Coefficients(noise.value, sample_prior, log_prior, update, update_log_density, noise.bijections)
+
+
+def conjugate_coefficients(prior: NormalInverseGammaPrior, dim: int) -> Coefficients:
+    """Coefficients whose prior scales with the noise variance; the update is an exact joint draw."""
+    check_conjugate(prior, dim)
+
+    def named(coef: Array, variance: Array) -> Parameters:
+        return {"coef": coef, "variance": variance}
+
+    def update(key: Key, parameters: Parameters, design: Array, response: Array) -> Parameters:
+        del parameters
+        return named(*prior.posterior(design, response).sample(key, dim))
+
+    def update_log_density(new: Parameters, parameters: Parameters, design: Array, response: Array) -> Array:
+        del parameters
+        return prior.posterior(design, response).log_density(new["coef"], new["variance"])
+
+    return Coefficients(
+        variance=lambda parameters: parameters["variance"],
+        sample_prior=lambda key: named(*prior.sample(key, dim)),
+        log_prior=lambda parameters: prior.log_density(parameters["coef"], parameters["variance"]),
+        update=update,
+        update_log_density=update_log_density,
+        bijections={"variance": POSITIVE},
+    )
+
+
+def check_normal(prior: Any, dim: int) -> tuple[Array, Array]:
+    """The mean [dim] and the precision [dim] of the coefficients."""
+    if not isinstance(prior, NormalPrior):
+        remedy = "Pass NormalPrior(mean, scale), or a NormalInverseGammaPrior as noise_variance."
+        fail("coef_prior", type(prior).__name__, "a NormalPrior", remedy, error=TypeError)
+    mean, scale = (as_coefficients(f"coef_prior.{name}", getattr(prior, name), dim) for name in ("mean", "scale"))
+    return mean, scale**-2
+
+
+def check_conjugate(prior: NormalInverseGammaPrior, dim: int) -> None:
+    """Raise unless the prior is one law of `dim` coefficients and a variance."""
+    as_coefficients("noise_variance.mean", prior.mean, dim)
+    for name in ("shape", "scale"):
+        as_scalar(f"noise_variance.{name}", getattr(prior, name), "Pass one number.")
+    precision = as_array("noise_variance.precision", prior.precision, "numbers", "Pass numbers.")
+    if precision.ndim:
+        remedy = "The intercept is the first coefficient; a single number stands for a multiple of the identity."
+        as_shape("noise_variance.precision", prior.precision, (dim, dim), remedy)
+
+
+def as_coefficients(argument: str, value: Any, dim: int) -> Array:
+    """One number for each coefficient [dim], from one number or from [dim]."""
+    remedy = "The intercept is the first coefficient; a single number stands for all."
+    array = as_array(argument, value, f"one number or {dim}", remedy)
+    return jnp.broadcast_to(array if array.ndim == 0 else as_shape(argument, value, (dim,), remedy), (dim,))
+
+
+def given_covariates(covariate_mean: Any, covariate_cov: Any) -> Covariates:
+    """Covariates of a known law."""
+    mean = as_vector("covariate_mean", covariate_mean, "Pass one mean for each covariate, [p].")
+    factor = jit_quickly(factorize)(as_covariance("covariate_cov", covariate_cov, mean.size))
+    return Covariates(
+        dim=mean.size,
+        law=lambda parameters: (mean, factor),
+        sample_prior=lambda key: {},
+        log_prior=lambda parameters: jnp.zeros((), float),
+        update=lambda key, x: {},
+        update_log_density=lambda new, x: jnp.zeros((), float),
+        bijections={},
+    )
+
+
+def learned_covariates(prior: NormalInverseWishartPrior) -> Covariates:
+    """Covariates whose ``covariate_mean`` [p] and ``covariate_cov`` [p, p] are parameters."""
+    dim = check_prior(prior)
+
+    def named(mean: Array, covariance: Array) -> Parameters:
+        return {"covariate_mean": mean, "covariate_cov": covariance}
+
+    return Covariates(
+        dim=dim,
+        law=lambda parameters: (parameters["covariate_mean"], factorize(parameters["covariate_cov"])),
+        sample_prior=lambda key: named(*prior.sample(key)),
+        log_prior=lambda parameters: prior.log_density(parameters["covariate_mean"], parameters["covariate_cov"]),
+        update=lambda key, x: named(*prior.posterior(x).sample(key)),
+        update_log_density=lambda new, x: prior.posterior(x).log_density(new["covariate_mean"], new["covariate_cov"]),
+        bijections={"covariate_cov": COVARIANCE},
+    )
+
+
+def check_prior(prior: NormalInverseWishartPrior) -> int:
+    """The number of covariates, or an error if the prior is not one law of them."""
+    if not isinstance(prior, NormalInverseWishartPrior):
+        expected, remedy = "a NormalInverseWishartPrior", "Or pass covariate_mean and covariate_cov."
+        fail("covariate_prior", type(prior).__name__, expected, remedy, error=TypeError)
+    mean = as_vector("covariate_prior.mean", prior.mean, "Pass one mean for each covariate, [p].")
+    as_covariance("covariate_prior.scale", prior.scale, mean.size)
+    for name in ("precision", "degrees"):
+        as_scalar(f"covariate_prior.{name}", getattr(prior, name), "Pass one number.")
+    return mean.size

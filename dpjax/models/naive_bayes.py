@@ -7,17 +7,17 @@ import jax.numpy as jnp
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
+from dpjax._util.validation import check_positive, fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
-from dpjax.models.support import list_places
-from dpjax.models.underflow import may_vanish
-from dpjax.numbered import numbered
+from dpjax.models.priors import may_vanish
+from dpjax.models.recipe import numbered
+from dpjax.models.record_noise import list_places
 from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density
 from dpjax.numerics.gamma import draw_log_gamma
 from dpjax.numerics.scores import UNIFORM_SCORES
-from dpjax.validation import check_positive, fail
 
 __all__ = ["naive_bayes"]
 

@@ -5,16 +5,15 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records, Statistic
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import scales
-from dpjax.models.normal_moments import normal_moments
-from dpjax.models.positive import positive
-from dpjax.models.priors import InverseGammaPrior, NormalPrior
-from dpjax.numbered import numbered
+from dpjax.models.clamped_moments import normal_moments
+from dpjax.models.priors import InverseGammaPrior, NormalPrior, positive
+from dpjax.models.recipe import numbered
 from dpjax.numerics.linear_algebra import LOG_TWO_PI
 from dpjax.numerics.scores import NORMAL_SCORES
-from dpjax.validation import fail
 
 __all__ = ["normal"]
 

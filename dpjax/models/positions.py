@@ -6,10 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import SHOWN, check_array, check_key, fail, is_traced
 from dpjax.base import Key, Model, Parameters, Records
-from dpjax.simulate import draw_position_at, parameter_shapes, position_shapes
-from dpjax.states import Position
-from dpjax.validation import SHOWN, check_array, check_key, fail, is_traced
+from dpjax.models.simulation import Position, draw_position_at, parameter_shapes, position_shapes
 
 __all__ = ["check_derived", "check_parameters", "check_position", "check_prior", "check_start"]
 

@@ -1,23 +1,53 @@
 """Priors of single numbers or of independent entries of an array, with their conjugate updates."""
 
-from dataclasses import dataclass
-from typing import Any
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from math import log
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import gammaln
+import numpy as np
+from jax.scipy.special import gammaln, multigammaln
 from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
-from dpjax.base import Array, Key
-from dpjax.models.arguments import check_finite, check_lengths, hold_arrays
-from dpjax.models.underflow import warn_of_underflow
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_positive, fail, is_traced
+from dpjax.base import Array, Key, Parameters
+from dpjax.models.arguments import (
+    as_scalar,
+    check_definite,
+    check_degrees,
+    check_finite,
+    check_lengths,
+    hold_arrays,
+    is_numeric,
+)
+from dpjax.models.bijections import POSITIVE, Bijection
 from dpjax.numerics.ends import positive_at
 from dpjax.numerics.gamma import draw_gamma, draw_log_gamma
-from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_positive
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, draw_bartlett, factorize, product, solve_lower, solve_upper
 
-__all__ = ["GammaPrior", "InverseGammaPrior", "NormalPrior"]
+__all__ = [
+    "GammaPrior",
+    "InverseGammaPrior",
+    "NormalInverseGammaPrior",
+    "NormalInverseWishartPrior",
+    "NormalPrior",
+    "Positive",
+    "may_vanish",
+    "positive",
+    "warn_of_underflow",
+]
+
+
+RARE = 1e-6
+"""A chance so small that neither starts nor the tuning of a kernel will meet the event."""
+
+COMMON = 1e-3
+"""A part of a prior that is worth a warning."""
 
 
 def as_float(value: Any) -> Array:
@@ -180,3 +210,250 @@ class InverseGammaPrior:
         return InverseGammaPrior(
             as_float(self.shape) + residuals.size / 2, as_float(self.scale) + jnp.sum(residuals**2) / 2
         )
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class NormalInverseGammaPrior:
+    """variance ~ InverseGamma(shape, scale) and coef | variance ~ N(mean, variance · precision⁻¹).
+
+    Parameters
+    ----------
+    mean : [] or [k]
+        The mean of the coefficients; one number stands for all.
+    precision : [] or [k, k]
+        The prior precision in units of 1 / variance; a number stands for that multiple of the identity.
+    shape : []
+        The shape of the law of the variance.
+    scale : []
+        Its scale.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, the precision not symmetric positive definite, or shape or scale not positive.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> prior = NormalInverseGammaPrior(0.0, 0.1, 3.0, 2.0)
+    """
+
+    mean: ArrayLike
+    precision: ArrayLike
+    shape: ArrayLike
+    scale: ArrayLike
+
+    def __post_init__(self) -> None:
+        check_finite("mean", self.mean)
+        check_definite("precision", self.precision, "Pass an inverse covariance, in units of 1 / variance.")
+        check_positive("shape", self.shape)
+        check_positive("scale", self.scale)
+        hold_arrays(self)
+
+    @property
+    def variance(self) -> InverseGammaPrior:
+        """The marginal law of the variance."""
+        return InverseGammaPrior(self.shape, self.scale)
+
+    def expand(self, dim: int) -> tuple[Array, Array]:
+        """The mean [dim] and the precision [dim, dim] written out."""
+        precision = as_float(self.precision)
+        return jnp.broadcast_to(as_float(self.mean), (dim,)), precision if precision.ndim else precision * jnp.eye(dim)
+
+    def log_density(self, coef: Array, variance: Array) -> Array:
+        """The joint log-density [] of coefficients [k] and a variance []."""
+        mean, precision = self.expand(coef.size)
+        factor = factorize(precision)
+        scaled = product(factor.T, coef - mean)
+        log_det = 2 * jnp.sum(jnp.log(jnp.diagonal(factor))) - coef.size * (LOG_TWO_PI + jnp.log(variance))
+        return self.variance.log_density(variance) + (log_det - jnp.sum(scaled**2) / variance) / 2
+
+    def sample(self, key: Key, dim: int) -> tuple[Array, Array]:
+        """Coefficients [dim] and a variance []."""
+        key_variance, key_coef = jax.random.split(key)
+        mean, precision = self.expand(dim)
+        variance = self.variance.sample(key_variance)
+        normal = jax.random.normal(key_coef, (dim, 1), float)
+        return mean + jnp.sqrt(variance) * solve_upper(factorize(precision), normal)[:, 0], variance
+
+    def posterior(self, design: Array, response: Array) -> "NormalInverseGammaPrior":
+        """The law given a response [n] to a design [k, n].
+
+        The scale is b₀ + ½(‖y - Xμₙ‖² + (μₙ - μ₀)ᵀΛ₀(μₙ - μ₀)), which equals
+        b₀ + ½(yᵀy + μ₀ᵀΛ₀μ₀ - μₙᵀΛₙμₙ) and does not cancel.
+        """
+        prior_mean, prior_precision = self.expand(len(design))
+        precision = prior_precision + product(design, design.T)
+        factor = factorize(precision)
+        linear = product(prior_precision, prior_mean) + product(design, response)
+        mean = solve_upper(factor, solve_lower(factor, linear[:, None]))[:, 0]
+        shift = mean - prior_mean
+        loss = jnp.sum((response - product(mean, design)) ** 2) + product(shift, product(prior_precision, shift))
+        shape, scale = as_float(self.shape) + response.size / 2, as_float(self.scale) + loss / 2
+        return NormalInverseGammaPrior(mean, precision, shape, scale)
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class NormalInverseWishartPrior:
+    """covariance ~ InverseWishart(degrees, scale) and mean | covariance ~ N(mean, covariance / precision).
+
+    Parameters
+    ----------
+    mean : [p]
+        The prior mean.
+    precision : []
+        How many records the prior mean is worth (κ).
+    degrees : []
+        The degrees of freedom ν, above p - 1; the mean of the covariance is scale / (ν - p - 1).
+    scale : [p, p]
+        The scale matrix Ψ.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, an entry is not finite, the scale is not symmetric positive definite, the precision
+        not positive or the degrees not above p - 1.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> prior = NormalInverseWishartPrior(jnp.zeros(2), 0.5, 4.0, jnp.eye(2))
+    """
+
+    mean: ArrayLike
+    precision: ArrayLike
+    degrees: ArrayLike
+    scale: ArrayLike
+
+    def __post_init__(self) -> None:
+        check_finite("mean", self.mean)
+        check_positive("precision", self.precision)
+        check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart law.")
+        check_degrees(self.degrees, np.shape(self.scale)[-1] if np.ndim(self.scale) else 1)
+        hold_arrays(self)
+
+    def log_density(self, mean: Array, covariance: Array) -> Array:
+        """The joint log-density [] of a mean [p] and the lower triangle of a covariance [p, p]."""
+        dim, kappa, degrees = mean.size, as_float(self.precision), as_float(self.degrees)
+        factor, factor_scale = factorize(covariance), factorize(as_float(self.scale))
+        log_root, log_root_scale = (jnp.sum(jnp.log(jnp.diagonal(part))) for part in (factor, factor_scale))
+        trace = jnp.sum(solve_lower(factor, factor_scale) ** 2)
+        distance = kappa * jnp.sum(solve_lower(factor, (mean - as_float(self.mean))[:, None]) ** 2)
+        log_mean = (dim * (jnp.log(kappa) - LOG_TWO_PI) - distance) / 2 - log_root
+        log_constant = degrees * (log_root_scale - dim * log(2) / 2) - multigammaln(degrees / 2, dim)
+        return log_mean + log_constant - (degrees + dim + 1) * log_root - trace / 2
+
+    def sample(self, key: Key) -> tuple[Array, Array]:
+        """A mean [p] and a covariance [p, p], by the Bartlett decomposition."""
+        key_gamma, key_below, key_mean = jax.random.split(key, 3)
+        scale, mean = as_float(self.scale), as_float(self.mean)
+        triangle = draw_bartlett(key_gamma, key_below, as_float(self.degrees) - jnp.arange(mean.size, dtype=float))
+        root = solve_lower(triangle, factorize(scale).T)  # covariance = rootᵀ root
+        normal = jax.random.normal(key_mean, mean.shape, float)
+        return mean + product(normal, root) / jnp.sqrt(as_float(self.precision)), product(root.T, root)
+
+    def posterior(self, records: Array) -> "NormalInverseWishartPrior":
+        """The law given Normal records [p, n]."""
+        size, kappa, prior_mean = records.shape[1], as_float(self.precision), as_float(self.mean)
+        average = jnp.mean(records, axis=1)
+        spread, shift = records - average[:, None], average - prior_mean
+        mean = prior_mean + shift * (size / (kappa + size))
+        scale = as_float(self.scale) + product(spread, spread.T)
+        scale = scale + jnp.outer(shift, shift) * (kappa * size / (kappa + size))
+        return NormalInverseWishartPrior(mean, kappa + size, as_float(self.degrees) + size, scale)
+
+
+def chance_of_zero(shape: Any) -> np.ndarray:
+    """About how much of a Gamma, Beta or Dirichlet law with small shapes lies below the smallest float."""
+    limits = jnp.finfo(jnp.zeros((), float).dtype)
+    return np.exp(np.asarray(shape, np.float64) * np.log(float(limits.tiny)))
+
+
+def may_vanish(concentration: Array) -> bool:
+    """Whether some probability of a Dirichlet law with this known concentration may well be rounded to 0."""
+    return not is_traced(concentration) and bool(np.max(chance_of_zero(concentration)) > RARE)
+
+
+def warn_of_underflow(argument: str, shape: Any) -> None:
+    """Warn if a known shape puts a part of the prior where there are no floats."""
+    if is_traced(shape) or np.size(shape) == 0:
+        return
+    least, chance = np.min(np.asarray(shape)), np.max(chance_of_zero(shape))
+    if chance > COMMON:
+        kind = jnp.zeros((), float).dtype
+        remedy = "Pass a larger shape" + (
+            "." if kind == jnp.float64 else ", or use 64-bit floats: jax.config.update('jax_enable_x64', True)."
+        )
+        warnings.warn(
+            f"{argument}: given {least:g}; about {chance:.1%} of this prior lies beyond the range of {kind}. Its draws "
+            f"are rounded to the end of that range, and the posterior is that of the prior cut there. {remedy}",
+            stacklevel=5,
+        )
+
+
+class Positive(NamedTuple):
+    """What a model asks of a positive parameter [], known or learned; a known one is left out of the draws.
+
+    Attributes
+    ----------
+    value
+        ``parameters -> []``.
+    sample_prior
+        As in a model, for this parameter alone: ``{}`` where it is known.
+    log_prior
+        As in a model, for this parameter alone: 0 where it is known.
+    update
+        ``(key, data) -> parameters``, a draw from the prior's ``posterior(data)``: ``{}`` where it is known.
+    update_log_density
+        ``(new, data) -> []``, the log-density of that draw: 0 where it is known.
+    bijections
+        The map to the real line, by name.
+    """
+
+    value: Callable[[Parameters], Array]
+    sample_prior: Callable[[Key], Parameters]
+    log_prior: Callable[[Parameters], Array]
+    update: Callable[[Key, Array], Parameters]
+    update_log_density: Callable[[Parameters, Array], Array]
+    bijections: dict[str, Bijection]
+
+
+def positive(name: str, given: Any, prior_type: type[GammaPrior] | type[InverseGammaPrior], argument: str) -> Positive:
+    """The parameter `name`, given by the user's `argument` as a number or as a prior of the one type that fits."""
+    if isinstance(given, prior_type):
+        for field in fields(given):
+            as_scalar(
+                f"{argument}.{field.name}", getattr(given, field.name), "A prior of one parameter takes one number."
+            )
+        return learned(name, given)
+    expected, remedy = f"a number or {prior_type.__name__}(...)", "Pass the known value, or a prior to learn it."
+    if not is_numeric(given):
+        fail(argument, type(given).__name__, expected, remedy, error=TypeError)
+    check_positive(argument, given, remedy)
+    return known(as_scalar(argument, given, remedy))
+
+
+def known(value: Array) -> Positive:
+    """A parameter that is not learned."""
+    return Positive(
+        value=lambda parameters: value,
+        sample_prior=lambda key: {},
+        log_prior=lambda parameters: jnp.zeros((), float),
+        update=lambda key, data: {},
+        update_log_density=lambda new, data: jnp.zeros((), float),
+        bijections={},
+    )
+
+
+def learned(name: str, prior: GammaPrior | InverseGammaPrior) -> Positive:
+    """A parameter with a prior."""
+    return Positive(
+        value=lambda parameters: parameters[name],
+        sample_prior=lambda key: {name: prior.sample(key)},
+        log_prior=lambda parameters: prior.log_density(parameters[name]),
+        update=lambda key, data: {name: prior.posterior(data).sample(key)},
+        update_log_density=lambda new, data: prior.posterior(data).log_density(new[name]),
+        bijections={name: POSITIVE},
+    )

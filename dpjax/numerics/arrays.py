@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +11,29 @@ import numpy as np
 
 from dpjax.base import Array
 
-__all__ = ["MAX_ROWS", "all_finite", "leading_size", "proper_density", "sum_rows", "take_entry", "take_if"]
+__all__ = [
+    "MAX_ROWS",
+    "Piece",
+    "all_finite",
+    "are_many",
+    "for_pieces",
+    "leading_size",
+    "proper_density",
+    "put_piece",
+    "sum_rows",
+    "take_entry",
+    "take_if",
+    "take_piece",
+]
 
 MAX_ROWS = 64
 """Up to this many rows are added one by one; beyond, the program would grow long."""
+
+
+Carry = TypeVar("Carry")
+
+PIECE = 2**16
+"""The records of a piece; fewer are not cut."""
 
 
 def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
@@ -53,3 +72,48 @@ def take_if(condition: Array, new: Any, old: Any) -> Any:
         return jnp.where(condition.reshape(condition.shape + missing), one, other)
 
     return jax.tree.map(choose, new, old)
+
+
+class Piece(NamedTuple):
+    """The records from `start` [] on, `size` of them."""
+
+    start: Array | int
+    size: int
+
+
+def are_many(n: int) -> bool:
+    """Whether n records are more than a piece."""
+    return n > PIECE
+
+
+def for_pieces(function: Callable[[Carry, Array | int, Piece], Carry], carry: Carry, n: int, unit: int = 1) -> Carry:
+    """The carry after ``function(carry, index, piece)`` for every piece of n records, in order.
+
+    Parameters
+    ----------
+    unit
+        Pieces begin at multiples of it.
+    """
+    size = min(n, PIECE // unit * unit or unit)
+    full = n // size
+
+    def body(index: Array, carry: Carry) -> Carry:
+        return function(carry, index, Piece(index * size, size))
+
+    carry = jax.lax.fori_loop(0, full, body, carry)
+    rest = n - full * size
+    return function(carry, full, Piece(full * size, rest)) if rest else carry
+
+
+def take_piece(records: Any, piece: Piece) -> Any:
+    """The records of a piece, of a tree of arrays with leading axis [n]."""
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, piece.start, piece.size), records)
+
+
+def put_piece(records: Any, new: Any, piece: Piece) -> Any:
+    """All records, with those of a piece replaced."""
+
+    def put(leaf: Array, part: Array) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(leaf, part, piece.start, 0)
+
+    return jax.tree.map(put, records, new)

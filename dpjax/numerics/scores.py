@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.scipy.special import erf, erfinv, log_ndtr, ndtr, ndtri
 
 from dpjax.base import Array, NormalScores
-from dpjax.numerics.normal_tails import LOG_HALF, normal_inverse, normal_tail, score_of_log
+from dpjax.numerics.tails import LOG_HALF, normal_inverse, normal_tail, score_of_log
 
 __all__ = [
     "EXPONENTIAL_SCORES",

@@ -8,6 +8,6 @@ ArviZ's: ``arviz.plot_trace(posterior.to_arviz())``.
 
 from dpjax.plot.intervals import forest
 from dpjax.plot.meetings import survival, total_variation
-from dpjax.plot.spending import budget
+from dpjax.plot.private import budget
 
 __all__ = ["budget", "forest", "survival", "total_variation"]

@@ -4,19 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpjax._util.validation import check_positive_number, fail
 from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
-from dpjax.imputation.imwg import IMwG
-from dpjax.imputation.soma import SOMA
+from dpjax.data_augmentation.counts.counts import Counts
+from dpjax.data_augmentation.records.imwg import IMwG
+from dpjax.data_augmentation.records.soma import SOMA
 from dpjax.mechanisms import DiscreteLaplace, Laplace
 from dpjax.mechanisms.base import StatesPrivacy
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.release import PrivateRelease, Release
 from dpjax.statistics.base import RecordStatistic
-from dpjax.tables.counts import Counts
-from dpjax.validation import check_positive_number, fail
 
 if TYPE_CHECKING:
-    from dpjax.posterior import Posterior
+    from dpjax.posterior.posterior import Posterior
 
 
 def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axes: Any = None) -> Any:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.validation import check_share, fail, name_of
+from dpjax.diagnostics.summary import entry_names
 from dpjax.importance import ImportanceSample, quantile_function
 from dpjax.plot.style import legend_above, looks_of, new_axes, tidy
-from dpjax.summary import entry_names
-from dpjax.tempering.result import TemperedSample
-from dpjax.validation import check_share, fail, name_of
+from dpjax.smc.result import TemperedSample
 
 MAX_ROWS = 60
 

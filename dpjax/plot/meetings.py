@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.validation import check_share, fail
 from dpjax.coupling.meetings import Meetings, check_meetings, total_variation_bounds
 from dpjax.plot.style import legend_above, looks_of, new_axes, tidy
-from dpjax.validation import check_share, fail
 
 POINTS = 400
 """Of a curve."""

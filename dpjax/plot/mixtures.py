@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax.mixture.results.density import Density
+from dpjax.mixture.posterior import Density
 from dpjax.plot.style import POSTERIOR, new_axes, tidy
 
 

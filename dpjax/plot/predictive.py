@@ -5,14 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpjax._util.validation import check_count, check_key, check_share, fail
 from dpjax.base import Key
-from dpjax.plot.choices import check_labels, choose_places, name_places
-from dpjax.plot.style import BAND, INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
+from dpjax.plot.style import (
+    BAND,
+    INK,
+    NAIVE,
+    POSTERIOR,
+    check_labels,
+    choose_places,
+    legend_above,
+    name_places,
+    new_axes,
+    tidy,
+)
 from dpjax.release import LocalRelease
-from dpjax.validation import check_count, check_key, check_share, fail
 
 if TYPE_CHECKING:
-    from dpjax.posterior import Posterior
+    from dpjax.posterior.posterior import Posterior
 
 MAX_DRAWS = 400
 """Predicted releases, unless another number is asked for."""

@@ -8,19 +8,27 @@ import numpy as np
 import scipy
 from scipy import sparse
 
+from dpjax._util.validation import check_key, check_share, fail, name_of
 from dpjax.base import Array, Key, Records
-from dpjax.data_augmentation import gibbs
+from dpjax.data_augmentation.algorithm import gibbs
+from dpjax.data_augmentation.counts.least_squares import estimate_counts, sums_of, variances_of
 from dpjax.mechanisms.base import parts_of
-from dpjax.plot.choices import check_labels, choose_places, name_places
-from dpjax.plot.style import NAIVE, POSTERIOR, RELEASED, new_panels, own_panels, tidy
+from dpjax.models.simulation import GibbsState, parameter_shapes
+from dpjax.plot.style import (
+    NAIVE,
+    POSTERIOR,
+    RELEASED,
+    check_labels,
+    choose_places,
+    name_places,
+    new_panels,
+    own_panels,
+    tidy,
+)
 from dpjax.release import Release
-from dpjax.simulate import parameter_shapes
-from dpjax.states import GibbsState
-from dpjax.tables.linear import estimate_counts, sums_of, variances_of
-from dpjax.validation import check_key, check_share, fail, name_of
 
 if TYPE_CHECKING:
-    from dpjax.posterior import Posterior
+    from dpjax.posterior.posterior import Posterior
 
 FURTHER_SWEEPS = 250
 """Of each chain, where the posterior has no counts."""

@@ -2,10 +2,9 @@
 
 from dpjax.private import accounting, noise
 from dpjax.private.accounting import events
-from dpjax.private.accounting.budget import Budget
 from dpjax.private.accounting.composition import noise_multiplier_for
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger, PrivacySpent
-from dpjax.private.accounting.query import Query
+from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.kernels.base import KernelInfo, KernelState, NotPrivate, PrivateKernel, make_kernel
 from dpjax.private.kernels.hmc import dp_hmc, hmc
 from dpjax.private.kernels.random_walk import dp_penalty, rwmh

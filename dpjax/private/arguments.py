@@ -1,13 +1,25 @@
 """Checks of arguments that may be of another kind altogether."""
 
-from math import inf
+from math import inf, isnan
 from numbers import Real
 from typing import Any
 
+from dpjax._util.validation import check_positive, fail, is_traced, read_numbers
 from dpjax.private.targets.target import Target
-from dpjax.validation import fail, is_traced, read_numbers
 
-__all__ = ["check_noise", "check_not_negative", "check_numbers", "check_real", "check_target"]
+__all__ = [
+    "check_bound",
+    "check_noise",
+    "check_not_negative",
+    "check_numbers",
+    "check_real",
+    "check_target",
+    "check_tau",
+]
+
+
+SMALLEST_BOUND, LARGEST_BOUND = 1e-30, 1e30
+"""Beyond, float32 does not hold what a contribution is of a bound."""
 
 
 def check_real(name: str, value: Any) -> float:
@@ -48,3 +60,24 @@ def check_noise(noise: Any) -> None:
     if isinstance(noise, type) or not all(callable(getattr(noise, name, None)) for name in ("release", "query")):
         remedy = "Pass private.noise.secure for draws that are published, and private.noise.jax for simulations."
         fail("noise", repr(noise), "a source of noise", remedy, error=TypeError)
+
+
+def check_bound(name: str, bound: Any, *, largest: float = LARGEST_BOUND) -> float:
+    """The clip bound, or an error unless it is a positive number; infinite only if `largest` is."""
+    if isinstance(bound, bool) or not isinstance(bound, Real) or isnan(bound):
+        fail(name, type(bound).__name__, "a number above 0", "Pass one number.", error=TypeError)
+    if largest == inf and bound == inf:
+        return inf
+    check_positive(name, float(bound), "Without a bound on one record's contribution there is no privacy.")
+    if not SMALLEST_BOUND <= float(bound) <= LARGEST_BOUND:
+        remedy = "Give parameters and log-likelihoods of order 1."
+        fail(name, bound, f"a number from {SMALLEST_BOUND:g} to {LARGEST_BOUND:g}", remedy)
+    return float(bound)
+
+
+def check_tau(name: str, tau: Any) -> float:
+    """The noise level, or an error unless it is a finite positive number."""
+    if isinstance(tau, bool) or not isinstance(tau, Real):
+        fail(name, type(tau).__name__, "a number above 0", "Pass one number.", error=TypeError)
+    check_positive(name, float(tau), "Without noise there is no privacy; hmc and rwmh are the exact algorithms.")
+    return float(tau)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import fail
 from dpjax.base import Array
-from dpjax.validation import fail
 
 __all__ = ["LARGEST_BLOCK", "MOST_RECORDS", "FixedPoint", "FloatingPoint", "Parts", "arithmetic", "steps_of"]
 

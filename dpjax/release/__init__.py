@@ -3,12 +3,12 @@
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from
+from dpjax.release.describe import describe
+from dpjax.release.from_json import from_json
 from dpjax.release.joint import joint
 from dpjax.release.local import LocalRelease
-from dpjax.release.reading import from_json
 from dpjax.release.summed import Release
-from dpjax.release.unknown import UnknownCount
-from dpjax.release.words import describe
+from dpjax.release.unknown_count import UnknownCount
 
 __all__ = [
     "CONVENTIONS",

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.pytree import is_opaque
+from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
 from dpjax.base import Array
 from dpjax.mechanisms.base import (
     CategoricalChannel,
@@ -22,9 +24,7 @@ from dpjax.mechanisms.base import (
     noise_scale,
     parts_of,
 )
-from dpjax.pytree import is_opaque
 from dpjax.statistics.base import dimension_of
-from dpjax.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
 
 LARGEST_COUNT = 2**24
 """Single precision holds every whole number up to here."""

@@ -7,17 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.mechanisms import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
-    Privacy,
-    laplace_scale,
-    zcdp_scale,
-)
+from dpjax._util.validation import check_array, check_positive, fail
+from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Privacy, laplace_scale, zcdp_scale
 from dpjax.numerics.theta import integer_variance
-from dpjax.validation import check_array, check_positive, fail
 
 
 class Convention(NamedTuple):

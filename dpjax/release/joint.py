@@ -4,13 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
 from dpjax.mechanisms.base import Parts
-from dpjax.mechanisms.independent import Independent
+from dpjax.mechanisms.composite import Independent
 from dpjax.release.local import LocalRelease
 from dpjax.release.summed import Release
 from dpjax.statistics.combinators import Stacked, stacked
-from dpjax.validation import fail, name_of
 
 
 def joint(*releases: Release) -> Release:

@@ -6,10 +6,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import fail, name_of, summarize_error
 from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism, can_sample, is_exact
-from dpjax.pytree import frozen_pytree
-from dpjax.release import schema
+from dpjax.release import json
 from dpjax.release.checks import (
     as_local_values,
     check_mechanism,
@@ -18,7 +19,6 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse_locally,
 )
-from dpjax.validation import fail, name_of, summarize_error
 
 
 @frozen_pytree
@@ -160,11 +160,11 @@ class LocalRelease:
             Whatever else should be written, such as source or date; kept, but not read back.
         """
         content = {
-            "values": schema.encode_numbers("values", self.values, max_ndim=2),
-            "channel": schema.encode_mechanism(self.channel),
+            "values": json.encode_numbers("values", self.values, max_ndim=2),
+            "channel": json.encode_mechanism(self.channel),
             "field": self.field,
         }
-        return schema.write("local-release", content, units, metadata)
+        return json.write("local-release", content, units, metadata)
 
     @classmethod
     def from_json(cls, text: str) -> "LocalRelease":
@@ -175,9 +175,9 @@ class LocalRelease:
         TypeError, ValueError
             If the text is of another schema or version, or holds something unknown.
         """
-        content = schema.read(text, "local-release")
-        values = schema.decode_numbers("values", content["values"])
-        return cls(values, schema.decode_mechanism(content["channel"]), content["field"])
+        content = json.read(text, "local-release")
+        values = json.decode_numbers("values", content["values"])
+        return cls(values, json.decode_mechanism(content["channel"]), content["field"])
 
     def _truth(self, records: Records) -> Array:
         if self.field not in records:

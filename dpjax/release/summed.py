@@ -9,13 +9,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, drawn_size, parts_of
 from dpjax.numerics import leading_size
-from dpjax.numerics.pieces import Piece, are_many, for_pieces, take_piece
-from dpjax.pytree import frozen_pytree
-from dpjax.release import schema
-from dpjax.release.base import PrivateRelease
+from dpjax.numerics.arrays import Piece, are_many, for_pieces, take_piece
+from dpjax.release import json
+from dpjax.release.base import PrivateRelease, log_densities_at, log_density_at
 from dpjax.release.checks import (
     as_vector,
     check_contribution,
@@ -28,10 +29,8 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
-from dpjax.release.densities import log_densities_at, log_density_at
-from dpjax.release.unknown import UnknownCount, check_number_known, expected_number, read_number
+from dpjax.release.unknown_count import UnknownCount, check_number_known, expected_number, read_number
 from dpjax.statistics.base import dimension_of
-from dpjax.validation import fail, is_refusal
 
 
 @frozen_pytree
@@ -208,12 +207,12 @@ class Release:
             Whatever else should be written, such as source or date; kept, but not read back.
         """
         content = {
-            "value": schema.encode_numbers("value", self.value, max_ndim=1),
-            "n": schema.encode_number(self.n),
-            "mechanism": schema.encode_mechanism(self.mechanism),
-            "statistic": schema.encode_statistic(self.statistic),
+            "value": json.encode_numbers("value", self.value, max_ndim=1),
+            "n": json.encode_number(self.n),
+            "mechanism": json.encode_mechanism(self.mechanism),
+            "statistic": json.encode_statistic(self.statistic),
         }
-        return schema.write("release", content, units, metadata)
+        return json.write("release", content, units, metadata)
 
     @classmethod
     def from_json(cls, text: str, *, statistic: Statistic | None = None) -> "Release":
@@ -222,7 +221,7 @@ class Release:
         Parameters
         ----------
         text
-            JSON text in the schema of `dpjax.release.schema`.
+            JSON text in the schema of `dpjax.release.json`.
         statistic
             The function ``record -> [d]``, where it is not one of `dpjax.statistics`.
 
@@ -231,12 +230,12 @@ class Release:
         TypeError, ValueError
             If the text is of another schema or version, or holds something unknown.
         """
-        content = schema.read(text, "release")
+        content = json.read(text, "release")
         return cls(
-            schema.decode_numbers("value", content["value"]),
-            schema.decode_mechanism(content["mechanism"]),
-            schema.choose_statistic(content["statistic"], statistic),
-            schema.decode_number(content["n"]),
+            json.decode_numbers("value", content["value"]),
+            json.decode_mechanism(content["mechanism"]),
+            json.choose_statistic(content["statistic"], statistic),
+            json.decode_number(content["n"]),
         )
 
 

@@ -5,10 +5,8 @@ Any function ``record -> [d]`` of the user's own is equally welcome wherever a s
 
 from dpjax.statistics.base import RecordStatistic, SparseStatistic
 from dpjax.statistics.combinators import Scaled, SparseScaled, SparseStacked, Stacked, scaled, stacked
-from dpjax.statistics.compositions import LogComposition, log_composition
-from dpjax.statistics.groups import Grouped, grouped
-from dpjax.statistics.moments import Gram, Total, gram, mean, total
-from dpjax.statistics.tables import Cells, ClassFeatures, Histogram, cells, class_features, histogram
+from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
+from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
 __all__ = [
     "Cells",

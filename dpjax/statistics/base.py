@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import check_array, check_count, check_number, fail
 from dpjax.base import Array, Records
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
-from dpjax.validation import check_array, check_count, check_number, fail
 
 Norm = Literal[1, 2]
 

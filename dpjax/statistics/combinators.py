@@ -6,8 +6,9 @@ from math import hypot
 
 import jax.numpy as jnp
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Records, Statistic
-from dpjax.mechanisms.noise import as_floating
+from dpjax.mechanisms.base import as_floating
 from dpjax.statistics.base import (
     Norm,
     RecordStatistic,
@@ -17,7 +18,6 @@ from dpjax.statistics.base import (
     dimension_of,
     is_sparse,
 )
-from dpjax.validation import fail
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.validation import name_of
 from dpjax.statistics.combinators import Scaled, Stacked
-from dpjax.statistics.compositions import LogComposition
-from dpjax.statistics.groups import Grouped
-from dpjax.statistics.moments import Gram, Total
-from dpjax.statistics.tables import Cells, ClassFeatures, Histogram
-from dpjax.validation import name_of
+from dpjax.statistics.moments import Gram, LogComposition, Total
+from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram
 
 __all__ = ["amount", "sums"]
 

@@ -6,7 +6,7 @@ import time
 import jax
 import pytest
 
-from dpjax.validation import is_refusal
+from dpjax._util.validation import is_refusal
 
 SECONDS = 60.0
 """No case compiles anything worth the name: this only stops one that would run a sampler."""

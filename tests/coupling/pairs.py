@@ -7,11 +7,11 @@ import numpy as np
 
 from dpjax.base import Imputation, Model
 from dpjax.coupling import coupled_gibbs
-from dpjax.parameters import initial_tuning
-from dpjax.plan import SweepPlan
+from dpjax.data_augmentation.parameters import initial_tuning
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.sweep import build_kernel
+from dpjax.models.simulation import Position, init_state
 from dpjax.release import Release
-from dpjax.states import Position, init_state
-from dpjax.sweep import build_kernel
 from tests.perfect_start import Replicates
 
 

@@ -12,11 +12,10 @@ from dpjax.coupling import coupled_gibbs
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.relabel import Relabelling
 from dpjax.coupling.sweeps import sweep
-from dpjax.exchangeable.placement import make_placement
-from dpjax.exchangeable.sweeps import Innovations
+from dpjax.data_augmentation.records.imwg import random_sweep
+from dpjax.data_augmentation.records.systematic import systematic_sweep
+from dpjax.exchangeable.sweeps import Innovations, make_placement
 from dpjax.exchangeable.targets import SummedTarget
-from dpjax.imputation.imwg import random_sweep
-from dpjax.imputation.systematic import systematic_sweep
 from tests.coupling.pairs import run_pairs
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value
 

@@ -7,9 +7,7 @@ import pytest
 from scipy import stats
 
 from dpjax.coupling import categorical, common_uniform, maximal, reflection_maximal
-from dpjax.coupling.indices import couple_indices
-from dpjax.coupling.rejection import maximal_records
-from dpjax.coupling.simple import reflect
+from dpjax.coupling.couplings import couple_indices, maximal_records, reflect
 
 NUM = 20_000
 

@@ -11,8 +11,8 @@ import pytest
 
 import dpjax
 from dpjax.coupling import CoupledKernel, UnbiasedEstimates, coupled_exchangeable, run, unbiased_estimates
-from dpjax.coupling.checkpoint import Checkpoint
-from dpjax.running import checkpoint
+from dpjax.coupling.run import Checkpoint
+from dpjax.runtime import checkpoint
 from tests.coupling.enumerated import kernel, log_density, log_proposal, ones, propose, sample_start
 
 NUM_PAIRS = 40

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 import dpjax
+from dpjax.models.simulation import init_latent
 from dpjax.numerics import take_if
-from dpjax.states import init_latent
 
 
 @dataclass(frozen=True)

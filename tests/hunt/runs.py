@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.adapters.numpyro.density import log_density
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.form import CENTRED
 from dpjax.adapters.numpyro.forms import draw_value, form_of
+from dpjax.adapters.numpyro.truncation import log_density
 from tests.hunt.ended import ENDS, Ended
 from tests.hunt.families import CONTINUOUS, DISCRETE, Family
 

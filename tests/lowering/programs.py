@@ -13,17 +13,17 @@ import numpyro.distributions as dist
 
 import dpjax
 from dpjax import coupling, exchangeable, mixture, models, private, statistics
-from dpjax.imputation.forms import latent_form
-from dpjax.large.density import build_problem, build_target
-from dpjax.large.inputs import find_points
-from dpjax.large.moments import Source
+from dpjax.clt.density import build_problem, build_target
+from dpjax.clt.inputs import find_points
+from dpjax.clt.moments import Source
+from dpjax.data_augmentation.parameters import initial_tuning
+from dpjax.data_augmentation.plan import Noise, make_plan, with_noise
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.sweep import build_kernel
+from dpjax.models.simulation import Position, init_state
 from dpjax.numerics.quadrature import make_rule
-from dpjax.parameters import initial_tuning
-from dpjax.plan import Noise, make_plan, with_noise
 from dpjax.private import noise
-from dpjax.states import Position, init_state
-from dpjax.sweep import build_kernel
-from dpjax.tempering.island import run_island
+from dpjax.smc.sampler import run_island
 
 N = 8
 

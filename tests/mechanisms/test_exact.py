@@ -16,7 +16,7 @@ from dpjax.mechanisms.base import (
     ScaledNoise,
     is_exact,
 )
-from dpjax.mechanisms.tempered import temper_mechanism
+from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.mixture.binned import bin_release
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, enumerate_records
 

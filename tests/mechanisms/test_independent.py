@@ -28,7 +28,7 @@ from dpjax.mechanisms.base import (
     Parts,
     parts_of,
 )
-from dpjax.mechanisms.tempered import temper_mechanism
+from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.release import Release
 
 

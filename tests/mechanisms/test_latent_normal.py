@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from dpjax.mechanisms import Gaussian, Laplace
-from dpjax.numerics.normal_tails import log_mills, normal_excess
+from dpjax.numerics.tails import log_mills, normal_excess
 
 NUM_DRAWS = 20_000
 GATE = 1e-4

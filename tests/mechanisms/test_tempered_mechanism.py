@@ -15,9 +15,9 @@ import dpjax
 from dpjax import models, statistics
 from dpjax.base import Latent
 from dpjax.mechanisms.base import LatentNormalSampler
-from dpjax.mechanisms.tempered import temper_mechanism
-from dpjax.states import init_latent
-from dpjax.tempering.island import temper
+from dpjax.mechanisms.composite import temper_mechanism
+from dpjax.models.simulation import init_latent
+from dpjax.smc.sampler import temper
 
 N = 8
 POWER = 0.3

@@ -21,7 +21,7 @@ from dpjax.mixture.base import Mixing
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Setup, step
-from dpjax.mixture.samplers.concentration import start_concentration
+from dpjax.mixture.samplers.weights import start_concentration
 from dpjax.models import GammaPrior
 from tests.mixture.crp import number_of_clusters
 

@@ -10,7 +10,7 @@ from scipy import integrate, special, stats
 
 import dpjax
 from dpjax import mixture
-from dpjax.numerics.incomplete_gamma import draw_log_cut_gamma, log_lower_gamma
+from dpjax.numerics.gamma import draw_log_cut_gamma, log_lower_gamma
 from tests.conftest import FLOAT32
 from tests.mixture.components import COMPONENTS, CUT, NOISE, TRUNCATED
 from tests.perfect_start import REJECT

@@ -16,10 +16,10 @@ import pytest
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.checkpoint import Checkpoint
+from dpjax.mixture.sample import Checkpoint
 from dpjax.mixture.samplers.conditional import Conditional
-from dpjax.running import fingerprint, loop
-from dpjax.running.progress import Progress
+from dpjax.runtime import fingerprint, loop
+from dpjax.runtime.loop import Progress
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
 BASE = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)

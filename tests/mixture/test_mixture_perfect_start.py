@@ -62,7 +62,7 @@ LAPLACE = dpjax.Laplace(NOISE)
 @pytest.mark.slow
 def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: every record may choose every slot held, by equal weights."""
-    from dpjax.mixture.samplers import slices as labels
+    from dpjax.mixture.samplers import conditional as labels
 
     def level(present: jax.Array, weights: labels.Weights) -> labels.Slices:
         return labels.open_slices(present, weights)._replace(log_shares=jnp.zeros_like(weights.weights))
@@ -107,7 +107,7 @@ def test_offers_that_are_always_taken_are_rejected() -> None:
 @pytest.mark.slow
 def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the slice variables are drawn uniformly on (0, threshold) whatever the slot's weight."""
-    from dpjax.mixture.samplers import slices as labels
+    from dpjax.mixture.samplers import conditional as labels
 
     def short(uniforms, present, weights, threshold):
         return labels.draw_slices(uniforms * uniforms, present, weights, threshold)
@@ -118,7 +118,7 @@ def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_forgotten_cluster_in_the_concentration_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpjax.mixture.samplers.concentration import update_concentration
+    from dpjax.mixture.samplers.weights import update_concentration
 
     def forgetful(key, prior, present, num_clusters, n):
         return update_concentration(key, prior, present, num_clusters - 1, n)

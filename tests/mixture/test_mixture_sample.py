@@ -12,18 +12,17 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import diagnostics, mixture
+from dpjax import mixture
+from dpjax.diagnostics import convergence
 from dpjax.mixture import run as run_module
-from dpjax.mixture.draws import Parts
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import Run, Status, make_chunk
+from dpjax.mixture.run import Parts, Run, Status, make_chunk
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
-from dpjax.running import loop
-from dpjax.running.loop import finish
-from dpjax.running.progress import Progress
-from dpjax.running.schedule import Segment
+from dpjax.runtime import loop
+from dpjax.runtime.loop import Progress, finish
+from dpjax.runtime.schedule import Segment
 from tests.mixture.two_points import TwoPoints
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
@@ -137,7 +136,7 @@ def estimates(posterior: mixture.MixturePosterior) -> tuple[np.ndarray, np.ndarr
     found += [labels[..., i] == labels[..., j] for i, j in ((0, 1), (2, 3), (0, 5))]
     found += [np.tanh(np.sum(weights * means, axis=-1) / 2)]
     draws = np.stack(found, axis=-1).astype(float)
-    return draws.mean(axis=(0, 1)), diagnostics.mcse_mean(draws)
+    return draws.mean(axis=(0, 1)), convergence.mcse_mean(draws)
 
 
 @pytest.mark.slow

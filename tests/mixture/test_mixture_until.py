@@ -5,8 +5,8 @@ import pytest
 
 import dpjax
 from dpjax import mixture
+from dpjax.mcmc.until import look_at
 from dpjax.models import GammaPrior
-from dpjax.sampling.until import look_at
 from tests.mixture.test_mixture_checkpoint import assert_same, draw
 
 ENOUGH = dpjax.until(ess=60, r_hat=1.1)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpjax import mixture
-from dpjax.mixture.results.partition import relabel
+from dpjax.mixture.partition import relabel
 
 N = 6
 

@@ -9,8 +9,7 @@ import numpy as np
 import dpjax
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.samplers.neal5 import AuxiliaryRecords, draw_records, log_channels, log_mean
-from dpjax.mixture.samplers.urn import Urn, draw_urn, settle
+from dpjax.mixture.samplers.neal5 import AuxiliaryRecords, Urn, draw_records, draw_urn, log_channels, log_mean, settle
 
 N = 60
 SIZES = (30.0, 0.0, 29.0, 1.0, 0.0, 0.0, 0.0, 0.0)

@@ -7,9 +7,9 @@ import pytest
 
 import dpjax
 from dpjax import models
+from dpjax.mcmc.chunks import run_chunk
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalInverseGammaPrior, NormalInverseWishartPrior, NormalPrior
-from dpjax.numbered import split
-from dpjax.sampling.chunks import run_chunk
+from dpjax.models.recipe import split
 
 RELEASE = dpjax.Release([3.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -5, 5), n=6)
 SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "interweave": False, "progress": False}

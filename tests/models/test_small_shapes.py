@@ -12,8 +12,7 @@ from scipy import special, stats
 import dpjax
 from dpjax import models
 from dpjax.base import Model
-from dpjax.numerics.beta import beta_log_density
-from dpjax.numerics.dirichlet import dirichlet_log_normaliser
+from dpjax.numerics.dirichlet import beta_log_density, dirichlet_log_normaliser
 from dpjax.numerics.ends import lower_end, upper_gap
 from tests.perfect_start import REJECT
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpjax.numerics import select_index, select_indices, take_if
+from dpjax.numerics.linear_algebra import draw_bartlett
 from dpjax.numerics.selection import UNROLLED
-from dpjax.numerics.wishart import draw_bartlett
 
 
 @pytest.mark.parametrize("condition", [True, [True, False, True]])

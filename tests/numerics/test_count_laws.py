@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpjax.models import NegativeBinomialCount, PoissonCount, UniformCount
-from dpjax.numerics.count_laws import deviance, stirling_error
+from dpjax.numerics.counts import deviance, stirling_error
 from tests.conftest import FLOAT32
 
 TOLERANCE = 2e-5 if FLOAT32 else 1e-9

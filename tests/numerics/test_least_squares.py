@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpjax.numerics import least_squares as module
-from dpjax.numerics.least_squares import solve_blocks
+from dpjax.data_augmentation.counts import least_squares as module
+from dpjax.data_augmentation.counts.least_squares import solve_blocks
 
 
 def solve_all(matrix, value, variance):

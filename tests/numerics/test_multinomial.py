@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpjax.numerics.multinomial import divergence, draw_binomial, draw_multinomial, mean_of
+from dpjax.numerics.counts import divergence, draw_binomial, draw_multinomial, mean_of
 
 DRAWS = 200_000
 PROBABILITIES = (1e-8, 1e-4, 0.03, 0.3, 0.5, 0.8, 1 - 1e-4)

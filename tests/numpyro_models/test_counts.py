@@ -12,9 +12,9 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpjax
-from dpjax import diagnostics
-from dpjax.imputation import windows
-from dpjax.states import init_latent
+from dpjax.data_augmentation.records import local
+from dpjax.diagnostics import convergence
+from dpjax.models.simulation import init_latent
 from tests.perfect_start import REJECT, lattice_p_value, parameter_p_value, run
 
 N, SIGMA = 40, 3.0
@@ -64,7 +64,7 @@ def draw_counts(noise: float, value: int, num_sweeps: int, num_chains: int = 4_0
 
     program = dpjax.from_numpyro(single, records=["y"])
     release = dpjax.LocalRelease(jnp.array([value]), dpjax.DiscreteGaussian(noise), field="y")
-    step = windows.build_window_kernel(program, release)
+    step = local.build_window_kernel(program, release)
 
     def chain(key: jax.Array) -> jax.Array:
         latent = init_latent(release, {"y": jnp.array([max(value, 0)])})
@@ -95,7 +95,7 @@ def test_windows_draw_counts_from_their_law(noise: float, value: int) -> None:
 
 def test_windows_that_tell_the_count_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: every window begins at the count itself, so that no count is ever lowered."""
-    monkeypatch.setattr(windows.jax.random, "randint", lambda key, shape, low, high, dtype: jnp.zeros(shape, dtype))
+    monkeypatch.setattr(local.jax.random, "randint", lambda key, shape, low, high, dtype: jnp.zeros(shape, dtype))
     assert count_p_value(draw_counts(3.0, 2, 8), 3.0, 2) < REJECT
 
 
@@ -134,6 +134,6 @@ def test_the_poisson_regression_agrees_with_a_grid() -> None:
     posterior = dpjax.sample(jax.random.key(7), model(), release, progress=False)
     for name, (mean, sd) in moments_on_a_grid(values).items():
         draws = np.asarray(posterior.draws[name], float)
-        assert diagnostics.ess_bulk(draws) > 800
-        assert abs(draws.mean() - mean) < 5 * diagnostics.mcse_mean(draws)
-        assert abs(draws.std() - sd) < 5 * diagnostics.mcse_sd(draws)
+        assert convergence.ess_bulk(draws) > 800
+        assert abs(draws.mean() - mean) < 5 * convergence.mcse_mean(draws)
+        assert abs(draws.std() - sd) < 5 * convergence.mcse_sd(draws)

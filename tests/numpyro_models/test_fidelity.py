@@ -10,7 +10,7 @@ from numpyro import handlers
 from numpyro.infer.util import log_density, potential_energy
 
 import dpjax
-from dpjax.validation import is_refusal
+from dpjax._util.validation import is_refusal
 from tests.numpyro_models.fidelity_programs import EQUAL, Program, programs
 from tests.validation import record
 

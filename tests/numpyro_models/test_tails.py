@@ -11,9 +11,9 @@ from numpyro import distributions as dist
 
 import dpjax
 from dpjax import models
-from dpjax.adapters.numpyro.density import log_density
 from dpjax.adapters.numpyro.forms import draw_parameter, form_of
-from dpjax.imputation.noise_offers import build_offer
+from dpjax.adapters.numpyro.truncation import log_density
+from dpjax.data_augmentation.records.proposals import build_offer
 from dpjax.numerics import decision_uniforms
 
 LAST = np.nextafter(np.float32(1), np.float32(0))

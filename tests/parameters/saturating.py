@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import dpjax
 from dpjax import models, statistics
 from dpjax.base import NonCentred
-from dpjax.parameters import Tuning
+from dpjax.data_augmentation.parameters import Tuning
 
 CUT = 1.5
 """From this height on the distribution function is 1, as it is from 5.4 deviations on in float32."""

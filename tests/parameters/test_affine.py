@@ -8,10 +8,9 @@ from scipy import stats
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.numerics import affine
-from dpjax.parameters import affine as affine_step
-from dpjax.parameters import surrogate
-from dpjax.sampling.run import CHECKED, check_surrogate
+from dpjax.data_augmentation.parameters import affine
+from dpjax.data_augmentation.parameters import affine as affine_step
+from dpjax.mcmc.run import CHECKED, check_surrogate
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value, run
 
 K, MANY = 3, 9
@@ -70,10 +69,10 @@ def test_the_law_of_the_frame_is_bartletts() -> None:
 @pytest.fixture
 def poor_surrogate(monkeypatch: pytest.MonkeyPatch) -> None:
     """A surrogate that is cheap and poor: its sums move half as far as they should."""
-    monkeypatch.setattr(surrogate, "LEAST_NODES", 16)
-    build = surrogate.build_sums
+    monkeypatch.setattr(affine, "LEAST_NODES", 16)
+    build = affine.build_sums
 
-    def build_poor(model: dpjax.Model, release: dpjax.Release) -> surrogate.Sums:
+    def build_poor(model: dpjax.Model, release: dpjax.Release) -> affine.Sums:
         sums = build(model, release)
         return lambda parameters, coordinates: sums(parameters, coordinates) / 2
 
@@ -125,7 +124,7 @@ def test_a_mean_of_many_records_is_that_of_its_closed_form(half_known: dpjax.Pos
     variance = (MANY_RECORDS + NOISE**2) / MANY_RECORDS**2
     exact = 1 / (1 / variance + 1 / 25.0)
     draws = half_known.draws["mean"]
-    size = dpjax.diagnostics.ess_bulk(draws)
+    size = dpjax.diagnostics.convergence.ess_bulk(draws)
     assert abs(draws.mean() - exact * 0.4 / variance) < 4 * np.sqrt(exact / size)
     assert abs(draws.std() / np.sqrt(exact) - 1) < 4 / np.sqrt(2 * size)
     assert size > 0.2 * draws.size

@@ -10,10 +10,10 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.parameters import build_centred_step
-from dpjax.parameters.choice import choose_kernel, default_kernel
-from dpjax.parameters.kernels import KERNELS
-from dpjax.plan import make_plan
+from dpjax.data_augmentation.parameters import build_centred_step
+from dpjax.data_augmentation.parameters.centred import choose_kernel, default_kernel
+from dpjax.data_augmentation.parameters.kernels import KERNELS
+from dpjax.data_augmentation.plan import make_plan
 
 N = 20
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
@@ -108,8 +108,8 @@ def test_misfits_are_refused_by_the_samplers_too(kernel: object) -> None:
 
 
 def test_no_whitening_is_fitted_that_no_step_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["dpjax.sampling.sample"], "tune_to_prior", None)
-    monkeypatch.setattr("dpjax.sweep.fit_to_prior", None)
+    monkeypatch.setattr(sys.modules["dpjax.mcmc.sample"], "tune_to_prior", None)
+    monkeypatch.setattr("dpjax.data_augmentation.sweep.fit_to_prior", None)
     options = {"num_warmup": 0, "num_samples": 5, "progress": False, "interweave": False}
     assert dpjax.sample(jax.random.key(1), MODEL, RELEASE, **options).tuning is None
     dpjax.gibbs(MODEL, RELEASE, interweave=False)

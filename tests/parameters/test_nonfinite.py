@@ -7,9 +7,9 @@ import pytest
 from blackjax.mcmc import slice as blackjax_slice
 
 from dpjax import models
+from dpjax.data_augmentation.parameters import Tuning, build_centred_step, build_interweaving_step, parameter_kernel
+from dpjax.data_augmentation.parameters.kernels import KERNELS
 from dpjax.numerics import all_finite, decision_uniforms, proper_density
-from dpjax.parameters import Tuning, build_centred_step, build_interweaving_step, parameter_kernel
-from dpjax.parameters.kernels import KERNELS
 from tests.parameters.saturating import MODEL, RELEASE, TUNING
 
 CHAINS, STEPS = 200, 30

@@ -8,7 +8,7 @@ from dpjax import plot
 from dpjax.importance import ImportanceSample
 from dpjax.plot.intervals import MAX_ROWS
 from dpjax.plot.style import INK, KNOWN, MARKS, NAIVE, POSTERIOR, SERIES, looks_of
-from dpjax.tempering.result import TemperedSample
+from dpjax.smc.result import TemperedSample
 from tests.plot.made_up import make_posterior
 
 figure = pytest.importorskip("matplotlib.figure")

@@ -6,9 +6,8 @@ import pytest
 
 import dpjax
 from dpjax.plot.acceptance import epsilon_of
-from dpjax.plot.choices import name_places
 from dpjax.plot.predictive import draw_numbers, draw_values
-from dpjax.plot.style import NAIVE
+from dpjax.plot.style import NAIVE, name_places
 from tests.plot.made_up import MODEL, RELEASE, STATISTIC, N, make_posterior
 
 figure = pytest.importorskip("matplotlib.figure")

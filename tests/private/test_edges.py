@@ -18,7 +18,7 @@ from dpjax import private
 from dpjax.private import noise
 from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, steps_of
 from dpjax.private.noise.base import at_least
-from dpjax.private.noise.grid import Secure
+from dpjax.private.noise.secure import Secure
 from dpjax.private.sums.poisson import gaps
 from tests.perfect_start import REJECT
 from tests.private.cases import TARGET, WALK, normal_mean
@@ -121,7 +121,7 @@ def test_a_refused_checkpoint_tells_nothing_of_the_records(tmp_path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="files have modes on POSIX systems")
 def test_a_checkpoint_is_its_owner_s_alone(tmp_path, monkeypatch) -> None:
-    from dpjax import files
+    from dpjax._util import files
 
     seen: list[int] = []
     monkeypatch.setattr(files.os, "fsync", lambda number: seen.append(stat.S_IMODE(os.fstat(number).st_mode)))

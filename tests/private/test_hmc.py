@@ -15,8 +15,7 @@ from dpjax import private
 from dpjax.private import noise
 from dpjax.private.fixed_point import Parts, steps_of
 from dpjax.private.kernels.base import build_answer
-from dpjax.private.kernels.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog
-from dpjax.private.kernels.metric import metric
+from dpjax.private.kernels.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog, metric
 from dpjax.private.kernels.penalty import exact, noisy_ratio
 from dpjax.private.kernels.schedules import as_schedule, halton_steps
 from dpjax.private.sums.clipped import clipped_gradients

@@ -12,8 +12,7 @@ from scipy import stats
 
 from dpjax.private import noise
 from dpjax.private.kernels.base import build_answer
-from dpjax.private.kernels.hmc import HMCSettings
-from dpjax.private.kernels.metric import metric
+from dpjax.private.kernels.hmc import HMCSettings, metric
 from dpjax.private.kernels.random_walk import WalkSettings, WalkState
 from dpjax.private.kernels.schedules import as_schedule
 from tests.perfect_start import REJECT, corrected

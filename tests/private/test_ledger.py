@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpjax.private import Budget, BudgetExceeded, Ledger, Query, accounting, noise_multiplier_for
-from dpjax.private.accounting.ledger_text import checksum
-from dpjax.private.accounting.search import largest_count, nearly_largest_count
+from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
+from dpjax.private.accounting.ledger_file import checksum
 
 BUDGET = Budget(6.0, 1e-6, "replace-one")
 TAU_L, TAU_G, LEAPFROG = 31.622776601683796, 173.9252713092609, 25

@@ -124,7 +124,7 @@ def test_a_flipped_bit_never_lowers_what_was_spent(path, flips):
 
 
 def test_without_a_checksum_flipped_bits_do(path, monkeypatch):
-    monkeypatch.setattr("dpjax.private.accounting.ledger_text.checksum", lambda content: "0")
+    monkeypatch.setattr("dpjax.private.accounting.ledger_file.checksum", lambda content: "0")
     assert accepted_with_less(path, 300) > 0
 
 

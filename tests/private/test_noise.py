@@ -13,9 +13,17 @@ from scipy.special import ndtri
 
 from dpjax.private import events, noise
 from dpjax.private.noise.base import at_least
-from dpjax.private.noise.chacha import keystream
-from dpjax.private.noise.grid import GRID_BITS, Secure, add_noise, in_steps
-from dpjax.private.noise.rounded import FLOAT_ERROR, extended, rounded_normal, settle
+from dpjax.private.noise.secure import (
+    FLOAT_ERROR,
+    GRID_BITS,
+    Secure,
+    add_noise,
+    extended,
+    in_steps,
+    keystream,
+    rounded_normal,
+    settle,
+)
 
 pytest.importorskip("cryptography")
 

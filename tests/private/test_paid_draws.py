@@ -11,9 +11,9 @@ import pytest
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.noise.chacha import keystream
+from dpjax.private.noise.secure import keystream
 from dpjax.private.runs import run as run_module
-from dpjax.private.runs.interruption import Interruption
+from dpjax.private.runs.run import Interruption
 from tests.private.cases import BOUND, STARTS, TARGET, WALK
 from tests.private.paid_runs import KEY, break_off, go, ledger, make_whole, shorten_parts
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpjax import private
-from dpjax.running.checkpoint import CheckpointFile
+from dpjax.runtime.checkpoint import CheckpointFile
 from tests.private.cases import STARTS, TARGET, WALK, tilted
 from tests.private.paid_runs import KEY, break_off, go, ledger, make_whole, shorten_parts
 
@@ -127,7 +127,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path, saved_run, content):
 
 def fill_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     """No more than so many checkpoints fit."""
-    from dpjax.running import checkpoint
+    from dpjax.runtime import checkpoint
 
     real, calls = checkpoint.write_whole, []
 

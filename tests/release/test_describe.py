@@ -11,7 +11,7 @@ import pytest
 import dpjax
 from dpjax import statistics
 from dpjax.mechanisms.privacy import Neighbours
-from dpjax.release.promises import Unpromised, local_promise, promise
+from dpjax.release.describe import Unpromised, local_promise, promise
 
 VALUES = np.arange(-40.0, 41.0)
 

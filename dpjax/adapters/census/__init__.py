@@ -6,8 +6,7 @@ geographic level, have one row for each query of each area: `geocode`, `query_na
 says how the query codes it, `query_shape`, `value`, `variance`, and of constraints their `sign`.
 """
 
-from dpjax.adapters.census.histograms import PL94_PERSON, PL94_UNIT, Histogram
-from dpjax.adapters.census.measurements import Measurement
+from dpjax.adapters.census.measurements import PL94_PERSON, PL94_UNIT, Histogram, Measurement
 from dpjax.adapters.census.tables import NoisyMeasurements, read_noisy_measurements
 
 __all__ = ["PL94_PERSON", "PL94_UNIT", "Histogram", "Measurement", "NoisyMeasurements", "read_noisy_measurements"]

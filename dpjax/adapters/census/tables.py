@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from dpjax.adapters.census.histograms import PL94_PERSON, Histogram, choose_attributes, fits, groups_of
-from dpjax.adapters.census.measurements import Measurement, read_measurements
+from dpjax._util.validation import check_instance, fail
+from dpjax.adapters.census.measurements import (
+    PL94_PERSON,
+    Histogram,
+    Measurement,
+    choose_attributes,
+    fits,
+    groups_of,
+    read_measurements,
+)
 from dpjax.mechanisms import DiscreteGaussian, Exact
 from dpjax.release import Release, joint
 from dpjax.statistics import grouped
-from dpjax.validation import check_instance, fail
 
 __all__ = ["NoisyMeasurements", "read_noisy_measurements"]
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpyro.distributions import biject_to, constraints
 from numpyro.distributions.constraints import is_dependent
 
+from dpjax._util.jit import jit_quickly
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.laws import Laws
 from dpjax.adapters.numpyro.visit import draw
 from dpjax.base import Array, Key, Parameters
-from dpjax.compilation import jit_quickly
 from dpjax.numerics import take_if
 
 NUM_DRAWS = 512

@@ -5,13 +5,19 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpyro import distributions as dist
 
 from dpjax.adapters.numpyro.form import Form, along
+from dpjax.adapters.numpyro.truncation import in_support
 from dpjax.base import Array, Key
 from dpjax.numerics.cells import bounded, cell_edges, uniforms_within
 from dpjax.numerics.scores import UNIFORM_SCORES
 
 WORDS = "a uniform within its cell"
+
+MAX_COUNT = 1_000_000
+"""A search for the cell of a count ends here, whatever its law; larger counts have no noise."""
 
 
 def cells(
@@ -97,3 +103,91 @@ def level_form(inner: Any) -> Form:
         return low + jnp.minimum(jnp.floor(noise * levels), levels - 1).astype(low.dtype)
 
     return cells(edges, value, inner)
+
+
+def is_counted(inner: Any) -> bool:
+    """Whether the values of a law are single whole numbers from 0 on."""
+    if inner.event_shape or not inner.support.is_discrete:
+        return False
+    parts = inner.component_distributions if isinstance(inner, dist.MixtureGeneral) else [inner]
+    return all(starts_at_zero(part.support) for part in parts)
+
+
+def starts_at_zero(support: Any) -> bool:
+    """Whether 0 is known to be the least value."""
+    least = getattr(support, "lower_bound", None)
+    return least is not None and not isinstance(least, jax.core.Tracer) and bool(np.all(np.asarray(least) == 0))
+
+
+def count_form(inner: Any) -> Form:
+    """A law on 0, 1, 2, ..., to at most the end of its support."""
+    probability = find_probability(inner)
+
+    def edges(values: Array) -> tuple[Array, Array]:
+        def add(count: Array, below: Array) -> Array:
+            return below + jnp.where(count < values, probability(jnp.full(values.shape, count)), 0.0)
+
+        last = jnp.clip(jnp.max(values), 0, MAX_COUNT).astype(int)
+        lower = jax.lax.fori_loop(jnp.zeros((), int), last, add, jnp.zeros(values.shape, float))
+        return lower, jnp.minimum(lower + probability(values), 1.0)
+
+    def value(noise: Array) -> Array:
+        return jnp.minimum(search(probability, inner, noise), largest(inner, noise))
+
+    form = cells(edges, value, inner, reached=lambda values: values < MAX_COUNT - 1)
+    # NumPyro's samplers need no search, but that of a hurdle draws until nothing is zero.
+    return form if isinstance(inner, dist.HurdleProbs) else form._replace(draw=None)
+
+
+def find_probability(inner: Any) -> Callable[[Array], Array]:
+    """The probability of each count, 0 beyond the support, where some of NumPyro's formulas are not a number."""
+    kind = kind_of(inner)
+
+    def probability(counts: Array) -> Array:
+        counts = counts.astype(kind)
+        return jnp.where(in_support(inner, counts), jnp.exp(inner.log_prob(counts)), 0.0).astype(float)
+
+    return probability
+
+
+def largest(inner: Any, noise: Array) -> Array:
+    """The last value of the support, which sums that are rounded to less than 1 must not pass."""
+    end = getattr(inner.support, "upper_bound", MAX_COUNT)
+    return jnp.broadcast_to(jnp.asarray(end, int), noise.shape)
+
+
+def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> Array:
+    """The count whose cell holds each uniform; `MAX_COUNT` where the mean lies beyond.
+
+    A sum that no longer grows may have met a gap between two modes. It has met the end of the law where next to nothing
+    is left and the mean is many standard deviations behind; a uniform above it belongs to the last count of the sum.
+    """
+    mean, end = along(inner.mean, noise), along(distant(inner), noise)
+    known = mean < MAX_COUNT
+    rounding = jnp.finfo(noise.dtype).eps
+
+    def add(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        count, below, found, _ = carry
+        reached = below + probability(jnp.full(noise.shape, count))
+        grows, place = reached > below, count.astype(noise.dtype)
+        found = jnp.where((below <= noise) & grows, count, found)
+        left = 1 - reached > rounding * (16 + 4 * place * jnp.log1p(place))
+        return count + 1, reached, found, jnp.any((reached <= noise) & (grows | left | (place < end)) & known)
+
+    def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
+        return carry[3] & (carry[0] < MAX_COUNT)
+
+    zeros = jnp.zeros(noise.shape, int)
+    start = (jnp.zeros((), int), jnp.zeros_like(noise), zeros, jnp.array(True))
+    found = jax.lax.while_loop(unfinished, add, start)[2]
+    return jnp.where(known, found, MAX_COUNT)
+
+
+def distant(inner: Any) -> Array:
+    """A hundred standard deviations above the mean, where that is finite and known."""
+    mean = jnp.asarray(inner.mean, float)
+    try:
+        end = mean + 100 * jnp.sqrt(jnp.asarray(inner.variance, float))
+    except NotImplementedError:
+        return mean
+    return jnp.where(jnp.isfinite(end), end, mean)

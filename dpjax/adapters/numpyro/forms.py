@@ -14,28 +14,33 @@ import jax.numpy as jnp
 from numpyro import distributions as dist
 from numpyro.distributions.transforms import ComposeTransform
 
-from dpjax.adapters.numpyro.cells import binary_form, category_form, level_form
-from dpjax.adapters.numpyro.counts import count_form, is_counted
-from dpjax.adapters.numpyro.density import log_density
-from dpjax.adapters.numpyro.exponential_forms import dagum_form, exponential_form, gompertz_form, power_law_form
-from dpjax.adapters.numpyro.floats import on_floats
-from dpjax.adapters.numpyro.form import CENTRED, Form, along
-from dpjax.adapters.numpyro.located_forms import (
+from dpjax.adapters.numpyro.cells import binary_form, category_form, count_form, is_counted, level_form
+from dpjax.adapters.numpyro.families import (
     GUMBEL_SCORES,
     LEVY_SCORES,
     asymmetric_laplace_form,
+    beta_form,
+    dagum_form,
+    exponential_form,
+    gamma_form,
+    gompertz_form,
+    kumaraswamy_form,
+    pareto_form,
+    power_law_form,
     standardised,
     student_form,
+    weibull_form,
     with_location,
     with_scale,
 )
-from dpjax.adapters.numpyro.shapes import beta_form, gamma_form, kumaraswamy_form, pareto_form, weibull_form
-from dpjax.adapters.numpyro.truncation import is_cut, truncated_form
+from dpjax.adapters.numpyro.floats import on_floats
+from dpjax.adapters.numpyro.form import CENTRED, Form, along
+from dpjax.adapters.numpyro.truncation import is_cut, log_density, truncated_form
 from dpjax.adapters.numpyro.visit import unwrap
 from dpjax.base import Array, Key
 from dpjax.numerics.linear_algebra import product, solve_lower
 from dpjax.numerics.scores import HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
-from dpjax.numerics.symmetric import CAUCHY, LAPLACE, LOGISTIC, SOFT_LAPLACE
+from dpjax.numerics.tails import CAUCHY, LAPLACE, LOGISTIC, SOFT_LAPLACE
 
 
 def form_of(law: Any) -> Form:

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import biject_to, constraints
 
-from dpjax.adapters.numpyro.density import log_density
+from dpjax._util.validation import fail
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_parameter, draw_value
+from dpjax.adapters.numpyro.truncation import log_density
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Parameters, Records
-from dpjax.validation import fail
 
 
 class Laws(NamedTuple):

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, Normal
 
+from dpjax._util.jit import jit_quickly, reads
+from dpjax._util.validation import fail, is_traced, summarize
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.laws import Laws, deterministic
@@ -17,11 +19,8 @@ from dpjax.adapters.numpyro.refusals import refuse, same
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.compilation import jit_quickly
 from dpjax.models.checks import check_model
-from dpjax.origins import with_origin
-from dpjax.tracing import reads
-from dpjax.validation import fail, is_traced, summarize
+from dpjax.models.recipe import with_origin
 
 __all__ = ["from_numpyro"]
 

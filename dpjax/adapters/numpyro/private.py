@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import fail, is_traced
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.laws import Laws
 from dpjax.adapters.numpyro.visit import Layout
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records
-from dpjax.validation import fail, is_traced
 
 __all__ = ["private_target"]
 

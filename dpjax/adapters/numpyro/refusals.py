@@ -26,10 +26,10 @@ from numpyro.distributions.constraints import is_dependent
 from numpyro.distributions.distribution import Unit
 from numpyro.distributions.transforms import AbsTransform
 
+from dpjax._util.validation import fail
 from dpjax.adapters.numpyro.visit import Choose, Layout, unwrap
 from dpjax.base import Array
-from dpjax.models.underflow import warn_of_underflow
-from dpjax.validation import fail
+from dpjax.models.priors import warn_of_underflow
 
 CENSORED = (LeftCensoredDistribution, RightCensoredDistribution, IntervalCensoredDistribution)
 STATEMENTS = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax.adapters.numpyro.visit import Layout, unwrap
 from dpjax.base import Array, Records
-from dpjax.models.support import LARGEST_SUPPORT, list_places
+from dpjax.models.record_noise import LARGEST_SUPPORT, list_places
 from dpjax.numerics.cells import count_cells
 
 LARGEST_SUMMARY = 64

@@ -4,6 +4,7 @@ In units of the law, and turned so that the interval [a, b] lies mostly below 0,
 log F(a) and log F(b). Its distances to those ends give the logarithms of both tails of the cut law, hence its score.
 """
 
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -16,10 +17,10 @@ from numpyro.distributions.truncated import (
 )
 
 from dpjax.adapters.numpyro.form import Form, along
+from dpjax.adapters.numpyro.visit import unwrap
 from dpjax.base import Array, Key
-from dpjax.numerics.normal_tails import both_tails, score_of_log
 from dpjax.numerics.scores import NORMAL_SCORES
-from dpjax.numerics.symmetric import CAUCHY, LAPLACE, LOGISTIC, NORMAL, SOFT_LAPLACE, Symmetric
+from dpjax.numerics.tails import CAUCHY, LAPLACE, LOGISTIC, NORMAL, SOFT_LAPLACE, Symmetric, both_tails, score_of_log
 
 __all__ = ["TRUNCATED", "is_cut", "truncated_form", "truncated_log_density"]
 
@@ -32,6 +33,9 @@ BASES: dict[Any, Symmetric] = {
     dist.SoftLaplace: SOFT_LAPLACE,
 }
 WORDS = "a Normal score, by the distribution function"
+
+CATEGORIES = (dist.CategoricalProbs, dist.CategoricalLogits)
+MIXTURES = (dist.MixtureSameFamily, dist.MixtureGeneral)
 
 
 class Cut(NamedTuple):
@@ -119,3 +123,36 @@ def truncated_log_density(inner: Any, value: Array) -> Array:
     """The log-density of each value; the bounds are not looked at."""
     _, cut = find_cut(inner, value)
     return inner.base_dist.log_prob(value) - cut.high - log_mass(cut.high - cut.low)
+
+
+def log_density(law: Any, value: Array) -> Array:
+    """The log-density of a value; -inf beyond the support."""
+    inner = unwrap(law)
+    if is_cut(inner):
+        return over_events(law, jnp.where(inner.support(value), truncated_log_density(inner, value), -jnp.inf))
+    result = log_probability(law, inner, value)
+    inside = in_support(inner, value)
+    return jnp.where(jnp.all(inside, axis=tuple(range(result.ndim, inside.ndim))), result, -jnp.inf)
+
+
+def log_probability(law: Any, inner: Any, value: Array) -> Array:
+    """NumPyro's log-density; of categories of one law for all records without its copy of the law for each of them.
+
+    A gradient would hold that copy: as many numbers as records times categories.
+    """
+    if not isinstance(inner, CATEGORIES) or law.event_shape or prod(inner.batch_shape) > 1:
+        return law.log_prob(value)
+    logs = jnp.ravel(inner.logits)
+    return (logs if isinstance(inner, dist.CategoricalProbs) else jax.nn.log_softmax(logs))[value]
+
+
+def in_support(inner: Any, value: Array) -> Array:
+    """Whether single numbers are possible values; vectors, matrices and mixtures are not looked at."""
+    if inner.event_shape or isinstance(inner, MIXTURES):
+        return jnp.ones(value.shape[: value.ndim - len(inner.event_shape)], bool)
+    return jnp.broadcast_to(jnp.asarray(inner.support(value)), value.shape)
+
+
+def over_events(law: Any, terms: Array) -> Array:
+    """The sum over the axes that belong to one value of the law."""
+    return jnp.sum(terms, axis=tuple(range(terms.ndim - len(law.event_shape), terms.ndim)))

@@ -7,13 +7,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_number, check_positive
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
-from dpjax.models.underflow import warn_of_underflow
-from dpjax.numerics.beta import beta_features, beta_log_density, beta_log_likelihood, draw_beta
+from dpjax.models.priors import warn_of_underflow
+from dpjax.numerics.dirichlet import beta_features, beta_log_density, beta_log_likelihood, draw_beta
 from dpjax.numerics.gamma import draw_gamma
-from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_number, check_positive
 
 __all__ = ["GammaShapes"]
 

@@ -9,13 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import multigammaln
 
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_positive, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
-from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
-from dpjax.numerics.wishart import draw_bartlett
-from dpjax.pytree import frozen_pytree
-from dpjax.validation import check_positive, fail
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, draw_bartlett, factorize, product, solve_lower
 
 __all__ = ["NormalInverseWishart", "centred_log_density"]
 

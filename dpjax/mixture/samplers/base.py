@@ -1,16 +1,28 @@
 """What a sampler of mixtures is: a frozen value that is fitted to a problem, starts chains and advances them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import jax
+import jax.numpy as jnp
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key
-from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState
+from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
-from dpjax.validation import fail
 
-__all__ = ["FIRST_CAPACITY", "MAX_SLOTS", "Sampler", "Setup", "Slots", "step"]
+__all__ = [
+    "FIRST_CAPACITY",
+    "MAX_SLOTS",
+    "Sampler",
+    "Setup",
+    "Slots",
+    "at_labels",
+    "at_slots",
+    "step",
+    "summarize_clusters",
+]
 
 FIRST_CAPACITY = 32
 """The fewest slots to begin with; a run finds out how many are needed."""
@@ -134,3 +146,24 @@ class Setup:
 def step(problem: Problem, setup: Setup, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
     """A sweep of the sampler of a setup."""
     return setup.sampler.step(problem, setup.slots, key, state)
+
+
+def summarize_clusters(component: Component, capacity: int, labels: Array, records: Array) -> tuple[Array, Array]:
+    """The number of records [H] and the sum of features [H, k] of each slot.
+
+    A product with a table of ones is many times faster than adding at indices.
+    """
+    features = jax.vmap(component.features)(records)
+    members = (labels[None, :] == jnp.arange(capacity, dtype=labels.dtype)[:, None]).astype(features.dtype)
+    totals = jnp.matmul(members, features, precision=jax.lax.Precision.HIGHEST)
+    return jnp.sum(members, axis=1), totals
+
+
+def at_labels(theta: Theta, labels: Array) -> Theta:
+    """Each record's parameters, leaves [n, ...]."""
+    return {name: leaf[labels] for name, leaf in theta.items()}
+
+
+def at_slots(log_density: Callable[[Array, Theta], Array], given: Array, theta: Theta) -> Array:
+    """A log-density [H, n] of each of [n] at each slot."""
+    return jax.vmap(jax.vmap(log_density, in_axes=(0, None)), in_axes=(None, 0))(given, theta)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.samplers.clusters import at_labels
+from dpjax.mixture.samplers.base import at_labels
 from dpjax.mixture.samplers.marginal import Relabelled
 from dpjax.mixture.samplers.records import exact_records
 from dpjax.numerics import proper_density, select_index, take_if

@@ -1,26 +1,29 @@
 """What the marginal samplers share: the mixing measure is integrated out while labels move, record after record."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key
-from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta
+from dpjax.mixture.base import Component, Conjugate, Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.samplers.base import FIRST_CAPACITY, MAX_SLOTS, Sampler, Slots
-from dpjax.mixture.samplers.clusters import summarize_clusters
-from dpjax.mixture.samplers.concentration import start_concentration, update_concentration
-from dpjax.mixture.samplers.weights import posterior_weights
+from dpjax.mixture.samplers.base import FIRST_CAPACITY, MAX_SLOTS, Sampler, Slots, summarize_clusters
+from dpjax.mixture.samplers.weights import posterior_weights, start_concentration, update_concentration
 from dpjax.models import GammaPrior
-from dpjax.validation import fail
 
-__all__ = ["Marginal", "Relabelled", "refuse_binned"]
+__all__ = ["Evidence", "Marginal", "Relabelled", "check_conjugate", "evidence_of", "refuse_binned"]
 
 LEFT_OUT = 1e-3
 """The most weight that the atoms beyond the slots may have; with more there are too few slots."""
+
+
+Evidence = Callable[[Array, Array], Array]
+"""``(counts, totals) -> [H]``, as `Conjugate.log_evidence`."""
 
 
 class Relabelled(NamedTuple):
@@ -143,3 +146,24 @@ def refuse_binned(name: str, problem: Problem) -> None:
     if isinstance(problem.channel, Binned):
         remedy = "Use sampler=dpjax.mixture.conditional() or dpjax.mixture.neal5()."
         fail("sampler", f"{name} with one release of all records", "conditional() or neal5()", remedy)
+
+
+def check_conjugate(name: str, problem: Problem) -> None:
+    """Raise unless the parameters can be integrated out of the density of a cluster's released values."""
+    refuse_binned(name, problem)
+    if problem.channel is not None or not isinstance(problem.component, Conjugate):
+        behind = "no channel" if problem.channel is None else type(problem.channel).__name__
+        other = "neal8" if problem.channel is None or problem.tractable is not None else "neal5"
+        remedy = (
+            f"Use sampler=dpjax.mixture.{other}(); or, behind dpjax.Gaussian, "
+            "component=dpjax.mixture.TruncatedNormalInverseGamma(...), which is another prior; or a component of the "
+            "released values that has log_evidence, without a channel."
+        )
+        given = f"{name} with {behind} and {type(problem.component).__name__}"
+        fail("sampler", given, "a base measure conjugate to the released values", remedy)
+
+
+def evidence_of(component: Component) -> Evidence:
+    """The ``log_evidence`` of a component that was checked to have one."""
+    assert isinstance(component, Conjugate)
+    return component.log_evidence

@@ -8,11 +8,9 @@ import jax.numpy as jnp
 from dpjax.base import Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.samplers.base import Slots
-from dpjax.mixture.samplers.clusters import at_labels
-from dpjax.mixture.samplers.conjugate import check_conjugate, evidence_of
+from dpjax.mixture.samplers.base import Slots, at_labels
 from dpjax.mixture.samplers.gibbs_labels import Fresh, gibbs_labels
-from dpjax.mixture.samplers.marginal import Marginal, Relabelled
+from dpjax.mixture.samplers.marginal import Marginal, Relabelled, check_conjugate, evidence_of
 
 __all__ = ["Neal2", "neal2"]
 

@@ -10,9 +10,8 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Slots
-from dpjax.mixture.samplers.conjugate import Evidence, check_conjugate, evidence_of
 from dpjax.mixture.samplers.gibbs_labels import choose
-from dpjax.mixture.samplers.marginal import Marginal, Relabelled
+from dpjax.mixture.samplers.marginal import Evidence, Marginal, Relabelled, check_conjugate, evidence_of
 
 __all__ = ["Neal3", "neal3"]
 

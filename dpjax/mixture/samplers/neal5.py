@@ -1,29 +1,32 @@
 """Neal's algorithm 5 behind a channel: every record in turn is offered a cluster from the urn, and a value from it.
 
-Algorithm 1 of Beraha, Favaro and Rao (2025), in the rounds of `dpjax.mixture.samplers.urn`. The same holds where one
+Algorithm 1 of Beraha, Favaro and Rao (2025), in the rounds of `dpjax.mixture.samplers.neal5`. The same holds where one
 release tells of all records (section 5.1): there a round decides by a scan over bins.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
+from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.samplers.base import Slots
-from dpjax.mixture.samplers.clusters import at_labels
+from dpjax.mixture.samplers.base import Slots, at_labels
 from dpjax.mixture.samplers.marginal import Marginal, Relabelled
 from dpjax.mixture.samplers.records import channel_densities, check_single, decide
-from dpjax.mixture.samplers.urn import draw_urn, settle
 from dpjax.numerics import proper_density, select_indices, take_if
-from dpjax.validation import check_count, fail
 
-__all__ = ["AuxiliaryRecords", "Neal5", "neal5"]
+__all__ = ["AuxiliaryRecords", "Neal5", "Urn", "draw_urn", "neal5", "settle"]
+
+
+Offered = TypeVar("Offered")
+"""What the records are offered: a pytree."""
 
 
 @dataclass(frozen=True)
@@ -184,3 +187,83 @@ def pack(sampler: Neal5, key: Key, held: AuxiliaryRecords) -> AuxiliaryRecords:
     chosen, _ = select_indices(proper_density(held.log_channel), uniforms)
     place = jnp.arange(num_records)
     return AuxiliaryRecords(held.labels, held.records[chosen, place], held.log_channel[chosen, place])
+
+
+class Urn(NamedTuple):
+    """Which cluster each record is offered.
+
+    Attributes
+    ----------
+    sources
+        The other record [n] whose cluster it is, where it is not new.
+    fresh
+        Whether it is new [n].
+    slots
+        The empty slot [n] of a new one, a slot for each.
+    overflow
+        Whether there are more new ones than empty slots [].
+    """
+
+    sources: Array
+    fresh: Array
+    slots: Array
+    overflow: Array
+
+
+def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
+    """Offers to records that are each taken out: of n - 1 others and a new cluster, with weights 1 and α.
+
+    Parameters
+    ----------
+    uniforms : [n]
+        Draws from the uniform law on [0, 1).
+    counts : [H]
+        The sizes of the clusters.
+    """
+    n = uniforms.shape[0]
+    places = jnp.floor(uniforms * (n - 1 + concentration)).astype(jnp.int32)
+    fresh = places >= n - 1
+    sources = places + (places >= jnp.arange(n, dtype=jnp.int32)).astype(jnp.int32)
+    empty_so_far = jnp.cumsum(counts == 0)
+    new_so_far = jnp.cumsum(fresh)
+    slots = jnp.sum(empty_so_far[None, :] < new_so_far[:, None], axis=1, dtype=jnp.int32)
+    last = counts.shape[0] - 1
+    return Urn(jnp.where(fresh, 0, sources), fresh, jnp.minimum(slots, last), new_so_far[-1] > empty_so_far[-1])
+
+
+def settle(urn: Urn, labels: Array, offer: Callable[[Array], Offered], accept: Callable[[Offered], Array]) -> Offered:
+    """The offers that the records get when they decide one after another.
+
+    Each round lets all decide at once, given what earlier records did in the round before. A record that waits for
+    none is right in the first round, one that waits for it in the second, and so on; when a round changes no offer,
+    all are right, for each follows from those before it.
+
+    Parameters
+    ----------
+    labels : [n]
+        The slots before the sweep.
+    offer
+        ``labels -> offers``; what a record gets depends on its own label only.
+    accept
+        ``offers -> [n]``; whether a record takes that depends on what no later record gets.
+    """
+    before = labels[urn.sources]
+    earlier = urn.sources < jnp.arange(labels.shape[0], dtype=labels.dtype)
+
+    def offered(after: Array) -> Array:
+        return jnp.where(urn.fresh, urn.slots, jnp.where(earlier, after[urn.sources], before))
+
+    def unfinished(carry: tuple[Array, Array, Offered, Array]) -> Array:
+        return carry[3]
+
+    def decide(carry: tuple[Array, Array, Offered, Array]) -> tuple[Array, Array, Offered, Array]:
+        number, given, _, _ = carry
+        offers = offer(given)
+        following = offered(jnp.where(accept(offers), given, labels))
+        # A component whose draws depend on other records' parameters could go round in circles.
+        changed = jnp.any(following != given) & (number < labels.shape[0])
+        return number + 1, following, offers, changed
+
+    start = offered(labels)
+    empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(offer, start))
+    return jax.lax.while_loop(unfinished, decide, (jnp.array(0), start, empty, jnp.array(True)))[2]

@@ -6,13 +6,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import check_count, fail
 from dpjax.base import Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Slots
 from dpjax.mixture.samplers.gibbs_labels import Fresh, gibbs_labels, value_density
 from dpjax.mixture.samplers.marginal import Marginal, Relabelled, refuse_binned
-from dpjax.validation import check_count, fail
 
 __all__ = ["Neal8", "neal8"]
 

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.problem import Problem
 from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
-from dpjax.validation import fail
 
 __all__ = [
     "Imputed",

@@ -7,27 +7,21 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
+from dpjax._util.validation import check_count, check_instance, fail
 from dpjax.base import Array, Key
-from dpjax.mixture.base import Conjugate, Mixing, MixtureInfo, MixtureState
+from dpjax.mixture.base import Component, Conjugate, Mixing, MixtureInfo, MixtureState, Theta, Tractable
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.samplers.base import Sampler, Slots
-from dpjax.mixture.samplers.clusters import summarize_clusters
-from dpjax.mixture.samplers.conjugate import evidence_of
-from dpjax.mixture.samplers.launch import (
-    TOGETHER,
-    Anchors,
-    LaunchState,
-    SplitMove,
-    SplitProposal,
-    draw_launch,
-    log_imputed,
-    log_sides,
-    summarize_sides,
-)
+from dpjax.mixture.samplers.base import Sampler, Slots, at_labels, at_slots, summarize_clusters
+from dpjax.mixture.samplers.marginal import evidence_of
+from dpjax.mixture.starts import start_records
 from dpjax.numerics import proper_density, take_if
-from dpjax.validation import check_count, check_instance, fail
+from dpjax.numerics.gamma import draw_log_gamma
 
-__all__ = ["Reseated", "SplitMerge", "split_merge"]
+__all__ = ["SplitMerge", "split_merge"]
+
+
+TOGETHER = 2
+"""The row of the union, after those of the two clusters (sides 0 and 1); also the side of records not concerned."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +147,14 @@ def reseat_clusters(problem: Problem, moves: SplitMerge, slots: Slots, key: Key,
     return jax.lax.fori_loop(0, moves.proposals, propose, start)
 
 
+class Anchors(NamedTuple):
+    """The two records [] whose cluster is split, or whose clusters are merged, and all [n] that share one with them."""
+
+    first: Array
+    second: Array
+    concerned: Array
+
+
 def draw_anchors(key: Key, labels: Array) -> Anchors:
     """Two distinct records, all pairs with equal probability, and those that share a cluster with them."""
     key_first, key_second = jax.random.split(key)
@@ -161,6 +163,31 @@ def draw_anchors(key: Key, labels: Array) -> Anchors:
     second = jax.random.randint(key_second, (), 0, n - 1, jnp.int32)
     second = second + (second >= first).astype(jnp.int32)
     return Anchors(first, second, (labels == labels[first]) | (labels == labels[second]))
+
+
+class SplitMove(NamedTuple):
+    """What is fixed during one move.
+
+    Attributes
+    ----------
+    tractable
+        The known marginal g(z | θ), if the records concerned are proposed anew with their sides; None if they stay.
+    theta
+        Parameters [3, ...] of the right shapes, from which an exact draw does not depend.
+    """
+
+    problem: Problem
+    tractable: Tractable | None
+    theta: Theta
+    anchors: Anchors
+
+
+class SplitProposal(NamedTuple):
+    """The sides [n] of the records, 0 or 1, and the records [n, ...] that go with two clusters and with their union."""
+
+    sides: Array
+    apart: Array
+    together: Array
 
 
 def compare(splitting: Array, move: SplitMove, proposed: SplitProposal, present: Reseated) -> SplitProposal:
@@ -172,6 +199,24 @@ def compare(splitting: Array, move: SplitMove, proposed: SplitProposal, present:
         return SplitProposal(sides, present.records, present.records)
     apart = jnp.where(splitting, proposed.apart, present.records)
     return SplitProposal(sides, apart, jnp.where(splitting, present.records, proposed.together))
+
+
+class LaunchState(NamedTuple):
+    """What a proposal is drawn from.
+
+    Attributes
+    ----------
+    theta
+        The parameters [3, ...] of the two clusters and of their union.
+    log_densities
+        The log-densities [3, n] under them of the records, or of the released values where records are proposed anew.
+    log_odds
+        The log-odds [n] of the second cluster against the first.
+    """
+
+    theta: Theta
+    log_densities: Array
+    log_odds: Array
 
 
 def log_split(move: SplitMove, launch: LaunchState, proposal: SplitProposal, concentration: Array) -> Array:
@@ -203,3 +248,87 @@ def reseat(
     records = take_if(accepted & anchors.concerned, records, present.records)
     overflow = present.overflow | (accepted & splitting & jnp.all(occupied))
     return Reseated(moved, records, present.num_accepted + accepted.astype(present.num_accepted.dtype), overflow)
+
+
+def draw_launch(move: SplitMove, key: Key, num_scans: int, records: Array) -> tuple[LaunchState, SplitProposal]:
+    """The launch state after some scans, and a proposal drawn from it.
+
+    The first scan starts from the anchors alone, the others unallocated, so that the launch state depends on the
+    present one through the anchors and the records concerned only.
+    """
+    key_start, key_scan = jax.random.split(key)
+    if move.tractable is not None:
+        # The present records are proposed anew, so that the launch state may not depend on them.
+        records = start_records(move.problem, key_start)
+    nobody = jnp.full(records.shape[0], TOGETHER, jnp.int32)
+    start = SplitProposal(with_anchors(move.anchors, nobody), records, records)
+
+    def scan(proposal: SplitProposal, index: Array) -> tuple[SplitProposal, LaunchState]:
+        key_launch, key_proposal = jax.random.split(jax.random.fold_in(key_scan, index))
+        launch = fit(move, key_launch, proposal)
+        return draw_proposal(move, key_proposal, launch, proposal), launch
+
+    proposal, launches = jax.lax.scan(scan, start, jnp.arange(num_scans + 1))
+    return jax.tree.map(lambda leaf: leaf[-1], launches), proposal
+
+
+def with_anchors(anchors: Anchors, sides: Array) -> Array:
+    """The sides [n] with those of the anchors, which are fixed, and none for records that are not concerned."""
+    places = jnp.arange(sides.shape[0], dtype=jnp.int32)
+    sides = jnp.where(places == anchors.first, 0, jnp.where(places == anchors.second, 1, sides))
+    return jnp.where(anchors.concerned, sides, TOGETHER)
+
+
+def fit(move: SplitMove, key: Key, proposal: SplitProposal) -> LaunchState:
+    """A launch state drawn given an allocation: parameters and weights of the clusters given their records."""
+    key_theta, key_share = jax.random.split(key)
+    problem = move.problem
+    counts, totals = summarize_sides(problem.component, proposal)
+    theta = problem.component.update(key_theta, move.theta, counts, totals)
+    log_gammas = draw_log_gamma(key_share, counts[:TOGETHER])
+    if move.tractable is None:
+        log_densities = at_slots(problem.component.log_density, proposal.apart, theta)
+    else:
+        log_densities = at_slots(move.tractable.log_marginal, problem.values, theta)
+    log_odds = log_densities[1] - log_densities[0] + log_gammas[1] - log_gammas[0]
+    return LaunchState(theta, log_densities, log_odds)
+
+
+def summarize_sides(component: Component, proposal: SplitProposal) -> tuple[Array, Array]:
+    """The numbers of records [3] and sums of features [3, k] of the two clusters and of their union."""
+    apart, together = (jax.vmap(component.features)(records) for records in (proposal.apart, proposal.together))
+    sides = jnp.arange(TOGETHER, dtype=jnp.int32)[:, None] == proposal.sides[None]
+    both = jnp.any(sides, axis=0)
+    precise = jax.lax.Precision.HIGHEST
+    of_sides = jnp.matmul(sides.astype(apart.dtype), apart, precision=precise)
+    of_both = jnp.matmul(both[None].astype(apart.dtype), together, precision=precise)
+    members = jnp.concatenate([sides, both[None]]).astype(apart.dtype)
+    return jnp.sum(members, axis=1), jnp.concatenate([of_sides, of_both])
+
+
+def draw_proposal(move: SplitMove, key: Key, launch: LaunchState, present: SplitProposal) -> SplitProposal:
+    """Sides given a launch state and, where the marginal is known, records given the sides."""
+    key_side, key_apart, key_together = jax.random.split(key, 3)
+    uniforms = jax.random.uniform(key_side, launch.log_odds.shape, launch.log_odds.dtype)
+    sides = with_anchors(move.anchors, (uniforms < jax.nn.sigmoid(launch.log_odds)).astype(jnp.int32))
+    if move.tractable is None:
+        return present._replace(sides=sides)
+    values, draw = move.problem.values, move.tractable.sample_latent
+    apart = draw(key_apart, values, at_labels(launch.theta, sides))
+    together = draw(key_together, values, at_labels(launch.theta, jnp.full_like(sides, TOGETHER)))
+    return SplitProposal(sides, apart, together)
+
+
+def log_sides(move: SplitMove, launch: LaunchState, sides: Array) -> Array:
+    """The log-probability [] given a launch state of the sides that are free: those of the anchors are not."""
+    places = jnp.arange(sides.shape[0], dtype=jnp.int32)
+    free = move.anchors.concerned & (places != move.anchors.first) & (places != move.anchors.second)
+    return jnp.sum(jnp.where(free, jax.nn.log_sigmoid(jnp.where(sides == 1, launch.log_odds, -launch.log_odds)), 0))
+
+
+def log_imputed(move: SplitMove, launch: LaunchState, sides: Array, records: Array) -> Array:
+    """The log-density [] of the records concerned, drawn from f(y | θ) q(z | y) / g(z | θ), without the factors q."""
+    theta = at_labels(launch.theta, sides)
+    log_records = jax.vmap(move.problem.component.log_density)(records, theta)
+    log_values = launch.log_densities[sides, jnp.arange(sides.shape[0])]
+    return jnp.sum(jnp.where(move.anchors.concerned, log_records - log_values, 0))

@@ -5,12 +5,11 @@ from math import exp, log, sqrt
 
 import scipy
 
+from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import closed_form, events
-from dpjax.private.accounting.budget import Budget
-from dpjax.private.accounting.query import Query
+from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.arguments import check_real
-from dpjax.validation import check_count, check_positive, fail
 
 __all__ = ["composed_epsilon", "composed_log_delta", "composed_mu", "noise_multiplier_for"]
 

@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 
 import jax
 
+from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.mechanisms.privacy import Neighbours
-from dpjax.private.accounting.budget import Budget
+from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
-from dpjax.private.accounting.ledger_file import LedgerFile
-from dpjax.private.accounting.ledger_text import Entries, decode, encode
-from dpjax.private.accounting.query import Grade, Query, total
-from dpjax.private.accounting.search import largest_count, nearly_largest_count
+from dpjax.private.accounting.ledger_file import Entries, LedgerFile, decode, encode
+from dpjax.private.accounting.query import Budget, Grade, Query, total
 from dpjax.private.arguments import check_not_negative
-from dpjax.validation import check_count, fail, is_traced
 
 
 class PrivacySpent(NamedTuple):

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query
 from dpjax.private.kernels.penalty import Answer
 from dpjax.private.noise import Noise
 from dpjax.private.targets.target import Target
-from dpjax.validation import fail
 
 __all__ = [
     "KernelInfo",

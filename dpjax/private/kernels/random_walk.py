@@ -9,14 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
-from dpjax.private.arguments import check_noise, check_numbers, check_target
-from dpjax.private.checks import check_bound, check_tau
+from dpjax.private.arguments import check_bound, check_noise, check_numbers, check_target, check_tau
 from dpjax.private.kernels.base import KernelInfo, NotPrivate, PrivateKernel, build_answer, make_kernel, ravel
 from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
 from dpjax.private.noise import Noise
 from dpjax.private.targets.target import Target
-from dpjax.validation import check_positive, fail
 
 __all__ = ["WalkInnovations", "WalkState", "dp_penalty", "rwmh", "walk_core"]
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.base import Array
 from dpjax.private.arguments import check_real
-from dpjax.validation import check_count, check_positive, fail
 
 __all__ = ["Schedule", "as_schedule", "halton_steps"]
 

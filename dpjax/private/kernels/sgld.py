@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query
-from dpjax.private.arguments import check_noise, check_real, check_target
-from dpjax.private.checks import check_bound, check_tau
+from dpjax.private.arguments import check_bound, check_noise, check_real, check_target, check_tau
 from dpjax.private.kernels.base import (
     KernelInfo,
     NotPrivate,
@@ -28,7 +28,6 @@ from dpjax.private.kernels.schedules import Schedule, as_schedule
 from dpjax.private.noise import Noise
 from dpjax.private.sums.poisson import SampledSum, choose_block, sampled_gradients
 from dpjax.private.targets.target import Target
-from dpjax.validation import check_count, check_positive, fail
 
 __all__ = ["SGLDState", "dp_sgld", "largest_langevin_noise", "sgld_core"]
 

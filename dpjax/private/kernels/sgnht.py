@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import check_positive
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_noise, check_numbers, check_target
 from dpjax.private.kernels.base import KernelInfo, PrivateKernel, build_answer, make_kernel, ravel, start_iteration
@@ -15,7 +16,6 @@ from dpjax.private.kernels.sgld import check_sampling, describe, noisy_gradient,
 from dpjax.private.noise import Noise
 from dpjax.private.sums.poisson import SampledSum, sampled_gradients
 from dpjax.private.targets.target import Target
-from dpjax.validation import check_positive
 
 __all__ = ["SGNHTState", "dp_sgnht", "sgnht_core"]
 

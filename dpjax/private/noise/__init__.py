@@ -1,8 +1,7 @@
 """Where the noise of a private run comes from: `jax` for simulation, `secure` for publication."""
 
-from dpjax.private.noise.base import Noise
-from dpjax.private.noise.grid import Secure
-from dpjax.private.noise.threefry import Threefry
+from dpjax.private.noise.base import Noise, Threefry
+from dpjax.private.noise.secure import Secure
 
 jax: Noise = Threefry()
 secure: Noise = Secure()

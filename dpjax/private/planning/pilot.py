@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key
 from dpjax.private.targets.target import Target
-from dpjax.validation import fail
 
 __all__ = ["Pilot", "explore"]
 

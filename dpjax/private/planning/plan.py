@@ -10,15 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr
 
+from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key
 from dpjax.private import accounting
-from dpjax.private.accounting.budget import Budget
+from dpjax.private.accounting.query import Budget
 from dpjax.private.arguments import check_real, check_target
-from dpjax.private.planning.energy import Energy, choose_energy, list_energies
-from dpjax.private.planning.forecast import advise, check_worth, even_dimension, forecast
+from dpjax.private.planning.forecast import (
+    Energy,
+    advise,
+    check_worth,
+    choose_energy,
+    even_dimension,
+    forecast,
+    list_energies,
+)
 from dpjax.private.planning.pilot import explore
 from dpjax.private.targets.target import Target
-from dpjax.validation import check_count, check_key, fail
 
 __all__ = ["Plan", "plan"]
 

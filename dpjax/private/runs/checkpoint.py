@@ -13,7 +13,7 @@ from dpjax.private.accounting.ledger import Ledger
 from dpjax.private.kernels.base import PrivateKernel, ravel
 from dpjax.private.runs.run import Status, to_device
 from dpjax.private.targets.target import Target
-from dpjax.running.checkpoint import CheckpointFile
+from dpjax.runtime.checkpoint import CheckpointFile
 
 __all__ = ["Checkpoint", "make_fingerprint"]
 

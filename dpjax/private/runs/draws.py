@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from dpjax.complaints import warn_of_poor_mixing
+from dpjax._util.validation import check_count, fail
+from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
+from dpjax.diagnostics.warnings import name_stuck, warn_of_poor_mixing
 from dpjax.private.accounting.ledger import Ledger, PrivacySpent
-from dpjax.stuck import name_stuck
-from dpjax.summary import QUANTILES, Summary, summarize, tabulate
-from dpjax.validation import check_count, fail
 
 __all__ = ["Diagnostics", "PrivateDraws"]
 

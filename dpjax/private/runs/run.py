@@ -1,34 +1,39 @@
 """A private run, part by part: each is charged to the ledger before it is made."""
 
+import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from types import FrameType
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax.base import Key
+from dpjax._util.threads import one_blas_thread
+from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
-from dpjax.private.kernels.base import NotPrivate, PrivateKernel
-from dpjax.private.runs.chunk import Draw, Totals, run_chunk
-from dpjax.private.runs.interruption import Interruption
+from dpjax.private.kernels.base import NotPrivate, PrivateKernel, ravel
 from dpjax.private.targets.target import Target
-from dpjax.running.chunk import Chunk
-from dpjax.running.devices import place
-from dpjax.threads import one_blas_thread
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, make_draws
+from dpjax.runtime.devices import over_devices, place
 
 __all__ = [
     "STANDS_STILL",
+    "Interruption",
     "Run",
     "Status",
+    "Totals",
     "choose_capacity",
     "finish",
+    "log_priors",
     "make_chunk",
     "open_status",
+    "start_chains",
     "to_device",
     "to_host",
 ]
@@ -66,6 +71,13 @@ class Run:
         """The kernel's target on every device."""
         target: Target = place(self.mesh, {"target": self.kernel.target}, by_chain=())["target"]
         return target
+
+
+class Totals(NamedTuple):
+    """Sums over iterations of a chain []: how many were accepted, and the diagnostics that are not private."""
+
+    accepted: Array
+    not_private: NotPrivate
 
 
 class Status(NamedTuple):
@@ -166,6 +178,13 @@ def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, numbers: 
     return chunk
 
 
+class Draw(NamedTuple):
+    """What is kept of a draw: the parameters on the reported scale, and sums over the iterations since the last one."""
+
+    parameters: Any
+    totals: Totals
+
+
 def as_drawn(buffers: Draw, number: int) -> Draw:
     """The first draws in buffers [capacity, chains, ...] as host arrays [chains, draws, ...]."""
     return jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[:number], 0, 1), buffers)
@@ -190,3 +209,85 @@ def to_host(tree: Any) -> Any:
 def to_device(tree: Any) -> Any:
     """The leaves as arrays of JAX."""
     return jax.tree.map(jnp.asarray, tree)
+
+
+@partial(jax.jit, static_argnames="build")
+def start_chains(build: Callable[[Target], SamplingAlgorithm], target: Target, positions: Any) -> Any:
+    """The states [chains] at unconstrained positions with leading axis [chains]."""
+    return jax.vmap(lambda position: build(target).init(position))(positions)
+
+
+@jax.jit
+def log_priors(target: Target, positions: Any) -> Array:
+    """The log-density of the prior [chains] at unconstrained positions with leading axis [chains]."""
+    return jax.vmap(lambda position: target.log_prior(ravel(position)))(positions)
+
+
+@partial(jax.jit, static_argnames=("build", "capacity", "mesh"))
+@over_devices(by_chain=("chain_keys", "states"), arrays=("target", "start", "length", "thin"), made=CHAIN_AXES)
+def run_chunk(
+    build: Callable[[Target], SamplingAlgorithm],
+    target: Target,
+    chain_keys: Key,
+    states: Any,
+    *,
+    start: Array,
+    length: Array,
+    thin: Array,
+    capacity: int,
+    mesh: Mesh | None,
+) -> Chunk:
+    """Exactly ``length * thin`` iterations from number `start` on; every `thin`-th position is kept.
+
+    Their number is an argument of the program and not a shape, so that none is made and thrown away: each is a query of
+    the records. See `make_draws`, whose draws are here `Draw`.
+    """
+    algorithm = build(target)
+
+    def step(key: Key, state: Any) -> tuple[Any, Totals]:
+        state, info = algorithm.step(key, state)
+        return state, Totals(info.is_accepted.astype(info.not_private.clipped_ratios.dtype), info.not_private)
+
+    def keep(state: Any, totals: Totals) -> Draw:
+        return Draw(target.terms.constrain(state.position), totals)
+
+    return make_draws(
+        step,
+        keep,
+        chain_keys=chain_keys,
+        states=states,
+        start=start,
+        length=length,
+        thin=thin,
+        capacity=capacity,
+    )
+
+
+class Interruption:
+    """While it is entered, the first Ctrl-C is noted and no more; a second one interrupts at once.
+
+    A program that is compiled, or waits for noise from the host, turns an interruption into a failure of its own and
+    loses what it was computing. Signals are the main thread's matter: in another one nothing is changed. Nor is it
+    where the process ignores interruptions, as one in the background may.
+    """
+
+    def __init__(self) -> None:
+        self.noted = False
+        self.previous: Any = None
+
+    def __enter__(self) -> Self:
+        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        if threading.current_thread() is threading.main_thread() and not ignored:
+            self.previous = signal.signal(signal.SIGINT, self.note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.previous is not None:
+            signal.signal(signal.SIGINT, self.previous)
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """The handler."""
+        del number, frame
+        if self.noted:
+            raise KeyboardInterrupt
+        self.noted = True

@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import fail
 from dpjax.private.kernels.base import NotPrivate, PrivateKernel, form
-from dpjax.private.runs.chunk import Totals, log_priors, start_chains
 from dpjax.private.runs.draws import PrivateDraws
-from dpjax.private.runs.run import Status, open_status, to_device
-from dpjax.validation import fail
+from dpjax.private.runs.run import Status, Totals, log_priors, open_status, start_chains, to_device
 
 __all__ = ["begin"]
 

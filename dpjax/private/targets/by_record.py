@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key
-from dpjax.validation import fail
 
 __all__ = ["NUM_TRIALS", "ByRecord", "Densities", "check_by_record"]
 

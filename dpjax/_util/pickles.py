@@ -1,0 +1,86 @@
+"""Results that can be pickled whatever their parts are: what cannot be is left out, and says so when it is used."""
+
+import copy
+import pickle
+from dataclasses import replace
+from typing import Any, NamedTuple, Never, Self
+
+from dpjax._util.validation import fail, summarize_error
+
+__all__ = ["Missing", "Pickled", "is_missing"]
+
+
+class Packed(NamedTuple):
+    """A part of a result as a pickle of its own, which may be readable or not where it is taken up."""
+
+    content: bytes
+
+
+class Missing:
+    """Stands for a part of a result that was pickled without it: whatever needs the part is refused by name."""
+
+    def __init__(self, part: str, why: str) -> None:
+        self.__dict__.update(part=part, why=why)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.refuse()
+
+    def refuse(self) -> Never:
+        """Raise the error of a result without this part."""
+        expected = f"the {self.part} that the draws were made with"
+        remedy = (
+            f"Put it back: dataclasses.replace(posterior, {self.part}=...). Functions at the top of a module, which "
+            "can be imported where the pickle is read, are kept."
+        )
+        fail(self.part, f"a result that came from a pickle without it ({self.why})", expected, remedy)
+
+    def __repr__(self) -> str:
+        return f"no {self.part}, which a pickle left out"
+
+
+def is_missing(part: Any) -> bool:
+    """Whether a part was left out of a pickle."""
+    return isinstance(part, Missing)
+
+
+class Pickled:
+    """A frozen dataclass whose `PARTS` hold functions, which a pickle keeps by the names that modules have for them."""
+
+    PARTS: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: pack(name, value) if name in self.PARTS else value for name, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({name: unpack(name, value) for name, value in state.items()})
+
+    def __copy__(self) -> Self:
+        return replace(self)  # type: ignore[type-var]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        state = {
+            name: value if name in self.PARTS else copy.deepcopy(value, memo) for name, value in vars(self).items()
+        }
+        return replace(self, **state)  # type: ignore[type-var]
+
+
+def pack(name: str, part: Any) -> Packed | Missing:
+    """A part as a pickle, or what stands for it where there is none."""
+    if is_missing(part):
+        return part
+    try:
+        return Packed(pickle.dumps(part))
+    except Exception as error:  # whatever a part of the user's own may raise
+        return Missing(name, f"it could not be written: {summarize_error(error)}")
+
+
+def unpack(name: str, value: Any) -> Any:
+    """What was packed, or what stands for it where it cannot be read here."""
+    if not isinstance(value, Packed):
+        return value
+    try:
+        return pickle.loads(value.content)
+    except Exception as error:  # a module that is not here, or a function that has moved
+        return Missing(name, f"it could not be read: {summarize_error(error)}")

@@ -1,0 +1,7 @@
+"""Posteriors under the normal law of the sum, for releases of so many records that none is imputed."""
+
+from dpjax.clt.inputs import check_problem
+from dpjax.clt.predictive import predict_values
+from dpjax.clt.sample import Drawn, Size, default_points, draw, large_sample
+
+__all__ = ["Drawn", "Size", "check_problem", "default_points", "draw", "large_sample", "predict_values"]

@@ -1,0 +1,160 @@
+"""How far the quadrature of the moments is from a finer one, in units of what the release leaves open."""
+
+import warnings
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.clt.density import noise_law
+from dpjax.clt.moments import Source, build_moments
+from dpjax.models.recipe import jit_model
+from dpjax.numerics import leading_size
+from dpjax.numerics.linear_algebra import factorize, solve_lower
+from dpjax.numerics.quadrature import Rule, pad
+from dpjax.release import Release
+
+__all__ = ["LARGEST_ERROR", "Errors", "check_errors", "measure_errors"]
+
+LARGEST_ERROR = 0.1
+"""Of the mean of the value in its standard deviations, and of its variance in any direction relative to that."""
+
+NUM_DRAWS = 64
+"""Draws of the posterior at which the error is measured."""
+
+SHARE = 0.9
+"""The error is the one that this share of the draws does not exceed."""
+
+LARGEST_SKEWNESS = 0.45
+"""Of a sum with its noise, at which standard deviations are a tenth off."""
+
+NUM_RECORDS = 2**16
+"""Drawn of one law, at each draw of the posterior."""
+
+REPLICATES = 4
+"""Draws of each record, where each is of its own law."""
+
+TOTAL = 2**24
+"""So many records are drawn in all."""
+
+
+class Errors(NamedTuple):
+    """The error of quadrature: of the mean, in standard deviations of the value, and of its variance, relative []."""
+
+    mean: Any
+    variance: Any
+
+
+def measure_errors(
+    model: Model, release: Release, source: Source, rule: Any, finer: Any, simulated: Array, parameters: Parameters
+) -> Errors:
+    """The errors against a finer rule at draws [draw, ...] of the posterior; infinite where they are not numbers."""
+    same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program
+    coarse, fine = (moments_at(model, release, source, nodes, parameters) for nodes in (same, finer))
+    errors = compare(release, noise_law(release, simulated).variance, coarse, fine)
+    finite = [np.nan_to_num(np.asarray(error, float), nan=np.inf, posinf=np.inf) for error in errors]
+    return Errors(*(float(np.quantile(error, SHARE, method="higher")) for error in finite))
+
+
+@partial(jit_model, static_argnames=("source",))
+def moments_at(
+    model: Model, release: Release, source: Source, rule: Any, parameters: Parameters
+) -> tuple[Array, Array]:
+    """The moments [draw, d] and [draw, d, d] at each draw."""
+    return jax.lax.map(build_moments(model, release, source, rule), parameters)
+
+
+@jax.jit
+def compare(release: Release, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
+    """The errors [draw] of coarse moments, for noise of this variance [d]."""
+
+    def one(coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
+        factor = factorize(fine[1] + jnp.diag(variance / release.n))
+        shift = jnp.sqrt(jnp.asarray(release.n, variance.dtype)) * solve_lower(factor, (coarse[0] - fine[0])[:, None])
+        change = solve_lower(factor, solve_lower(factor, coarse[1] - fine[1]).T)
+        return Errors(jnp.sqrt(jnp.sum(jnp.square(shift))), jnp.max(jnp.abs(jnp.linalg.eigvalsh(change))))
+
+    return jax.vmap(one)(coarse, fine)
+
+
+def choose_draws(draws: Parameters) -> Parameters:
+    """Evenly spaced ones among draws [chain, draw, ...] of all chains, on one axis."""
+    merged = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in draws.items()}
+    total = len(next(iter(merged.values())))
+    chosen = np.linspace(0, total - 1, min(NUM_DRAWS, total)).round().astype(int)
+    return {name: jnp.asarray(leaf[chosen]) for name, leaf in merged.items()}
+
+
+def check_errors(errors: Errors, num_points: int, statistic: str) -> None:
+    """Raise if the quadrature is too coarse for the number of records."""
+    if max(errors) <= LARGEST_ERROR:
+        return
+    given = (
+        f"{num_points} points, by which the mean of the released sum is off by {errors.mean:.2g} of its standard "
+        f"deviation and its variance by {100 * errors.variance:.2g} %"
+    )
+    remedy = (
+        f"Pass more points, which clamps and steps of {statistic} need the more the more records there are; or give "
+        "the model statistic_moments, or use dpjax.sample."
+    )
+    fail("num_points", given, f"errors up to {LARGEST_ERROR}, and {100 * LARGEST_ERROR:g} %", remedy)
+
+
+def measure_skewness(key: Key, model: Model, release: Release, simulated: Array, parameters: Parameters) -> np.ndarray:
+    """The root mean square skewness [d] of the sum and its noise, at draws [draw, ...] of the posterior."""
+    size = min(release.n, NUM_RECORDS) if model.exchangeable else REPLICATES * release.n
+    some = jax.tree.map(lambda leaf: leaf[: max(1, TOTAL // size)], parameters)
+    keys = jax.random.split(key, leading_size(some))
+    found = skewness_at(model, release, noise_law(release, simulated).variance, keys, some)
+    return np.sqrt(np.mean(np.square(np.asarray(found, float)), axis=0))
+
+
+@jit_model
+def skewness_at(model: Model, release: Release, variance: Array, keys: Key, parameters: Parameters) -> Array:
+    """The skewness [draw, d] at each draw, for noise of this variance [d], from records drawn there."""
+
+    def one(arguments: tuple[Key, Parameters]) -> Array:
+        second, third = cumulants(draw_contributions(model, release, *arguments))
+        spread = jnp.sqrt(float(release.n) * second + variance)
+        return float(release.n) * third / jnp.where(spread > 0, spread, jnp.inf) ** 3
+
+    return jax.lax.map(one, (keys, parameters))
+
+
+def draw_contributions(model: Model, release: Release, key: Key, parameters: Parameters) -> Array:
+    """Contributions [replicate, record, d] of records drawn given the parameters: replicates have one law."""
+    if model.exchangeable:
+        records = model.sample_records(key, parameters, min(release.n, NUM_RECORDS))
+        return release.contributions(records).T[:, None]
+
+    def draw(key: Key) -> Array:
+        return release.contributions(model.sample_records(key, parameters, release.n)).T
+
+    return jax.lax.map(draw, jax.random.split(key, REPLICATES))
+
+
+def cumulants(contributions: Array) -> tuple[Array, Array]:
+    """Unbiased estimates of the second and third cumulants [d], averaged over records (Fisher's k-statistics)."""
+    size = contributions.shape[0]
+    deviations = contributions - jnp.mean(contributions, axis=0, keepdims=True)
+    second = jnp.sum(jnp.square(deviations), axis=0) / (size - 1)
+    third = jnp.sum(deviations**3, axis=0) * (size / ((size - 1) * (size - 2)))
+    return jnp.mean(second, axis=0), jnp.mean(third, axis=0)
+
+
+def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
+    """Warn where a coordinate's skewness is so large that its Normal law is far off."""
+    worst = int(np.argmax(skewness))
+    if not skewness[worst] > LARGEST_SKEWNESS:
+        return
+    message = (
+        f"Coordinate {worst} of the released sum has skewness {skewness[worst]:.2g}, as a count of about "
+        f"{max(1 / skewness[worst] ** 2, 0.1):.1g} has, and the Normal law has none: standard deviations of what "
+        f"depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or ask "
+        "dpjax.referee."
+    )
+    warnings.warn(message, stacklevel=stacklevel + 1)

@@ -1,0 +1,240 @@
+"""The density of a release under the normal law of the sum (Bernstein and Sheldon 2018, 2019).
+
+Given θ the sum S of n contributions of mean μ(θ) and covariance Σ(θ) is near N(n μ, n Σ). All is in units of √n: the
+residual y = √n (s / n − μ) is N(0, V) with V = Σ + D / n, for Normal noise of variances D. Nothing grows with n but the
+sharpness of the posterior.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from dpjax._util.validation import fail, name_of
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.clt.moments import Moments, Source, build_moments
+from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
+from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
+from dpjax.mechanisms.base import (
+    Mechanism,
+    Parts,
+    Wrapper,
+    adds_noise,
+    has_integer_noise,
+    innermost,
+    is_normal,
+    parts_of,
+)
+from dpjax.mechanisms.spread import simulated_variance
+from dpjax.models.simulation import parameter_shapes
+from dpjax.numerics.linear_algebra import factorize, product, solve_lower
+from dpjax.numerics.scores import EXPONENTIAL_SCORES
+from dpjax.numerics.theta import integer_variance
+from dpjax.release import Release
+from dpjax.release.base import log_density_at
+
+__all__ = ["Problem", "build_problem", "build_target", "check_noise", "noise_law", "simulate_variance", "smooth"]
+
+
+class Place(NamedTuple):
+    """Where a chain is; chains move in one vector of all these numbers, side by side, see `Problem.place`.
+
+    Attributes
+    ----------
+    whitened
+        The parameters, unconstrained and whitened [k].
+    scales
+        Normal scores of the latent variances of Laplace noise.
+    sums
+        Latent noise, standardised by its law under Normal noise given the parameters.
+    """
+
+    whitened: Array
+    scales: Array
+    sums: Array
+
+
+class NoiseLaw(NamedTuple):
+    """The noise of all coordinates.
+
+    Attributes
+    ----------
+    variance
+        Of the noise of each coordinate, or of the Normal law that stands in for it [d].
+    scaled
+        The coordinates with latent variances, those of Laplace noise.
+    held
+        The mechanisms with latent noise, and their coordinates.
+    """
+
+    variance: Array
+    scaled: np.ndarray
+    held: tuple[tuple[Mechanism, slice], ...]
+
+    def variance_at(self, scores: Array) -> Array:
+        """The variance [d] of the noise given the Normal scores of the latent ones [m]."""
+        if not self.scaled.size:
+            return self.variance
+        factors = EXPONENTIAL_SCORES.noise(scores)
+        return self.variance * jnp.ones_like(self.variance).at[self.scaled].set(factors)
+
+    @property
+    def held_places(self) -> np.ndarray:
+        """The coordinates with latent noise."""
+        return places_of([where for _, where in self.held])
+
+
+class Problem(NamedTuple):
+    """What the density is made of.
+
+    Attributes
+    ----------
+    release
+        What was released; of its mechanism all noise is real.
+    moments
+        Those of one record's contribution.
+    noise
+        The noise of the release.
+    """
+
+    release: Release
+    moments: Moments
+    noise: NoiseLaw
+
+    def residual(self, parameters: Parameters) -> tuple[Array, Array]:
+        """√n times the difference [d] between value / n and its mean, and the covariance [d, d] without noise."""
+        offset, covariance = self.moments(parameters)
+        return -jnp.sqrt(jnp.asarray(self.release.n, offset.dtype)) * offset, covariance
+
+    def log_likelihood(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
+        """The log-density [] of the value and the latent numbers given the parameters, up to a constant."""
+        residual, covariance = self.residual(parameters)
+        variance = self.noise.variance_at(scales) / self.release.n
+        factor = factorize(covariance + jnp.diag(variance))
+        white = solve_lower(factor, residual[:, None])[:, 0]
+        value = -jnp.sum(jnp.square(white)) / 2 - jnp.sum(jnp.log(jnp.diagonal(factor)))
+        value -= jnp.sum(jnp.square(scales)) / 2
+        return value + self.correction(factor, white, variance, sums) if self.noise.held else value
+
+    def correction(self, factor: Array, white: Array, variance: Array, sums: Array) -> Array:
+        """The log-density [] of latent noise over that of the Normal noise in its place.
+
+        Under Normal noise of variances D the noise e given the value is N(D V⁻¹ y, D − D V⁻¹ D), from whose standard
+        Normal numbers it is made. So all that is left of the density of s, of those numbers and of e is η(s | s − e)
+        over the Normal density of e.
+        """
+        places = self.noise.held_places
+        own = variance[places]
+        inverse = solve_lower(factor, jnp.eye(variance.size, dtype=variance.dtype)[:, places]) * own[None]
+        slack = jnp.sqrt(jnp.finfo(own.dtype).eps) / 16  # a sum that cannot vary leaves no noise open
+        given = jnp.diag(own * (1 + slack)) - product(inverse.T, inverse)
+        noise = product(inverse.T, white) + product(factorize(given), sums)
+        value, start = -jnp.sum(jnp.square(sums)) / 2, 0
+        for part, where in self.noise.held:
+            stop = start + where.stop - where.start
+            origin = self.release.value[where]
+            scale = jnp.sqrt(jnp.asarray(self.release.n, own.dtype))
+            value += log_density_at(part, origin, origin, scale * noise[start:stop])
+            start = stop
+        return value + jnp.sum(jnp.square(noise) / own) / 2
+
+    def start(self, whitened: Array) -> Array:
+        """The vector of whitened parameters [k] with latent numbers in their middle, 0."""
+        return jnp.pad(whitened, (0, self.noise.scaled.size + self.noise.held_places.size))
+
+    def place(self, vector: Array) -> Place:
+        """The parts of a vector."""
+        stop = vector.size - self.noise.held_places.size
+        start = stop - self.noise.scaled.size
+        return Place(vector[:start], vector[start:stop], vector[stop:])
+
+
+def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> Problem:
+    """The problem of a model and a release; see `build_moments` and `noise_law` for the rest."""
+    return Problem(release, build_moments(model, release, source, rule), noise_law(release, simulated))
+
+
+def build_target(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Array]:
+    """The log-density [] of a chain's vector, up to a constant."""
+
+    def log_density(vector: Array) -> Array:
+        place = problem.place(vector)
+        likelihood = partial(problem.log_likelihood, scales=place.scales, sums=place.sums)
+        return build_log_density(model, tuning, unravel_of(model), likelihood)(place.whitened)
+
+    return log_density
+
+
+def unravel_of(model: Model) -> Callable[[Array], Parameters]:
+    """The map from a vector [k] to unconstrained parameters."""
+    shapes = parameter_shapes(model)
+    free = shapes if model.unconstrain is None else jax.eval_shape(model.unconstrain, shapes)
+    return ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))[1]
+
+
+def smooth(mechanism: Any) -> Any:
+    """The mechanism with whole noise replaced by real noise of the same variance, as the sum is by a Normal one."""
+    if isinstance(mechanism, Parts):
+        parts = [(smooth(part), size) for part, size in mechanism.parts]
+        return Independent(*zip(*parts, strict=True))
+    if isinstance(mechanism, Wrapper):
+        return replace(mechanism, mechanism=smooth(mechanism.mechanism))  # type: ignore[type-var]
+    if isinstance(mechanism, DiscreteGaussian):
+        return Gaussian(jnp.sqrt(integer_variance(mechanism.scale)))
+    if isinstance(mechanism, DiscreteLaplace):
+        return Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(mechanism.scale)))
+    return mechanism
+
+
+def check_noise(mechanism: Any, d: int) -> None:
+    """Raise unless every part of the mechanism adds noise that can be taken for real numbers."""
+    for part, _ in parts_of(mechanism, d):
+        known = isinstance(innermost(part), (DiscreteGaussian, DiscreteLaplace))
+        if not adds_noise(part) or (has_integer_noise(part) and not known):
+            given = f"a release by {name_of(part)}"
+            expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
+            fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
+
+
+def noise_law(release: Release, simulated: Array) -> NoiseLaw:
+    """The law of a release's noise.
+
+    Parameters
+    ----------
+    simulated
+        Variances [d] for the mechanisms whose own is not known; see `simulate_variance`.
+    """
+    variance, scaled, held = simulated, [], []
+    for part, where in parts_of(release.mechanism, release.value.size):
+        if is_normal(part):
+            variance = variance.at[where].set(jnp.square(jnp.asarray(part.scale, variance.dtype)))
+        elif isinstance(part, Exact):
+            variance = variance.at[where].set(0.0)
+        elif isinstance(part, Laplace):
+            variance = variance.at[where].set(2 * jnp.square(jnp.asarray(part.scale, variance.dtype)))
+            scaled.append(where)
+        else:
+            held.append((part, where))
+    return NoiseLaw(variance, places_of(scaled), tuple(held))
+
+
+def places_of(slices: list[slice]) -> np.ndarray:
+    """The coordinates of all slices."""
+    return np.concatenate([np.arange(where.start, where.stop) for where in slices] or [np.arange(0)])
+
+
+def simulate_variance(key: Key, release: Release) -> Array:
+    """The variance [d] of Normal noise as wide as the mechanism's, 0 where it is known."""
+    variance = jnp.zeros_like(release.value)
+    for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
+        inner = innermost(part)
+        if part is inner and isinstance(part, (Gaussian, Laplace, Exact)):
+            continue
+        own = simulated_variance(jax.random.fold_in(key, place), part, release.value[where])
+        variance = variance.at[where].set(own)
+    return variance

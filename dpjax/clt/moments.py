@@ -1,0 +1,161 @@
+"""Mean and covariance of what one record adds to the released sum."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.models.record_noise import num_rows, records_at
+from dpjax.models.simulation import parameter_shapes
+from dpjax.numerics.linear_algebra import product
+from dpjax.numerics.quadrature import Rule, make_rule
+from dpjax.release import Release
+
+__all__ = ["Moments", "Source", "build_moments", "make_points"]
+
+Moments = Callable[[Parameters], tuple[Array, Array]]
+"""``parameters -> (offset [d], covariance [d, d])``: the mean of a record's contribution less value / n, and its
+covariance; of records that are not of one law, their averages."""
+
+Weighed = Callable[[Parameters], tuple[Array, Array]]
+"""``parameters -> (contributions [d, m], weights [m] or [])``."""
+
+
+class Source(NamedTuple):
+    """Where the moments come from; hashable, as programs are compiled for it.
+
+    Attributes
+    ----------
+    declared
+        Whether the model knows the mean, and whether it knows the covariance, too.
+    points
+        What the rest is summed over: ``"support"``, every possible record; ``"counts"``, the whole numbers from 0 on;
+        ``"scores"``, points of the records' noise; None where nothing is left.
+    """
+
+    declared: tuple[bool, bool]
+    points: str | None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the moments have no error of quadrature."""
+        return self.points in (None, "support")
+
+
+def make_points(key: Key, model: Model, source: Source, num_points: int, refinement: int = 1) -> Any:
+    """What the moments are summed over, apart from what the model lists: see `build_moments` and `make_rule`."""
+    if source.points == "scores":
+        return make_rule(jax.random.fold_in(key, refinement), num_rows(model), num_points, refinement)
+    return jnp.arange(refinement**2 * num_points) if source.points == "counts" else None
+
+
+def build_moments(model: Model, release: Release, source: Source, rule: Any) -> Moments:
+    """The moments of a model's records under a release's statistic.
+
+    Parameters
+    ----------
+    rule
+        A `Rule` for scores, whole numbers [q] for counts, else None.
+
+    Notes
+    -----
+    All sums are over contributions less value / n, near which their mean is wherever the posterior has mass: of the
+    difference between value and mean, √n times smaller than their standard deviation, no digits are lost.
+    """
+    summed = None if source.points is None else build_sums(model, release, source, rule)
+    declared = model.statistic_moments
+    if summed is not None and (declared is None or not source.declared[0]):
+        return summed
+
+    def moments(parameters: Parameters) -> tuple[Array, Array]:
+        found = None if declared is None else declared(parameters, release.statistic)
+        assert found is not None
+        mean, covariance = found
+        if covariance is None:
+            assert summed is not None
+            covariance = summed(parameters)[1]
+        return mean - release.value / release.n, covariance
+
+    return moments
+
+
+def build_sums(model: Model, release: Release, source: Source, rule: Any) -> Moments:
+    """The moments as weighted sums over points."""
+    if model.exchangeable:
+        weigh = build_points(model, release, source, rule)
+        return lambda parameters: weighted_moments(*weigh(parameters), release.value / release.n)
+    return build_averages(model, release, source, rule)
+
+
+def weighted_moments(contributions: Array, weights: Array, centre: Array) -> tuple[Array, Array]:
+    """The mean [d] less a centre [d], and the covariance [d, d], of contributions [d, q] with weights [q]."""
+    deviations = contributions - centre[:, None]
+    offset = product(deviations, weights)
+    spread = deviations - offset[:, None]
+    return offset, product(spread * weights[None], spread.T)
+
+
+def build_points(model: Model, release: Release, source: Source, rule: Any) -> Weighed:
+    """The contributions and weights of all points at once, for records of one law."""
+    if source.points == "scores":
+
+        def at_scores(parameters: Parameters) -> tuple[Array, Array]:
+            records = records_at(model, parameters, rule.points)
+            return release.contributions(records), rule.weights
+
+        return at_scores
+    records = listed_records(model, source, rule)
+    contributions = release.contributions(records)  # of no parameter: computed once, outside of the loops
+    return lambda parameters: (contributions, jnp.exp(model.log_density(parameters, records)))
+
+
+def build_averages(model: Model, release: Release, source: Source, rule: Any) -> Moments:
+    """The averages over records that are each of their own law: a loop over points, of all records side by side.
+
+    With s = Σ_i t_i, the mean of s / n is the average of the means and n times its covariance that of the covariances.
+    """
+    n, centre = release.n, (release.value / release.n)[:, None]
+
+    def weigh(parameters: Parameters, point: Any) -> tuple[Array, Array]:
+        if source.points == "scores":
+            nodes = jnp.broadcast_to(point.points[:, None], (point.points.shape[0], n))
+            records = records_at(model, parameters, nodes)
+            return release.contributions(records), jnp.broadcast_to(point.weights, (n,))
+        records = known_fields(model, n) | jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), point)
+        return release.contributions(records), jnp.exp(model.log_density(parameters, records))
+
+    points = Rule(rule.points.T, rule.weights) if source.points == "scores" else listed_records(model, source, rule)
+
+    def moments(parameters: Parameters) -> tuple[Array, Array]:
+        @jax.checkpoint
+        def add(sums: tuple[Array, Array], point: Any) -> tuple[tuple[Array, Array], None]:
+            contributions, weights = weigh(parameters, point)
+            deviations = contributions - centre
+            weighted = deviations * weights[None]
+            return (sums[0] + weighted, sums[1] + product(weighted, deviations.T)), None
+
+        size, dtype = release.value.size, release.value.dtype
+        nothing = jnp.zeros((size, n), dtype), jnp.zeros((size, size), dtype)
+        (offsets, squares), _ = jax.lax.scan(add, nothing, points)
+        return jnp.mean(offsets, axis=1), (squares - product(offsets, offsets.T)) / n
+
+    return moments
+
+
+def listed_records(model: Model, source: Source, rule: Any) -> Records:
+    """The records that are summed over [q]: all that are possible, or the counts up to a bound."""
+    if model.support is not None and source.points == "support":
+        return model.support()
+    assert model.count_field is not None
+    return {model.count_field: rule}
+
+
+def known_fields(model: Model, n: int) -> Records:
+    """The fields of n records that are not drawn, such as known covariates."""
+    shapes = parameter_shapes(model)
+    parameters = jax.tree.map(lambda leaf: jnp.ones(leaf.shape, leaf.dtype), shapes)
+    drawn = {model.count_field} if model.support is None else set(model.support())
+    records = model.sample_records(jax.random.key(0), parameters, n)
+    return {name: field for name, field in records.items() if name not in drawn}

@@ -1,0 +1,52 @@
+"""Releases that a posterior predicts under the normal law of the sum."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.clt.inputs import find_source
+from dpjax.clt.moments import Source, build_moments, make_points
+from dpjax.mechanisms.base import has_integer_noise, parts_of
+from dpjax.models.recipe import jit_model
+from dpjax.numerics.linear_algebra import product
+from dpjax.release import Release
+
+__all__ = ["predict_values"]
+
+NUM_POINTS = 1_024
+"""Enough for a picture; the draws were made with as many as they need."""
+
+
+def predict_values(key: Key, model: Model, release: Release, parameters: Parameters) -> np.ndarray:
+    """Released values [draw, d] for parameters [draw, ...]: the sum is Normal, and rounded where the noise is whole."""
+    rule_key, draw_key = jax.random.split(key)
+    source = find_source(model, release)
+    rule = make_points(rule_key, model, source, NUM_POINTS)
+    numbers = jnp.arange(len(next(iter(parameters.values()))))
+    return np.asarray(draw_sums(model, release, source, rule, draw_key, numbers, parameters))
+
+
+@partial(jit_model, static_argnames=("source",))
+def draw_sums(
+    model: Model, release: Release, source: Source, rule: Any, key: Key, numbers: Array, parameters: Parameters
+) -> Array:
+    """The values of `predict_values`; draw k uses ``fold_in(key, k)``."""
+    moments = build_moments(model, release, source, rule)
+    whole = [where for part, where in parts_of(release.mechanism, release.value.size) if has_integer_noise(part)]
+
+    def draw(given: tuple[Array, Parameters]) -> Array:
+        sum_key, noise_key = jax.random.split(jax.random.fold_in(key, given[0]))
+        offset, covariance = moments(given[1])
+        values, vectors = jnp.linalg.eigh(covariance)
+        normals = jnp.sqrt(jnp.maximum(values, 0.0)) * jax.random.normal(sum_key, offset.shape, offset.dtype)
+        n = jnp.asarray(release.n, offset.dtype)
+        total = release.value + n * offset + jnp.sqrt(n) * product(vectors, normals)
+        for where in whole:
+            total = total.at[where].set(jnp.round(total[where]))
+        return release.mechanism.sample(noise_key, total)
+
+    return jax.lax.map(draw, (numbers, parameters))

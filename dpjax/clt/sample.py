@@ -1,0 +1,225 @@
+"""From a model and a release of many records to draws from the posterior under the normal law of the sum."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from dpjax._util.threads import one_blas_thread
+from dpjax._util.validation import name_of
+from dpjax.base import Key, Model
+from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
+from dpjax.clt.density import simulate_variance, smooth
+from dpjax.clt.inputs import check_large
+from dpjax.clt.moments import Source, make_points
+from dpjax.clt.run import Draw, Run, Status, begin, make_chunk, make_schedule
+from dpjax.clt.starts import check_starts, find_starts
+from dpjax.posterior.posterior import Posterior
+from dpjax.release import Release
+from dpjax.runtime.devices import Devices, choose_mesh
+from dpjax.runtime.fingerprint import identify_keys
+from dpjax.runtime.loop import finish, is_interrupted
+
+__all__ = ["Drawn", "Size", "default_points", "draw"]
+
+DEFAULT_POINTS, DEFAULT_OF_COVARIANCE = 1_024, 216
+"""Points of quadrature for all moments, and where the mean is known."""
+
+REFINEMENT = 2
+"""How much finer the rule is that the quadrature is compared with."""
+
+
+def large_sample(
+    key: Key,
+    model: Model,
+    release: Release,
+    *,
+    num_chains: int = 4,
+    num_warmup: int = 500,
+    num_samples: int = 1_000,
+    num_points: int | None = None,
+    progress: bool = True,
+    devices: Devices = None,
+) -> Posterior:
+    """Draw from p(parameters | release) under the normal law of the sum: approximate, at a cost free of n.
+
+    By the central limit theorem the sum of n contributions of mean μ(θ) and covariance Σ(θ) is near N(n μ, n Σ), so
+    p(s | θ) ≈ ∫ N(S; n μ, n Σ) η(s | S) dS (Bernstein and Sheldon 2018, 2019). It is closed for Gaussian noise; Laplace
+    noise is Normal noise with latent variances, and other noise is latent itself. The parameters and these are moved by
+    BlackJAX's NUTS with window adaptation, from modes that are climbed to from the prior.
+
+    Parameters
+    ----------
+    key
+        One typed key; equal keys give equal draws.
+    model
+        What is believed about the records. The moments of what a record adds to the sum come from
+        `Model.statistic_moments` where the model has it, from all possible records (`Model.support`), from the whole
+        numbers up to `num_points` of a count, or by quadrature over the Normal scores of the non-centred form. Records
+        that are not of one law, such as those with known covariates, add unequal moments: that costs a pass over them.
+    release
+        One noisy sum over a known number of records, such as `dpjax.joint` makes of several. Whole noise is taken for
+        real noise of the same variance, as is the sum.
+    num_chains
+        Chains, run side by side.
+    num_warmup
+        Steps of each chain that are thrown away, while step size and mass matrix are adapted.
+    num_samples
+        Draws kept of each chain.
+    num_points
+        Of the quadrature: a grid of about so many points up to three dimensions of noise, scrambled Sobol points
+        beyond, fixed by the key; by default 1,024, or 216 where the model knows the mean and only the covariance is
+        left. Its error at draws of the posterior is measured against a finer rule.
+    progress
+        Whether to show a bar; there is none where standard error is not a terminal.
+    devices
+        What the chains are spread over; see `dpjax.sample`.
+
+    Returns
+    -------
+    Posterior
+        With ``approximate=True``, and no `final_states`, `tuning` and `plan`. ``info`` has the trajectories'
+        ``"acceptance_rate"``, ``"num_divergent"`` and ``"num_integration_steps"``, each [chain, draw], and the errors
+        of the quadrature ``"quadrature_error"`` [2]: of the mean in standard deviations of the value, and of its
+        variance, relative; and the ``"skewness"`` [d] of the sum with its noise, of which the Normal law has none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable, or model or release have no such normal law (before compilation); if the value has a
+        part without noise that does not vary; if no start of positive density is found; or if the quadrature moves
+        the mean of the sum by more than a tenth of a standard deviation, or its variance by more than a tenth.
+    KeyboardInterrupt
+        If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+
+    Notes
+    -----
+    The law of the sum is off by what skewness γ there is, of order 1 / √n: about n = 10³ records are many where each is
+    clamped to a few standard deviations, and rare categories or long tails take more. It is measured by records drawn
+    at draws of the posterior; above 0.45, as of a count below five, where standard deviations are a tenth too large
+    (they grow with γ² / 2), a warning names the coordinate. `dpjax.sample` is exact.
+
+    On processors draws do not depend on the number of devices while each has two chains at least. An accelerator rounds
+    otherwise with another number of chains, and the adaptation of trajectories enlarges that: draws on other devices
+    then are others from the same distribution.
+    """
+    source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
+    size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
+    drawn = draw(key, model, release, source, size, progress, choose_mesh(devices, num_chains))
+    interrupted = is_interrupted("large_sample", drawn.run.schedule, drawn.status, None, stacklevel=2)
+    return report(drawn, release, interrupted)
+
+
+class Drawn(NamedTuple):
+    """A run and what it has drawn.
+
+    Attributes
+    ----------
+    run
+        What stays as it is.
+    status
+        How far it has come.
+    finer
+        The rule that its quadrature is compared with.
+    num_points
+        Those of its own.
+    key
+        For a look at the law of the sum.
+    """
+
+    run: Run
+    status: Status
+    finer: Any
+    num_points: int
+    key: Key
+
+    @property
+    def draws(self) -> Draw:
+        """All draws made [chain, draw, ...]."""
+        return jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *self.status.draws)
+
+
+def report(drawn: Drawn, release: Release, interrupted: bool) -> Posterior:
+    """The posterior of the draws made, unless the quadrature was too coarse for them."""
+    run, draws, num_points = drawn.run, drawn.draws, drawn.num_points
+    some = choose_draws(draws.parameters)
+    info = {name: np.asarray(leaf) for name, leaf in draws.info.items()}
+    with one_blas_thread():
+        if not run.source.is_exact:
+            errors = measure_errors(run.model, run.release, run.source, run.rule, drawn.finer, run.simulated, some)
+            check_errors(errors, num_points, name_of(release.statistic))
+            info["quadrature_error"] = np.asarray(errors)
+        info["skewness"] = measure_skewness(drawn.key, run.model, run.release, run.simulated, some)
+    warn_of_skewness(info["skewness"], stacklevel=3)
+    return Posterior(
+        draws={**draws.parameters, **draws.derived},
+        info=info,
+        collected=None,
+        interrupted=interrupted,
+        model=run.model,
+        release=release,
+        final_states=None,
+        tuning=None,
+        plan=None,
+        approximate=True,
+        keys=identify_keys(run.chain_keys),
+        settings={"num_warmup": run.schedule[-1].start, "num_points": num_points},
+    )
+
+
+class Size(NamedTuple):
+    """The numbers of chains, steps of warm-up, draws kept of each chain, and points of quadrature."""
+
+    num_chains: int
+    num_warmup: int
+    num_samples: int
+    num_points: int
+
+
+def default_points(source: Source) -> int:
+    """The number of points: the mean has to be known √n times better than the covariance."""
+    return DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS
+
+
+class RunKeys(NamedTuple):
+    """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
+
+    rules: Key
+    noise: Key
+    starts: tuple[Key, Key, Key]
+    chains: Key
+    skewness: Key
+
+
+@partial(jax.jit, static_argnames="num_chains")
+def split_key(key: Key, num_chains: int) -> RunKeys:
+    """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
+    rules, noise, prior, candidates, spread, chains, skewness = jax.random.split(key, 7)
+    by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
+    return RunKeys(rules, noise, (prior, candidates, spread), by_chain, skewness)
+
+
+def draw(
+    key: Key,
+    model: Model,
+    release: Release,
+    source: Source,
+    size: Size,
+    progress: bool,
+    mesh: Mesh | None,
+) -> Drawn:
+    """The chains, with no look at how well the normal law holds."""
+    release = release.with_mechanism(smooth(release.mechanism))
+    keys = split_key(key, size.num_chains)
+    rules = [make_points(keys.rules, model, source, size.num_points, refinement) for refinement in (1, REFINEMENT)]
+    simulated = simulate_variance(keys.noise, release)
+    with one_blas_thread():
+        starts = find_starts(keys.starts, model, release, source, rules[0], simulated, size.num_chains)
+        check_starts(starts, release)
+        settled = (model, release, source, rules[0], simulated, starts.tuning)
+        run = Run(*settled, make_schedule(size.num_warmup, size.num_samples), starts.places, keys.chains, mesh)
+        status = finish(run.schedule, begin(run), partial(make_chunk, run), None, progress)
+    return Drawn(run, status, rules[1], size.num_points, keys.skewness)

@@ -1,0 +1,184 @@
+"""Where the chains begin: modes found from the prior by Fisher scoring, and places spread widely about them.
+
+At n = 10⁸ the posterior may be ten thousand times narrower than the prior, so no walk from the prior would find it.
+Scoring steps are damped (Levenberg and Marquardt), each chain climbing by itself from the best of a few draws of a
+Normal law as wide as the prior: modes apart from each other are then found by different chains, and show as
+disagreement between these.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, Key, Model
+from dpjax.clt.density import Problem, build_problem, build_target, unravel_of
+from dpjax.clt.moments import Source
+from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain, fit_to_prior
+from dpjax.models.recipe import jit_model
+from dpjax.numerics import take_if
+from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
+from dpjax.release import Release
+
+__all__ = ["Starts", "check_starts", "find_starts"]
+
+CANDIDATES = 32
+"""Draws for each chain, from a Normal law fitted to the prior."""
+
+STEPS = 100
+"""Scoring steps of each chain, after the candidates."""
+
+HOPELESS = 30.0
+"""A mode whose log-density is by more than this and two for each parameter below the best one is left for the best."""
+
+DISPERSION = 2.0
+"""Starts are so many times wider about a mode than the Normal law there."""
+
+
+class Starts(NamedTuple):
+    """Where chains begin.
+
+    Attributes
+    ----------
+    places
+        Vectors of all that a chain moves [chain, size].
+    tuning
+        The whitening by the Normal law at the best mode.
+    log_density
+        At that mode [].
+    precision
+        The smallest eigenvalue [] of the correlations of the value there.
+    """
+
+    places: Array
+    tuning: Tuning
+    log_density: Array
+    precision: Array
+
+
+class Point(NamedTuple):
+    """What is known at whitened parameters [k].
+
+    Attributes
+    ----------
+    log_density
+        The log-density [].
+    slope
+        Its gradient [k].
+    information
+        That of value and prior about the parameters [k, k], where V is held.
+    covariance
+        V, that of the residual [d, d].
+    """
+
+    whitened: Array
+    log_density: Array
+    slope: Array
+    information: Array
+    covariance: Array
+
+
+@partial(jit_model, static_argnames=("source", "num_chains"))
+def find_starts(
+    keys: tuple[Key, Key, Key],
+    model: Model,
+    release: Release,
+    source: Source,
+    rule: Any,
+    simulated: Array,
+    num_chains: int,
+) -> Starts:
+    """Starts about modes, by the density in which all noise is Normal."""
+    prior_key, candidate_key, spread_key = keys
+    problem = build_problem(model, release, source, rule, simulated)
+    problem = problem._replace(noise=problem.noise._replace(scaled=np.arange(0), held=()))
+    prior = fit_to_prior(prior_key, model)
+    evaluate = build_evaluation(model, problem, prior)
+
+    def climb(key: Key) -> Point:
+        return climb_from(evaluate, jax.random.normal(key, (CANDIDATES, prior.location.size), prior.location.dtype))
+
+    modes = jax.vmap(climb)(jax.random.split(candidate_key, num_chains))
+    best = jax.tree.map(lambda leaf: leaf[jnp.argmax(modes.log_density)], modes)
+    hopeless = modes.log_density < best.log_density - HOPELESS - 2 * prior.location.size
+    whitened = jnp.where(hopeless[:, None], best.whitened[None], modes.whitened)
+    tuning = whiten_about(prior, best)
+    apart = jax.vmap(lambda mode: tuning.whiten(prior.colour(mode)))(whitened)
+    normals = DISPERSION * jax.random.normal(spread_key, apart.shape, apart.dtype)
+    # The places are those of the whole problem, with its latent numbers.
+    places = jax.vmap(build_problem(model, release, source, rule, simulated).start)(apart + normals)
+    return Starts(places, tuning, best.log_density, correlation_floor(best.covariance, release))
+
+
+def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Point]:
+    """The function that evaluates a `Point` at whitened parameters [k], by one forward derivative."""
+    target, unravel = build_target(model, problem, tuning), unravel_of(model)
+
+    def values(whitened: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        residual, covariance = problem.residual(constrain(model, unravel(tuning.colour(whitened))))
+        density = target(problem.start(whitened))
+        return (density, residual), (density, covariance + jnp.diag(problem.noise.variance / problem.release.n))
+
+    def evaluate(whitened: Array) -> Point:
+        (slope, slopes), (density, covariance) = jax.jacfwd(values, has_aux=True)(whitened)
+        white = solve_lower(factorize(covariance), slopes)
+        information = product(white.T, white) + jnp.eye(whitened.size, dtype=whitened.dtype)
+        return Point(whitened, density, slope, information, covariance)
+
+    return evaluate
+
+
+def climb_from(evaluate: Callable[[Array], Point], candidates: Array) -> Point:
+    """The last point of a climb from the best candidate [candidate, k] by scoring steps, damped where they fall.
+
+    Candidates and steps are evaluated in one loop, as the evaluation is long to compile.
+    """
+
+    def step(number: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
+        point, damping = carry
+        damped = factorize(point.information + damping * jnp.diag(jnp.diagonal(point.information)))
+        change = solve_upper(damped, solve_lower(damped, point.slope[:, None]))[:, 0]
+        climbing = number >= CANDIDATES
+        moved = evaluate(jnp.where(climbing, point.whitened + change, candidates[jnp.minimum(number, CANDIDATES - 1)]))
+        better = (moved.log_density > point.log_density) | (number == 0)
+        changed = jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-9, 1e9)
+        return take_if(better, moved, point), jnp.where(climbing, changed, damping)
+
+    shapes = jax.eval_shape(evaluate, candidates[0])
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    first = nothing._replace(information=jnp.eye(candidates.shape[1], dtype=candidates.dtype))
+    return jax.lax.fori_loop(0, CANDIDATES + STEPS, step, (first, jnp.ones((), candidates.dtype)))[0]
+
+
+def correlation_floor(covariance: Array, release: Release) -> Array:
+    """The smallest eigenvalue [] of the correlations of the residual; 0 where one varies by rounding alone."""
+    variance = jnp.diagonal(covariance)
+    rounding = 64 * jnp.finfo(variance.dtype).eps * release.value / release.n
+    scale = jnp.sqrt(jnp.where(variance > jnp.square(rounding), variance, jnp.inf))
+    return jnp.linalg.eigvalsh(covariance / scale[:, None] / scale[None])[0]
+
+
+def whiten_about(tuning: Tuning, mode: Point) -> Tuning:
+    """The whitening by the Normal law about a mode, which is in another whitening's coordinates."""
+    identity = jnp.eye(mode.whitened.size, dtype=mode.whitened.dtype)
+    factor = product(tuning.factor, solve_upper(factorize(mode.information), identity))
+    return Tuning(tuning.colour(mode.whitened), factorize(product(factor, factor.T)), jnp.ones_like(mode.log_density))
+
+
+def check_starts(starts: Starts, release: Release) -> None:
+    """Raise if no density is positive, or the value has a part that neither varies nor carries noise."""
+    dtype = starts.precision.dtype
+    if starts.precision <= 64 * release.value.size * np.finfo(dtype).eps:
+        given = "a value of which some part, up to rounding, is neither random in the model nor by its noise"
+        remedy = "Leave out exact totals that n or other numbers already tell"
+        if dtype == np.float32:
+            remedy += "; where the noise is small, call jax.config.update('jax_enable_x64', True) first"
+        fail("release", given, "a value of which every part varies between records or carries noise", f"{remedy}.")
+    if not np.isfinite(starts.log_density):
+        given = "a value of zero or undefined density wherever the climbs from the prior led"
+        remedy = "Check that model, statistic and value are in the same units, and that the prior reaches the value."
+        fail("release", given, "positive density somewhere", remedy)

@@ -1,0 +1,128 @@
+"""Data augmentation as BlackJAX algorithms: of parameters and records, and of the records alone."""
+
+from typing import Any
+
+from dpjax._util.validation import check_instance, fail
+from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
+from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
+from dpjax.data_augmentation.plan import SweepPlan, check_closed, choose_imputation, make_plan, with_noise
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.sweep import GibbsInfo, build_kernel, prior_tuning
+from dpjax.models.checks import check_fit
+from dpjax.models.positions import check_parameters, check_position, check_start
+from dpjax.models.simulation import GibbsState, Position, init_latent, init_state
+from dpjax.release import PrivateRelease
+
+
+def gibbs(
+    model: Model,
+    release: PrivateRelease,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    tuning: Tuning | None = None,
+    plan: SweepPlan | None = None,
+) -> SamplingAlgorithm:
+    """A BlackJAX sampling algorithm that leaves p(parameters, records | release) invariant.
+
+    Parameters
+    ----------
+    model
+        The complete-data model.
+    release
+        What was released; one `Release` or `LocalRelease`.
+    imputation
+        ``imwg(...)``, ``soma(...)``, ``pcn(...)`` or an `Imputation` of your own; IMwG by default.
+    interweave
+        Whether to add the non-centred step; by default wherever the model has a non-centred form.
+    parameter_kernel
+        In place of the model's own update, any BlackJAX kernel: ``"nuts"``, ``"hmc"``, ``"mala"``,
+        ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"``, ``"elliptical_slice"``, a function
+        ``log_density -> SamplingAlgorithm`` on whitened vectors, or one of these with its options and several steps a
+        sweep, by `dpjax.parameter_kernel`. Models without an update have a default; see `default_kernel`.
+    tuning
+        The whitening and step size, such as `Posterior.tuning` of a short run; by default they are fitted to draws
+        from the prior, under a fixed key: any tuning leaves the posterior invariant.
+    plan
+        In place of the three choices: `Posterior.plan`, the sweep that the warm-up of a run settled on.
+
+    Returns
+    -------
+    SamplingAlgorithm
+        ``init(position, rng_key=None)`` takes a `Position`, or parameters alone with a key that draws the records;
+        ``step(rng_key, state)`` makes one sweep.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parts do not fit, a choice is made beside a plan, or one is left to a warm-up.
+    """
+    choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
+    chosen = make_plan(model, release, **(choices if plan is None else choices_of(plan, choices)))
+    check_closed(chosen.imputation, imputation)
+    model, release = latent_form(model, release, chosen.imputation)
+    chosen = chosen if plan is None else with_noise(model, release, chosen, plan.noise)
+    kernel = build_kernel(model, release, chosen)
+    fixed = prior_tuning(model, release.n, chosen) if tuning is None else check_tuning(model, tuning)
+
+    def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
+        return init_state(release, check_position(model, release.n, position, rng_key))
+
+    def step(rng_key: Key, state: GibbsState) -> tuple[GibbsState, GibbsInfo]:
+        return kernel(rng_key, state, fixed)
+
+    return SamplingAlgorithm(init, step)
+
+
+def choices_of(plan: Any, beside: dict[str, Any]) -> dict[str, Any]:
+    """The choices that a plan stands for; an error if others stand beside it."""
+    check_instance("plan", plan, SweepPlan, "Pass the plan of a posterior, or leave it out.")
+    for name, choice in beside.items():
+        if choice is not None:
+            remedy = f"Leave one of them out, or pass dataclasses.replace(plan, {name}=...)."
+            fail(name, f"{choice!r} beside a plan", f"None, as the plan has {getattr(plan, name)!r}", remedy)
+    return {name: getattr(plan, name) for name in beside}
+
+
+def impute(
+    model: Model, release: PrivateRelease, parameters: Parameters, imputation: Imputation | None = None
+) -> SamplingAlgorithm:
+    """A BlackJAX sampling algorithm that leaves p(records | parameters, release) invariant.
+
+    Parameters
+    ----------
+    model
+        The complete-data model.
+    release
+        What was released.
+    parameters
+        The parameters, which stay as they are, on their natural scale.
+    imputation
+        ``imwg(...)``, ``soma(...)`` or an `Imputation` of your own; IMwG by default.
+
+    Returns
+    -------
+    SamplingAlgorithm
+        ``init(records, rng_key=None)`` takes records [n, ...], such as ``model.sample_records(key, parameters, n)``,
+        and needs no key; ``step(rng_key, latent)`` makes one sweep.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parts do not fit; see `dpjax.gibbs`.
+    """
+    check_fit(model, release)
+    chosen = choose_imputation(model, release, imputation)
+    check_closed(chosen, imputation)
+    known = check_parameters("parameters", model, parameters)
+    model, release = latent_form(model, release, chosen)
+    kernel = chosen(model, release)
+
+    def init(records: Records, rng_key: Key | None = None) -> Latent:
+        del rng_key
+        return init_latent(release, check_start("records", model, release.n, known, records))
+
+    def step(rng_key: Key, latent: Latent) -> tuple[Latent, ImputationInfo]:
+        return kernel(rng_key, latent, known)
+
+    return SamplingAlgorithm(init, step)

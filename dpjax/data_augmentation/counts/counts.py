@@ -1,0 +1,315 @@
+"""Counts in place of records: the imputation whose latent data are how many records take each possible value.
+
+Its cost does not grow with the number of records. Given the parameters, or with them integrated out where the model is
+conjugate, the counts move in pairs of cells, and by swaps of four cells where totals are known; see
+`dpjax.data_augmentation.counts.moves`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_count, fail, is_traced
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.data_augmentation.counts.drawn_moves import (
+    SWAP_ROUNDS,
+    Corners,
+    Groups,
+    find_corners,
+    find_groups,
+    meet_all,
+    swap_drawn,
+)
+from dpjax.data_augmentation.counts.form import count_form, density_of
+from dpjax.data_augmentation.counts.joint_moves import build_joint_step
+from dpjax.data_augmentation.counts.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
+from dpjax.data_augmentation.counts.schedule import check_gaps, make_schedule
+from dpjax.data_augmentation.counts.starts import find_starts
+from dpjax.data_augmentation.counts.sums import CellSums
+from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
+from dpjax.mechanisms.base import is_exact, noise_scale, parts_of
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import as_sum
+from dpjax.release.unknown_count import CountPrior, UnknownCount
+
+__all__ = ["Counts", "counts"]
+
+START_WIDTH, MAX_WIDTH = 16, 256
+"""The width of windows before they are tuned, and the largest."""
+
+NOISY = 0.05
+"""Joint moves pay where the noise has at least this share of the variance of a cell's count."""
+
+WIDTH_PER_SPREAD = 5.0
+"""Windows are so many conditional standard deviations wide: wider ones cost more than they bring."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The choice of counts; call it with the count form of a model and a release for the kernel.
+
+    Parameters
+    ----------
+    width
+        How many values beside the present one a window holds.
+    collapse
+        Whether the parameters are integrated out; None wherever the model is conjugate.
+    """
+
+    width: int | Literal["auto"]
+    collapse: bool | None = None
+
+    def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
+        """A kernel that leaves p(counts | parameters, release), or p(counts | release), invariant."""
+        if self.width == "auto":
+            remedy = "dpjax.sample tunes it; else pass a number."
+            fail("width", repr(self.width), "a number once the kernel is built", remedy)
+        return build_kernel(model, as_sum(release), self.is_collapsed(model, release), self.width)
+
+    def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the parameters are integrated out."""
+        possible = table_of(count_form(model, release)[1]).conjugate is not None
+        if self.collapse and not possible:
+            fail("collapse", True, "a conjugate model", "Leave it out: the counts then move given the parameters.")
+        return possible if self.collapse is None else self.collapse
+
+    def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+        """The count form of a model and a release."""
+        return count_form(model, release)
+
+    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether parameters and counts can move together: where both are drawn, and no total is known."""
+        return not self.is_collapsed(model, release) and not table_of(release).known and bool(parameter_shapes(model))
+
+    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether they do by default: where the noise is not small against the counts' sampling error."""
+        return self.can_interweave(model, release) and is_noisy(table_of(release), as_sum(release))
+
+    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
+        """The joint moves of parameters and counts."""
+        return build_joint_step(model, as_sum(release))
+
+    def given_parameters(self) -> "Counts":
+        """With counts that move given the parameters."""
+        return replace(self, collapse=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the width is left to the warm-up."""
+        return self.width == "auto"
+
+    def closed(self) -> "Counts":
+        """With windows of some width."""
+        return replace(self, width=START_WIDTH) if self.is_open else self
+
+    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
+        """With windows as wide as the conditional laws of the moves are where the chains are."""
+        del key
+        spreads = measure(model, release, self.is_collapsed(model, release), latent.records[COUNTS][:, 0], parameters)
+        return replace(self, width=max(map(fit_width, spreads), default=START_WIDTH))
+
+    def find_starts(
+        self, keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
+    ) -> GibbsState:
+        """States [chain, ...] near the released sums, over-dispersed by their noise."""
+        return find_starts(keys, model, release, num_chains, initial, self.is_collapsed(model, release))
+
+
+def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) -> Counts:
+    """Impute how many records take each possible value, in place of the records.
+
+    For models whose records take finitely many values (`Model.support`) and releases of sums with noise on each of
+    them. The posterior of the parameters is the same as with records; a sweep costs the same however many records there
+    are. Imputed counts are ``state.latent.records["counts"]`` [1, c].
+
+    Parameters
+    ----------
+    width
+        How many values beside the present one a move chooses among; ``"auto"`` to let ``dpjax.sample`` choose by the
+        moves' conditional spread.
+    collapse
+        Whether the counts move with the parameters integrated out, which are then drawn afterwards; None wherever the
+        model is conjugate (`dpjax.models.categorical`, `dpjax.models.naive_bayes`) and moves its parameters by its own
+        update.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the width is no whole number of at least 1. When a kernel is built: if the records are continuous, take too
+        many values or have laws of their own, the release is no sum with noise on each coordinate, or known totals
+        (`dpjax.Exact`) are contradictory or of a kind that the moves are not known to connect, as may be tables with
+        cells that the model makes impossible.
+    """
+    if width != "auto":
+        check_count("width", width, "Pass a whole number such as 16, or 'auto'.")
+    if not (collapse is None or isinstance(collapse, bool)):
+        fail("collapse", repr(collapse), "True, False or None", "None takes what the model allows.", error=TypeError)
+    return Counts(width, collapse)
+
+
+def is_noisy(table: Table, release: Release) -> bool:
+    """Whether the noise of the most exact part is not small against the sampling error of a cell of usual size."""
+    scales = [noise_scale(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    if isinstance(table.n, UnknownCount) or any(scale is None or is_traced(scale) for scale in scales):
+        return True
+    variance = min(float(np.median(np.square(np.asarray(scale)))) for scale in scales)
+    return variance >= NOISY * table.n / table.num_cells
+
+
+def build_kernel(model: Model, release: Release, collapsed: bool, width: int) -> ImputationKernel:
+    """The kernel of counts; with collapsed parameters it does not look at those it is given."""
+    table = table_of(release)
+    moves = make_moves(table, collapsed, width)
+    if not collapsed:
+        check_gaps(table, moves)
+    corners = make_corners(table)
+    groups = make_groups(table, collapsed) if is_noisy(table, release) else None
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        law = make_law(model, release, collapsed, parameters)
+        state = start(law, latent.records[COUNTS][0])
+        changed, tried = jnp.zeros((), int), jnp.zeros((), int)
+        meeting_key, *keys = jax.random.split(rng_key, 1 + len(moves) + len(corners))
+        for move, key in zip(moves, keys[: len(moves)], strict=True):
+            offers = draw_offers(key, move)
+            state, more = move_all(law, move, state, offers)
+            changed += more
+            tried += jnp.asarray(move.directions.num_moves, int)[offers.order]
+        for places, key in zip(corners, keys[len(moves) :], strict=True):
+            state, more = swap_drawn(law, places, width, state, key)
+            changed, tried = changed + more, tried + SWAP_ROUNDS
+        if groups is not None:
+            state, more, met = meet_all(law, groups, width, state, meeting_key)
+            changed, tried = changed + more, tried + met
+        latent = init_latent(release, {COUNTS: state.counts[None]})
+        return latent, ImputationInfo(changed / jnp.maximum(tried, 1), changed[None], jnp.zeros((), int))
+
+    return step
+
+
+def make_law(model: Model, release: Release, collapsed: bool, parameters: Parameters) -> Law:
+    """The law of the counts, given the parameters or with these integrated out."""
+    table = table_of(release)
+    noisy = tuple(
+        NoisySums(sums, release.value[where], mechanism)
+        for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True)
+        if not is_exact(mechanism)
+    )
+    if table.prior is not None:
+        noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)
+    log_probability = None if collapsed else density_of(model).of_cells(parameters)
+    return Law(log_probability, make_gammas(model, table, collapsed), noisy)
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class PriorOfNumber:
+    """The prior of the number of records, in the place of the noise of a sum."""
+
+    prior: CountPrior = field(metadata={"static": True})
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-probability of each number [...]."""
+        del value
+        return self.prior.log_probability(statistic.astype(int))
+
+
+@lru_cache(maxsize=64)
+def number_of(table: Table) -> CellSums:
+    """The number of records as a sum over cells."""
+    return CellSums(np.zeros((table.num_cells, 1), int), np.ones((table.num_cells, 1)), 1)
+
+
+def make_gammas(model: Model, table: Table, collapsed: bool) -> tuple[Gammas, ...]:
+    """The factorials of the counts, and what integrating the parameters out leaves."""
+    own, *total = factorial_sums(table)
+    factorials: tuple[Gammas, ...] = (Gammas(own, np.ones(own.size), -np.ones(own.size, int)),)
+    factorials += tuple(Gammas(number, np.ones(1), np.ones(1, int)) for number in total)
+    if not collapsed:
+        return factorials
+    assert table.conjugate is not None
+    conjugate = density_of(model).model.conjugate
+    assert conjugate is not None
+    sums, sign = table.conjugate
+    return *factorials, Gammas(sums, conjugate().shift, sign)
+
+
+@lru_cache(maxsize=64)
+def factorial_sums(table: Table) -> tuple[CellSums, ...]:
+    """The sums with factorials of their own: each count, and their total where that is not known."""
+    cells = np.arange(table.num_cells)
+    own = CellSums(cells[:, None], np.ones((len(cells), 1)), len(cells))
+    return (own,) if table.prior is None else (own, number_of(table))
+
+
+def gamma_sums(table: Table, collapsed: bool) -> tuple[CellSums, ...]:
+    """The sums of the factors of `make_gammas`."""
+    if not collapsed:
+        return factorial_sums(table)
+    assert table.conjugate is not None
+    return *factorial_sums(table), table.conjugate[0]
+
+
+def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
+    """The moves of a sweep with windows of this width."""
+    gammas = gamma_sums(table, collapsed)
+    noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
+    return make_schedule(table, gammas, noisy, width)
+
+
+@lru_cache(maxsize=64)
+def make_corners(table: Table) -> tuple[Corners, ...]:
+    """Where the rows and columns of each kind of swap meet."""
+    found = (find_corners(swap) for swap in table.fibre.swaps)
+    return tuple(corners for corners in found if corners is not None)
+
+
+@lru_cache(maxsize=64)
+def make_groups(table: Table, collapsed: bool) -> Groups | None:
+    """The groups within which occupied cells meet, if there are any."""
+    return find_groups(table.fibre.groups, table.noisy, (*table.noisy, *gamma_sums(table, collapsed)))
+
+
+def draw_offers(key: Key, move: Move) -> Offers:
+    """The random numbers of one kind of move."""
+    order_key, offset_key, uniform_key = jax.random.split(key, 3)
+    orders, *shape = move.directions.real.shape
+    return Offers(
+        jax.random.randint(order_key, (), 0, orders),
+        jax.random.randint(offset_key, shape, 0, move.width + 1),
+        jax.random.uniform(uniform_key, shape, float),
+    )
+
+
+def measure(model: Model, release: Release, collapsed: bool, counts: Array, parameters: Parameters) -> list[np.ndarray]:
+    """The conditional standard deviations of the moves of each kind, at counts and parameters [chain, ...]."""
+    by_chain = spreads_at(model, release, collapsed, counts, parameters)
+    real = [move.directions.real[0] for move in make_moves(table_of(release), collapsed, MAX_WIDTH)]
+    return [np.asarray(each)[:, inside].ravel() for each, inside in zip(by_chain, real, strict=True)]
+
+
+@partial(jit_model, static_argnames=("collapsed",))
+def spreads_at(model: Model, release: Release, collapsed: bool, counts: Array, parameters: Parameters) -> list[Array]:
+    """The conditional standard deviations [chain, batch, move] of all moves."""
+    moves = make_moves(table_of(release), collapsed, MAX_WIDTH)
+
+    def look(counts: Array, parameters: Parameters) -> list[Array]:
+        law = make_law(model, release, collapsed, parameters)
+        return [spread(law, move, start(law, counts)) for move in moves]
+
+    return jax.vmap(look)(counts, parameters)
+
+
+def fit_width(spreads: np.ndarray) -> int:
+    """The power of two that suits the widest quarter of the moves, of those that have a spread at all."""
+    spreads = spreads[np.isfinite(spreads)]
+    wanted = WIDTH_PER_SPREAD * float(np.quantile(spreads, 0.75, method="nearest")) if spreads.size else 1.0
+    return int(np.clip(2 ** np.ceil(np.log2(max(wanted, 1.0))), 4, MAX_WIDTH))

@@ -1,0 +1,269 @@
+"""The count form of a model and a release: a whole table is one record, whose field is how often each value occurs.
+
+A model of records and a release of their sum become a model of one table and a release of the sum over its cells.
+Both are what they are elsewhere in dpjax, so that whatever draws, weighs, tempers or simulates records does so with
+tables, at a cost that does not grow with the number of records.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln
+
+from dpjax._util.pytree import is_opaque
+from dpjax._util.validation import fail, is_traced
+from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
+from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
+from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, parts_of
+from dpjax.models.data_sets import NUMBER, take_number
+from dpjax.models.recipe import Form, jit_model, numbered_by, recipe_of
+from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
+from dpjax.models.simulation import position_shapes
+from dpjax.numerics.counts import draw_multinomial
+from dpjax.release import PrecisionWarning, PrivateRelease, Release
+from dpjax.release.unknown_count import UnknownCount, is_unknown
+
+__all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
+
+RECORDS_PER_CELL = 64
+"""From so many records a cell on counts pay where the parameters are not integrated out: they then mix less well than
+records do, whose noise can be held while the parameters move."""
+
+NUM_DRAWS = 16
+"""A cell whose probability is 0 at so many parameters from the prior is taken for impossible."""
+
+KINDS = (AdditiveNoise, ElementwiseDensity)
+
+
+def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str] | None:
+    """What stands against counts in place of records: given, expected and the remedy; None where nothing does."""
+    remedy = "Impute the records: dpjax.imwg()."
+    if not isinstance(release, Release):
+        return f"a {type(release).__name__}", "a release of one summed value", remedy
+    num_cells = support_size(model)
+    if model.support is None or num_cells is None:
+        expected = f"a model whose records take at most {LARGEST_SUPPORT} possible values, which its `support` lists"
+        return "a model of records without a listed support", expected, remedy
+    if not model.exchangeable:
+        return "a model whose records have laws of their own", "exchangeable records", remedy
+    for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
+        if not (release.is_noisy_sum and isinstance(mechanism, KINDS)) or is_opaque(mechanism):
+            given = f"a mechanism {type(mechanism).__name__}"
+            return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
+    if not 1 < num_cells <= LARGEST_SUPPORT:
+        return f"{num_cells} possible records", f"from 2 to {LARGEST_SUPPORT}", remedy
+    if missing := sorted(set(position_shapes(model, 1).records) - set(jax.eval_shape(model.support))):
+        return f"fields {missing} that the support does not list", "a support of whole records", remedy
+    return None
+
+
+def prefers_counts(model: Model, release: PrivateRelease) -> bool:
+    """Whether counts can stand for the records, and are cheaper or the only latent data that fit."""
+    if find_obstacle(model, release):
+        return False
+    assert isinstance(release, Release)
+    num_cells = support_size(model)
+    assert num_cells is not None
+    known = any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value)))
+    if known or is_unknown(release):
+        return True
+    return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
+
+
+def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
+    """The count form of a model and a release.
+
+    Parameters
+    ----------
+    model
+        A model whose records are exchangeable and take finitely many values, listed by its `support`.
+    release
+        A `Release` of sums over the records, each with noise of its own.
+
+    Returns
+    -------
+    model
+        The model of one record ``{"counts": [c] int}``: a multinomial draw. Parameters are those of the given model.
+    release
+        The release of n = 1 such record.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the records are continuous, too many values are possible, or the sums are not released one by one.
+    """
+    if isinstance(release, Release) and isinstance(release.statistic, TableSums):
+        return model, release
+    if obstacle := find_obstacle(model, release):
+        given, expected, remedy = obstacle
+        fail("imputation", f"counts() with {given}", expected, remedy)
+    assert isinstance(release, Release)
+    check_number(release.n)
+    parts = parts_of(release.mechanism, len(release.value))
+    exact = tuple(is_exact(mechanism) for mechanism, _ in parts)
+    if any(exact) and is_traced(release.value):
+        remedy = "Build the count form outside jit and vmap, where the known totals are numbers."
+        fail("release", "known totals that are traced", "numbers", remedy, error=TypeError)
+    known = tuple(
+        tuple(np.asarray(release.value[where], float).tolist()) if is_known else None
+        for is_known, (_, where) in zip(exact, parts, strict=True)
+    )
+    layout = Layout(tuple(where.stop - where.start for _, where in parts), known, release.value.dtype)
+    counted, statistic = bind(model, release.statistic, release.n, layout)
+    with warnings.catch_warnings():
+        # The user was warned where the release was made.
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return counted, replace(release, statistic=statistic, n=1)
+
+
+def check_number(n: int | UnknownCount) -> None:
+    """Raise if a number of records is too large for the whole numbers in use."""
+    largest = jnp.iinfo(jnp.result_type(int)).max
+    if not isinstance(n, UnknownCount) and n > largest:
+        remedy = 'Call jax.config.update("jax_enable_x64", True) at the start.'
+        fail("release", f"n = {n} records", f"at most {largest}, the largest of 32 bits", remedy)
+
+
+@lru_cache(maxsize=64)
+def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: Layout) -> tuple[Model, TableSums]:
+    """The count model and the statistic, the same objects for equal arguments.
+
+    Of models that differ in their numbers alone the statistic is the same, too, so that they share programs.
+    """
+    with jax.ensure_compile_time_eval():
+        support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
+        impossible, conjugate = find_impossible(model, support), conjugate_sums(model)
+        structure = Structure(Frozen(support), Frozen(impossible), Frozen(conjugate), statistic, n, layout)
+        statistic = lay_out(structure)
+        # Nothing of a program that is being traced may stay in the cache.
+        return count_model(model, statistic.table), statistic
+
+
+def conjugate_sums(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
+    """The sums of counts to which each possible record adds 1 [c, m], and their signs [q], of `ConjugateCounts`."""
+    if model.conjugate is None:
+        return None
+    conjugate = model.conjugate()
+    return np.asarray(conjugate.places), np.asarray(conjugate.sign)
+
+
+def find_impossible(model: Model, support: Records) -> np.ndarray:
+    """Which records [c] have probability 0 at all of some parameters from the prior; none under Dirichlet laws."""
+    if model.conjugate is not None:
+        return np.zeros(len(jax.tree.leaves(support)[0]), bool)
+    keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
+    return np.all(np.asarray(log_probabilities.quickly(model, support, keys)) == -np.inf, axis=0)
+
+
+@jit_model
+def log_probabilities(model: Model, support: Records, keys: Key) -> Array:
+    """The log-probabilities [draw, c] of possible records at parameters from the prior."""
+    return jax.vmap(lambda key: model.log_density(model.sample_prior(key), support))(keys)
+
+
+@dataclass(frozen=True, eq=False)
+class CountDensity:
+    """The log-density of tables given the parameters, which knows the model of their records."""
+
+    model: Model
+    table: Table
+
+    def of_cells(self, parameters: Parameters) -> Array:
+        """The log-probability of each possible record [c]."""
+        return self.model.log_density(parameters, self.table.support)
+
+    def __call__(self, parameters: Parameters, records: Records) -> Array:
+        """That of each table [n]."""
+        counts, prior = records[COUNTS].astype(float), self.table.prior
+        terms = weigh(self.of_cells(parameters)[None], counts) - gammaln(counts + 1)
+        number = jnp.sum(records[COUNTS], axis=1)
+        total = jnp.sum(terms, axis=1) + gammaln(number.astype(float) + 1)
+        return total if prior is None else total + prior.log_probability(number)
+
+
+def density_of(model: Model) -> CountDensity:
+    """The log-density of a model in count form."""
+    assert isinstance(model.log_density, CountDensity)
+    return model.log_density
+
+
+def count_model(model: Model, table: Table) -> Model:
+    """The model of a whole table as one record, with the numbers of the given model held apart as that has them."""
+    recipe = recipe_of(model)
+    if recipe is None:
+        return build_count_model(model, table)
+    return numbered_by(Counted(recipe.form, table), recipe.numbers)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Builds the model of a table from the numbers of the model of its records."""
+
+    form: Form
+    table: Table
+
+    def __call__(self, *numbers: Array) -> Model:
+        """The model of a whole table."""
+        return build_count_model(self.form(numbers), self.table)
+
+
+def build_count_model(model: Model, table: Table) -> Model:
+    """The model of a whole table as one record."""
+    conjugate, prior = model.conjugate, table.prior
+    log_density = CountDensity(model, table)
+
+    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
+        parameters, known = take_number(parameters)
+        probability = jnp.exp(log_density.of_cells(parameters))
+
+        def draw(key: Key) -> Array:
+            number_key, count_key = jax.random.split(key)
+            number = table.draw_number(number_key) if known is None else known
+            return draw_multinomial(count_key, number, probability)
+
+        return {COUNTS: jax.vmap(draw)(jax.random.split(key, n))}
+
+    return Model(
+        sample_prior=model.sample_prior,
+        log_prior=model.log_prior,
+        sample_records=sample_records,
+        log_density=log_density,
+        **({} if conjugate is None else conjugate_update(conjugate, table)),
+        unconstrain=model.unconstrain,
+        constrain=model.constrain,
+        log_jacobian=model.log_jacobian,
+        summarize=lambda records: jnp.sum(records[COUNTS], axis=0),
+        log_likelihood=lambda parameters, counts: jnp.sum(weigh(log_density.of_cells(parameters), counts)),
+        derived=model.derived,
+        reported=None if prior is None else lambda records: {NUMBER: jnp.sum(records[COUNTS])},
+    )
+
+
+def weigh(log_probability: Array, counts: Array) -> Array:
+    """Each cell's share of the log-likelihood [..., c]; an impossible cell that nobody is in adds nothing."""
+    return jnp.where(counts > 0, counts.astype(log_probability.dtype) * log_probability, 0.0)
+
+
+def conjugate_update(conjugate: Callable[[], ConjugateCounts], table: Table) -> dict[str, Any]:
+    """The exact draw of the parameters given tables, with its density."""
+    assert table.conjugate is not None
+    sums, _ = table.conjugate
+
+    def total(records: Records) -> Array:
+        return sums.total(jnp.sum(records[COUNTS], axis=0)).astype(float)
+
+    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
+        del parameters
+        return conjugate().update(key, total(records))
+
+    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
+        del parameters
+        return conjugate().log_density(new, total(records))
+
+    return {"update": update, "update_log_density": update_log_density}

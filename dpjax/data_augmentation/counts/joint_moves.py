@@ -1,0 +1,111 @@
+"""Joint moves of parameters and counts, which neither holds back.
+
+Where the noise is large against the sampling error of the counts, parameters and counts hold each other: given the one,
+the other can hardly move. Here the parameters move first, from θ to θ′, and each record then moves by the maximal
+coupling of its old law p and its new one p′: of the c_k records in cell k a Binomial(c_k, min(1, p′_k / p_k)) number
+stays, and those that leave are spread over the cells in proportion to (p′ − p)⁺. The two tables are then the two halves
+of one symmetric law, p(c | θ) q(c → c′) = p(c′ | θ′) q(c′ → c), so that the move is accepted by prior and noise alone,
+with probability min(1, p(θ′) η(s | c′) / (p(θ) η(s | c))). It is a pCN move for tables.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.counts.form import density_of
+from dpjax.data_augmentation.counts.table import COUNTS
+from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
+from dpjax.numerics import decision_uniforms, take_if
+from dpjax.numerics.counts import draw_binomial, draw_multinomial
+from dpjax.release import Release
+
+__all__ = ["JointInfo", "build_joint_step", "move_records"]
+
+NUM_MOVES = 4
+"""Moves a sweep, at steps of different sizes."""
+
+SMALLEST_STEP, LARGEST_STEP = 0.1, 2.5
+"""Steps are normal in whitened coordinates, of a size drawn log-uniformly between these, divided by √k."""
+
+
+class JointInfo(NamedTuple):
+    """What the joint moves of a sweep report.
+
+    Attributes
+    ----------
+    acceptance_rate
+        The share accepted [].
+    num_nonfinite
+        How many met a density that is not a number [].
+    """
+
+    acceptance_rate: Array
+    num_nonfinite: Array
+
+
+def build_joint_step(
+    model: Model, release: Release
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, JointInfo]]:
+    """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)`` in the count form.
+
+    It leaves p(parameters, counts | release) invariant and moves both.
+    """
+    of_cells = density_of(model).of_cells
+
+    def step(
+        rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
+    ) -> tuple[Parameters, Records, JointInfo]:
+        vector, unravel = to_vector(model, parameters)
+        log_prior = build_log_density(model, tuning, unravel, lambda parameters: jnp.zeros(()))
+
+        def parameters_at(whitened: Array) -> Parameters:
+            return constrain(model, unravel(tuning.colour(whitened)))
+
+        def move(state: Place, index: Array) -> tuple[Place, tuple[Array, Array]]:
+            size_key, step_key, record_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index), 4)
+            size = step_size(jax.random.uniform(size_key), vector.size)
+            whitened = state.whitened + size * jax.random.normal(step_key, vector.shape, vector.dtype)
+            laws = (of_cells(parameters_at(at)) for at in (state.whitened, whitened))
+            counts = move_records(record_key, state.counts, *laws)
+            density = log_prior(whitened) + release.log_likelihood({COUNTS: counts[None]})
+            ratio = density - state.log_density
+            accepted = (jnp.log(decision_uniforms(accept_key)) < ratio) & (density < jnp.inf)
+            return take_if(accepted, Place(whitened, counts, density), state), (accepted, ~(ratio < jnp.inf))
+
+        whitened, counts = tuning.whiten(vector), records[COUNTS][0]
+        first = Place(whitened, counts, log_prior(whitened) + release.log_likelihood(records))
+        last, (accepted, broken) = jax.lax.scan(move, first, jnp.arange(NUM_MOVES))
+        moved = take_if(jnp.any(accepted), parameters_at(last.whitened), parameters)
+        return moved, {COUNTS: last.counts[None]}, JointInfo(jnp.mean(accepted), jnp.sum(broken))
+
+    return step
+
+
+class Place(NamedTuple):
+    """A whitened vector [k], counts [c], and the log-density of prior and release there, without that of the counts."""
+
+    whitened: Array
+    counts: Array
+    log_density: Array
+
+
+def step_size(uniform: Array, dimension: int) -> Array:
+    """The size of a step, log-uniform."""
+    low, high = jnp.log(SMALLEST_STEP), jnp.log(LARGEST_STEP)
+    return jnp.exp(low + uniform * (high - low)) / jnp.sqrt(dimension)
+
+
+def move_records(key: Key, counts: Array, old: Array, new: Array) -> Array:
+    """Counts [c] after every record moves by the maximal coupling of two laws, given by log-probabilities [c]."""
+    stay_key, spread_key = jax.random.split(key)
+    possible = (old > -jnp.inf) & (counts > 0)
+    stays = jnp.where(possible, jnp.exp(jnp.minimum(new - jnp.where(possible, old, 0.0), 0.0)), 0.0)
+    stay = draw_binomial(stay_key, counts, stays)
+    gained = jnp.maximum(jnp.exp(new) - jnp.exp(old), 0.0)
+    # Where the laws are the same nobody leaves, and there is nowhere to go.
+    total = jnp.sum(gained)
+    share = jnp.where(total > 0, gained, 1.0)
+    return stay + draw_multinomial(spread_key, jnp.sum(counts - stay), share)

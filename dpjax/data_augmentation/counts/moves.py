@@ -1,0 +1,276 @@
+"""Moves of counts along integer directions, each an exact draw from the conditional law within a random window.
+
+Along a direction the counts of some cells grow by δ and those of others fall by it. With a window of W + 1 values that
+is placed at random, so that each offset of the present one is equally likely, δ is drawn from its conditional law
+among the W + 1. Old and new value see the same windows with the same chance, so the move leaves the law of the counts
+as it is, and no draw is lost to a rejection. The law is
+
+    π(c) ∝ exp(Σ_k c_k log p_k) Π_f Π_q Γ(S_fq + a_fq)^{g_fq} · η(s | A c),
+
+where the S_f are sums of counts: the cells themselves with Γ(c_k + 1)^{-1}, and those of `ConjugateCounts`. Ratios of
+gamma functions over a window are running products, so that no gamma function is computed and nothing large cancels.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array
+from dpjax.data_augmentation.counts.directions import Directions, Touched
+from dpjax.data_augmentation.counts.sums import CellSums
+from dpjax.mechanisms.base import AdditiveNoise
+from dpjax.numerics import proper_density
+
+__all__ = ["Gammas", "Move", "NoisySums", "Offers", "State", "move_all", "spread", "start"]
+
+MAX_PRODUCT = 4
+"""How many counts are multiplied before a logarithm is taken: four of 2^31 are still within float32."""
+
+SHORT = 65
+"""Rows of at most so many numbers are summed by a matrix product."""
+
+
+class Gammas(NamedTuple):
+    """The factor Π_q Γ(S_q + shift_q)^sign_q of the sums S of counts."""
+
+    sums: CellSums
+    shift: Any
+    sign: np.ndarray
+
+
+class NoisySums(NamedTuple):
+    """The factor η(value | S) of the sums S of counts, a product over sums."""
+
+    sums: CellSums
+    value: Array
+    mechanism: Any
+
+
+class Move(NamedTuple):
+    """Directions of one kind, the sums of each factor that they touch, and the width W of their windows."""
+
+    directions: Directions
+    gammas: tuple[Touched, ...]
+    noisy: tuple[Touched, ...]
+    width: int
+
+
+class Offers(NamedTuple):
+    """The random numbers of one kind of move: its order [], and offsets of windows and uniforms [batch, move]."""
+
+    order: Array
+    offset: Array
+    uniform: Array
+
+
+class State(NamedTuple):
+    """Counts [c], and the sums of each factor."""
+
+    counts: Array
+    gammas: tuple[Array, ...]
+    noisy: tuple[Array, ...]
+
+
+class Law(NamedTuple):
+    """The factors of the law of the counts, with the cells' log-probabilities [c] where these are no part of them."""
+
+    log_probability: Array | None
+    gammas: tuple[Gammas, ...]
+    noisy: tuple[NoisySums, ...]
+
+
+def start(law: Law, counts: Array) -> State:
+    """The state at given counts [c]."""
+    return State(
+        counts,
+        tuple(factor.sums.total(counts) for factor in law.gammas),
+        tuple(factor.sums.total(counts).astype(factor.value.dtype) for factor in law.noisy),
+    )
+
+
+def move_all(law: Law, move: Move, state: State, offers: Offers) -> tuple[State, Array]:
+    """The state after one order of moves, as a function of their random numbers, and how many moves changed it []."""
+    steps = jax.tree.map(lambda array: jnp.asarray(array)[offers.order], plan_of(move))
+
+    def batch(state: State, step: Any) -> tuple[State, Array]:
+        plan, offset, uniform = step
+        return move_batch(law, move, plan, state, offset, uniform)
+
+    if move.directions.real.shape[1] == 1:
+        steps, offset, uniform = jax.tree.map(lambda array: array[0], (steps, offers.offset, offers.uniform))
+        return batch(state, (steps, offset, uniform))
+    state, changed = jax.lax.scan(batch, state, (steps, offers.offset, offers.uniform))
+    return state, jnp.sum(changed)
+
+
+class Plan(NamedTuple):
+    """What a batch of moves needs to know: cells [move, a], and places and weights of sums [move, k]."""
+
+    cells: Any
+    real: Any
+    gammas: tuple[tuple[Any, Any], ...]
+    noisy: tuple[tuple[Any, Any], ...]
+
+
+def plan_of(move: Move) -> Plan:
+    """The plans of all orders and batches."""
+    return Plan(
+        move.directions.cells,
+        move.directions.real,
+        tuple((touched.index, touched.weight.astype(np.int32)) for touched in move.gammas),
+        tuple((touched.index, touched.weight) for touched in move.noisy),
+    )
+
+
+def move_batch(law: Law, move: Move, plan: Plan, state: State, offset: Array, uniform: Array) -> tuple[State, Array]:
+    """The state after moves that touch no sum in common."""
+    below = window_start(move, plan, state, offset)
+    state, delta = draw_place(move, plan, state, below, log_weights(law, move, plan, state, below), uniform)
+    return state, jnp.sum(delta != 0)
+
+
+def window_start(move: Move, plan: Plan, state: State, offset: Array) -> Array:
+    """How far below the present value [move] windows begin; each is as likely from any value that it holds."""
+    # The remainder comes first, so that counts near the largest whole number do not wrap around.
+    return (state.counts[plan.cells[:, 0]] % (move.width + 1) + offset) % (move.width + 1)
+
+
+def draw_place(
+    move: Move, plan: Plan, state: State, below: Array, log_weight: Array, uniform: Array
+) -> tuple[State, Array]:
+    """The state at places drawn from windows by their log-weights [move, W + 1], and how far each moved [move]."""
+    # A state of density zero, from which nothing can be chosen, is left as it is.
+    stays = ~plan.real | ~jnp.any(log_weight > -jnp.inf, axis=1)
+    delta = jnp.where(stays, 0, choose(log_weight, uniform) - below)
+    return advance(plan, move.directions.signs, state, delta), delta
+
+
+def log_weights(law: Law, move: Move, plan: Plan, state: State, below: Array) -> Array:
+    """The log-density [move, W + 1] over windows that begin `below` [move] the present value, up to a constant."""
+    signs = jnp.asarray(move.directions.signs, state.counts.dtype)
+    steps = jnp.arange(move.width + 1, dtype=state.counts.dtype)[None] - below[:, None]
+    there = state.counts[plan.cells][..., None] + signs[None, :, None] * steps[:, None]
+    log_weight = anchor(log_ratios(law, move, plan, state, steps), below)
+    for factor, touched, (index, weight), sums in zip(law.noisy, move.noisy, plan.noisy, state.noisy, strict=True):
+        if touched.is_any:
+            log_weight += log_noise(factor, index, weight, sums, steps)
+    # Nobody is in a cell of probability 0, whose logarithm `log_ratios` leaves out.
+    inside = jnp.all((there == 0) | ((there > 0) & is_possible(law, plan.cells)[..., None]), axis=1)
+    return jnp.where(inside, proper_density(log_weight), -jnp.inf)
+
+
+def is_possible(law: Law, cells: Array) -> Array:
+    """Whether records can be in the cells [...], given the parameters; always where these are integrated out."""
+    if law.log_probability is None:
+        return jnp.ones(cells.shape, bool)
+    return law.log_probability[cells] > -jnp.inf
+
+
+def spread(law: Law, move: Move, state: State) -> Array:
+    """The conditional standard deviations [batch, move] of the moves of the first order, around the state."""
+    steps = jnp.arange(move.width + 1, dtype=float)
+
+    def batch(plan: Plan) -> Array:
+        below = jnp.full(len(plan.real), move.width // 2, state.counts.dtype)
+        weight = jax.nn.softmax(log_weights(law, move, plan, state, below), axis=1)
+        mean = weight @ steps
+        return jnp.sqrt(jnp.sum(weight * (steps[None] - mean[:, None]) ** 2, axis=1))
+
+    return jax.lax.map(batch, jax.tree.map(lambda array: jnp.asarray(array)[0], plan_of(move)))
+
+
+def log_ratios(law: Law, move: Move, plan: Plan, state: State, steps: Array) -> Array:
+    """log π(δ + 1) − log π(δ) [move, W] over the windows, without the noise; 0 where no records can be."""
+    now = steps[:, :-1]
+    products = Products(now.shape)
+    for factor, touched, (index, weight), sums in zip(law.gammas, move.gammas, plan.gammas, state.gammas, strict=True):
+        reach = int(np.max(np.abs(touched.weight), initial=0))
+        for slot in range(index.shape[1]):
+            place, gain = index[:, slot], weight[:, slot].astype(now.dtype)
+            base, shift = sums[place], jnp.asarray(factor.shift, products.dtype)[place]
+            sign = jnp.asarray(factor.sign, now.dtype)[place] * jnp.sign(gain)
+            for unit in range(reach):
+                lift = jnp.where(gain > 0, unit, -1 - unit)
+                argument = (base[:, None] + gain[:, None] * now + lift[:, None]).astype(products.dtype) + shift[:, None]
+                products.put(argument, jnp.where(unit < jnp.abs(gain), sign, 0)[:, None])
+    total = products.log()
+    if law.log_probability is not None:
+        signs = jnp.asarray(move.directions.signs, total.dtype)
+        total += jnp.sum(signs[None] * law.log_probability[plan.cells], axis=1, keepdims=True)
+    return jnp.where(jnp.isfinite(total), total, 0.0)
+
+
+class Products:
+    """The logarithm of a product of powers ±1, with few logarithms taken."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.dtype = jnp.result_type(float)
+        self.above, self.below, self.held = jnp.ones(shape, self.dtype), jnp.ones(shape, self.dtype), 0
+        self.total = jnp.zeros(shape, self.dtype)
+
+    def put(self, factor: Array, sign: Array) -> None:
+        """Multiply by a factor to the power `sign`, −1, 0 or 1."""
+        self.above = jnp.where(sign > 0, self.above * factor, self.above)
+        self.below = jnp.where(sign < 0, self.below * factor, self.below)
+        self.held += 1
+        if self.held == MAX_PRODUCT:
+            self.total = self.log()
+            self.above, self.below, self.held = jnp.ones_like(self.above), jnp.ones_like(self.below), 0
+
+    def log(self) -> Array:
+        """The logarithm so far; NaN or infinite where a factor is not positive."""
+        return self.total + jnp.log(self.above / self.below) if self.held else self.total
+
+
+def anchor(ratios: Array, below: Array) -> Array:
+    """Log-weights [move, W + 1] from their differences [move, W], 0 at the present value."""
+    running = jnp.pad(running_sums(ratios), ((0, 0), (1, 0)))
+    return running - jnp.take_along_axis(running, below[:, None], axis=1)
+
+
+def running_sums(rows: Array) -> Array:
+    """The running sums of rows [m, w]; of short ones by a product with a triangle of ones, the fastest way on a CPU."""
+    width = rows.shape[1]
+    if width > SHORT:
+        return jnp.cumsum(rows, axis=1)
+    return jnp.matmul(rows, jnp.triu(jnp.ones((width, width), rows.dtype)), precision=jax.lax.Precision.HIGHEST)
+
+
+def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps: Array) -> Array:
+    """The log-density [move, W + 1] of the values of those sums that a move touches."""
+    gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
+    value, there = factor.value[index][..., None], sums[index][..., None] + gained
+    mechanism = jax.tree.map(lambda leaf: leaf[index][..., None] if jnp.ndim(leaf) else leaf, factor.mechanism)
+    if isinstance(mechanism, AdditiveNoise):
+        terms = mechanism.log_noise(value - there)
+    else:
+        terms = mechanism.log_density_terms(value, there)
+    # A place that holds no sum has weight 0, and there is nothing to tell its values apart by.
+    return jnp.sum(jnp.where(weight[..., None] != 0, terms, 0.0), axis=1)
+
+
+def choose(log_weight: Array, uniform: Array) -> Array:
+    """Places [move] in windows [move, W + 1], drawn in proportion to their weights by one uniform each."""
+    weight = jnp.exp(log_weight - jnp.max(log_weight, axis=1, keepdims=True))
+    running = running_sums(weight)
+    total = running[:, -1:]
+    # The target is kept below the total by more than the sums are rounded, so that some place of weight is beyond it.
+    target = jnp.minimum(uniform[:, None], 1 - 8 * jnp.finfo(total.dtype).eps) * total
+    return jnp.argmax((running > target) & (weight > 0), axis=1)
+
+
+def advance(plan: Plan, signs: tuple[int, ...], state: State, delta: Array) -> State:
+    """The state after moves by `delta` [move] along their directions."""
+    delta = delta.astype(state.counts.dtype)[:, None]
+    counts = state.counts.at[plan.cells].add(delta * jnp.asarray(signs, delta.dtype)[None])
+    gammas = tuple(
+        sums.at[index].add(delta.astype(sums.dtype) * weight.astype(sums.dtype))
+        for sums, (index, weight) in zip(state.gammas, plan.gammas, strict=True)
+    )
+    noisy = tuple(
+        sums.at[index].add(delta.astype(sums.dtype) * weight.astype(sums.dtype))
+        for sums, (index, weight) in zip(state.noisy, plan.noisy, strict=True)
+    )
+    return State(counts, gammas, noisy)

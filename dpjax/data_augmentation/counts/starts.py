@@ -1,0 +1,218 @@
+"""Starts of chains of counts: tables near the released sums, moved apart by noise of the release's own size."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy
+from scipy.sparse import csr_array, hstack, vstack
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.data_augmentation.counts.form import density_of
+from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
+from dpjax.mechanisms.base import ElementwiseDensity, can_sample
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import GibbsState, Position, init_state, noise_size
+from dpjax.numerics import all_finite
+from dpjax.release import Release
+
+__all__ = ["find_starts", "nearest_counts", "round_counts"]
+
+NUM_STEPS = 300
+
+MAX_CELLS = 64
+"""The cells of a sum to which a record is moved, one after another, where the sum cannot have given its value."""
+
+
+def find_starts(
+    keys: tuple[Key, Key],
+    model: Model,
+    release: Release,
+    num_chains: int,
+    initial: Parameters | None,
+    collapsed: bool,
+) -> GibbsState:
+    """States [chain, ...] of positive density, with parameters from the prior unless given.
+
+    Parameters
+    ----------
+    collapsed
+        Whether the parameters are integrated out, so that they make no cell impossible.
+
+    Raises
+    ------
+    ValueError
+        If known totals contradict each other or cells of probability 0, or a start has density zero.
+    """
+    table = table_of(release)
+    parameters, counts = propose(model, num_chains, keys[0], release, initial)
+    if table.known:
+        possible = np.asarray(jax.vmap(density_of(model).of_cells)(parameters)) > -np.inf
+        pairs = zip(np.asarray(counts), possible | collapsed, strict=True)
+        counts = jnp.asarray(np.stack([into_fibre(table, *each) for each in pairs]))
+    counts = jnp.asarray(np.stack([where_possible(table, release, each) for each in np.asarray(counts)]))
+    states = jax.vmap(lambda parameters, counts: init_state(release, Position(parameters, {COUNTS: counts[None]})))(
+        parameters, counts
+    )
+    density = np.asarray(jax.vmap(model.log_prior)(states.parameters) + states.latent.log_density)
+    if not (np.all(np.isfinite(density)) and all_finite(states.parameters)):
+        given = f"a release of zero density at the nearest tables found for {np.sum(~np.isfinite(density))} chains"
+        remedy = "Check value, mechanism and statistic, which are in counts of records, and the prior of `initial`."
+        fail("release", given, "positive density near the released sums", remedy)
+    return states
+
+
+@partial(jit_model, static_argnames=("num_chains",))
+def propose(
+    model: Model, num_chains: int, key: Key, release: Release, initial: Parameters | None
+) -> tuple[Parameters, Array]:
+    """Parameters [chain, ...], and tables [chain, c] nearest to the released value with noise added once more."""
+    table = table_of(release)
+    scale_key, chain_key = jax.random.split(key)
+    scale = noise_size(scale_key, release)
+
+    def one(key: Key, parameters: Parameters | None) -> tuple[Parameters, Array]:
+        prior_key, noise_key = jax.random.split(key)
+        chosen = model.sample_prior(prior_key) if parameters is None else parameters
+        value = release.value
+        if can_sample(release.mechanism):
+            value = release.mechanism.sample(noise_key, value)
+        probability = jnp.exp(density_of(model).of_cells(chosen))
+        guess = nearest_counts(table, value, scale, probability)
+        return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
+
+    return jax.vmap(one)(jax.random.split(chain_key, num_chains), initial)
+
+
+def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:
+    """The table [c] with a record more in a cell of each sum that cannot have given its value, while that helps.
+
+    A key that was published is in some record, and is rounded to none where few have it. Records come from the fullest
+    cell; known totals keep the tables as they are.
+    """
+    if table.known or not isinstance(release.mechanism, ElementwiseDensity):
+        return counts
+    for place in np.flatnonzero(impossible_sums(table, release, counts)):
+        cells = np.flatnonzero(np.any((table.sums.index == place) & (table.sums.weight != 0), axis=1))
+        for cell in cells[:MAX_CELLS]:
+            moved = counts.copy()
+            moved[np.argmax(counts)] -= min(np.max(counts), 1)
+            moved[cell] += 1
+            if np.sum(impossible_sums(table, release, moved)) < np.sum(impossible_sums(table, release, counts)):
+                counts = moved
+                break
+    return counts
+
+
+def impossible_sums(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:
+    """Which sums [d] of a table cannot have given their values."""
+    assert isinstance(release.mechanism, ElementwiseDensity)
+    total = table.sums.total(jnp.asarray(counts)).astype(release.value.dtype)
+    return np.asarray(release.mechanism.log_density_terms(release.value, total)) == -np.inf
+
+
+def leave_impossible(counts: Array, probability: Array) -> Array:
+    """Counts [c] with nobody in cells of probability 0: they go to the likeliest cell."""
+    kept = jnp.where(probability > 0, counts, 0)
+    return kept.at[jnp.argmax(probability)].add(jnp.sum(counts - kept))
+
+
+def guess_number(table: Table, cells: Array) -> Array:
+    """The number of records [], or the possible one nearest to the sum of guessed counts."""
+    low, high = table.bounds
+    return jnp.clip(jnp.round(jnp.sum(cells)).astype(int), low, high)
+
+
+def nearest_counts(table: Table, value: Array, scale: Array, probability: Array) -> Array:
+    """Nonnegative numbers [c] that add up to n, whose sums are nearest to the value in units of noise.
+
+    Accelerated projected gradients (Beck and Teboulle 2009), from the expected counts.
+    """
+    kind = value.dtype
+    number = None if table.prior is not None else jnp.asarray(table.n, kind)
+    guess = 1.0 if number is None else number
+    weight = jnp.asarray(table.sums.weight, kind)
+    place = np.where(table.sums.index < 0, table.sums.size, table.sums.index)
+
+    def slope(cells: Array) -> Array:
+        pull = (table.sums.total(cells) - value) / scale**2
+        return jnp.sum(weight * jnp.append(pull, 0.0)[place], axis=1)
+
+    def power(vector: Array, _: None) -> tuple[Array, Array]:
+        image = slope(vector) - slope(jnp.zeros_like(vector))
+        size = jnp.linalg.norm(image)
+        return image / size, size
+
+    curvature = jax.lax.scan(power, jnp.full(table.num_cells, table.num_cells**-0.5, kind), length=30)[1][-1]
+
+    def step(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
+        cells, ahead, pace = carry
+        moved = project(ahead - slope(ahead) / (1.1 * curvature), number)
+        next_pace = (1 + jnp.sqrt(1 + 4 * pace**2)) / 2
+        return (moved, moved + (pace - 1) / next_pace * (moved - cells), next_pace), None
+
+    first = project(guess * probability.astype(kind), number)
+    return jax.lax.scan(step, (first, first, jnp.ones((), kind)), length=NUM_STEPS)[0][0]
+
+
+def project(point: Array, total: Array | None) -> Array:
+    """The nearest point [c] with nonnegative entries, of a given sum if there is one."""
+    if total is None:
+        return jnp.maximum(point, 0)
+    ordered = -jnp.sort(-point)
+    excess = (jnp.cumsum(ordered) - total) / jnp.arange(1, point.size + 1, dtype=point.dtype)
+    last = jnp.maximum(jnp.sum(ordered > excess), 1) - 1
+    return jnp.maximum(point - excess[last], 0)
+
+
+def round_counts(cells: Array, n: Array) -> Array:
+    """Whole numbers [c] that add up to n, near the given ones."""
+    below = jnp.floor(cells)
+    rank, whole = jnp.argsort(jnp.argsort(below - cells)), below.astype(int)
+    missing = n - jnp.sum(whole)
+    share, rest = jnp.divmod(jnp.maximum(missing, 0), cells.size)
+    whole = whole + share + (rank < rest).astype(int)
+    # Rounding in single precision may leave too many, which the fullest cells give up.
+    order = jnp.argsort(-whole)
+    held = whole[order]
+    before = jnp.cumsum(held) - held
+    given = jnp.clip(jnp.maximum(-missing, 0) - before, 0, held)
+    return whole.at[order].add(-given)
+
+
+def into_fibre(table: Table, cells: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """The table [c] with the known totals that is nearest to a given one in the sum of absolute differences.
+
+    Parameters
+    ----------
+    possible
+        The cells [c] that may gain records.
+
+    Raises
+    ------
+    ValueError
+        If there is no table of nonnegative whole numbers with these totals.
+    """
+    size = len(cells)
+    low, high = table.bounds
+    matrices = [csr_array(np.ones((1, size)))]
+    least, most = [np.array([low])], [np.array([np.inf if high is None else high])]
+    for sums, values in table.known:
+        matrices.append(sums.matrix)
+        least.append(values)
+        most.append(values)
+    totals = vstack(matrices)
+    held = totals @ cells
+    # Variables are what is added to each cell and what is taken from it.
+    limits = (np.concatenate(ends) - held for ends in (least, most))
+    constraint = scipy.optimize.LinearConstraint(hstack([totals, -totals]), *limits)
+    bounds = scipy.optimize.Bounds(0, np.concatenate([np.where(possible, np.inf, 0.0), cells]))
+    found = scipy.optimize.milp(np.ones(2 * size), constraints=constraint, bounds=bounds, integrality=np.ones(2 * size))
+    if found.x is None:
+        given = "known totals that contradict each other, the number of records, or cells of probability 0"
+        remedy = "Check the released values of dpjax.Exact() and n, and the model's support and `initial`."
+        fail("release", given, "totals that some table of whole numbers has", remedy)
+    added, taken = np.round(found.x).astype(cells.dtype).reshape(2, size)
+    return cells + added - taken

@@ -1,0 +1,151 @@
+"""A table: what the counts of possible records are of, and what is known of it, without any number of the model."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from dpjax.base import Array, Key, Records
+from dpjax.data_augmentation.counts.fibre import Fibre, find_fibre
+from dpjax.data_augmentation.counts.sums import CellSums, contributions_of_cells
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.unknown_count import CountPrior, UnknownCount
+
+__all__ = ["COUNTS", "Frozen", "Layout", "Structure", "Table", "TableSums", "lay_out", "table_of"]
+
+COUNTS = "counts"
+"""The field of the one record: how often each possible value occurs, whole numbers [c]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What the counts are of; hashed by identity, so that compiled programs are found again.
+
+    It has no number of the model's, so that one program serves models that differ in these.
+
+    Parameters
+    ----------
+    support
+        Every possible record, leading axis [c].
+    impossible
+        Which of them no record is, whatever the parameters [c].
+    conjugate
+        The sums of counts, with their signs, that integrating the parameters out leaves; None where none are known.
+    sums
+        What each adds to all released sums.
+    parts
+        What each adds to those of each part of the release.
+    known
+        The sums among them that were released as they are, with their values.
+    fibre
+        The moves that keep these.
+    n
+        The number of records, or its prior.
+    """
+
+    support: Records
+    impossible: np.ndarray
+    conjugate: tuple[CellSums, np.ndarray] | None
+    sums: CellSums
+    parts: tuple[CellSums, ...]
+    known: tuple[tuple[CellSums, np.ndarray], ...]
+    fibre: Fibre
+    n: int | UnknownCount
+
+    def draw_number(self, key: Key) -> int | Array:
+        """The number of records [], or a draw from its prior."""
+        return self.n.prior.sample(key) if isinstance(self.n, UnknownCount) else self.n
+
+    @property
+    def bounds(self) -> tuple[int, int | None]:
+        """The least and the greatest possible number of records; None where there is no greatest."""
+        return self.n.prior.bounds if isinstance(self.n, UnknownCount) else (self.n, self.n)
+
+    @property
+    def prior(self) -> CountPrior | None:
+        """The prior of the number of records, None where that is known."""
+        return self.n.prior if isinstance(self.n, UnknownCount) else None
+
+    @property
+    def noisy(self) -> tuple[CellSums, ...]:
+        """The sums of the parts that are not known."""
+        return tuple(part for part in self.parts if all(part is not sums for sums, _ in self.known))
+
+    @property
+    def num_cells(self) -> int:
+        """The number c of possible records."""
+        return len(self.sums.index)
+
+
+@dataclass(frozen=True, eq=False)
+class TableSums:
+    """The released statistic of a table: its sums over cells."""
+
+    table: Table
+
+    @property
+    def dimension(self) -> int:
+        """The number of sums."""
+        return self.table.sums.size
+
+    def __call__(self, record: Records) -> Array:
+        """The sums [d] of one table."""
+        return self.table.sums.total(record[COUNTS])
+
+
+def table_of(release: PrivateRelease) -> Table:
+    """What the counts of a release in count form are of."""
+    assert isinstance(release, Release)
+    assert isinstance(release.statistic, TableSums)
+    return release.statistic.table
+
+
+class Layout(NamedTuple):
+    """The parts of a release: how many sums each has, their values where they are known, and the type of the values."""
+
+    sizes: tuple[int, ...]
+    known: tuple[tuple[float, ...] | None, ...]
+    kind: Any
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Arrays that are equal where their numbers are."""
+
+    arrays: Any = field(compare=False)
+    numbers: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        leaves, structure = jax.tree.flatten(self.arrays)
+        told = tuple((leaf.shape, str(leaf.dtype), leaf.tobytes()) for leaf in leaves)
+        object.__setattr__(self, "numbers", (structure, told))
+
+
+class Structure(NamedTuple):
+    """What decides a table."""
+
+    support: Frozen
+    impossible: Frozen
+    conjugate: Frozen
+    statistic: Any
+    n: int | UnknownCount
+    layout: Layout
+
+
+@lru_cache(maxsize=64)
+def lay_out(structure: Structure) -> TableSums:
+    """The sums of a table, the same object for equal arguments."""
+    support, layout, n = structure.support.arrays, structure.layout, structure.n
+    with jax.ensure_compile_time_eval():
+        sums = contributions_of_cells(structure.statistic, support, sum(layout.sizes), layout.kind)
+    ends = np.cumsum(layout.sizes).tolist()
+    parts = tuple(sums.part(end - size, end) for size, end in zip(layout.sizes, ends, strict=True))
+    known = tuple(
+        (part, np.array(values)) for part, values in zip(parts, layout.known, strict=True) if values is not None
+    )
+    fibre = find_fibre(len(sums.index), known, is_size_known=not isinstance(n, UnknownCount))
+    found = structure.conjugate.arrays
+    conjugate = None if found is None else (CellSums(found[0], np.ones(found[0].shape), len(found[1])), found[1])
+    return TableSums(Table(support, structure.impossible.arrays, conjugate, sums, parts, known, fibre, n))

@@ -1,0 +1,32 @@
+"""Kernels for the parameters given the records, and the non-centred step that interweaving adds."""
+
+from dpjax.data_augmentation.parameters.affine import build_affine_step, can_move_noise, should_move_noise
+from dpjax.data_augmentation.parameters.centred import build_centred_step, choose_kernel, fit_step_size
+from dpjax.data_augmentation.parameters.coordinates import (
+    Tuning,
+    check_tuning,
+    fit_to_prior,
+    fit_tuning,
+    initial_tuning,
+)
+from dpjax.data_augmentation.parameters.interweaving import build_interweaving_step, build_summed_step
+from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
+
+__all__ = [
+    "KernelBuilder",
+    "ParameterKernel",
+    "Tuning",
+    "build_affine_step",
+    "build_centred_step",
+    "build_interweaving_step",
+    "build_summed_step",
+    "can_move_noise",
+    "check_tuning",
+    "choose_kernel",
+    "fit_step_size",
+    "fit_to_prior",
+    "fit_tuning",
+    "initial_tuning",
+    "parameter_kernel",
+    "should_move_noise",
+]

@@ -1,0 +1,148 @@
+"""The non-centred step that interweaving adds to the centred one (Yu and Meng 2011).
+
+Write x = T(θ, u) with noise u of density g(u | θ), free of θ if it can be. Holding u fixed, θ has density
+∝ p(θ) g(u | θ) η(s | T(θ, u)), and moving θ moves the records with it. The centred step is slow where the records
+determine θ almost exactly; this one does not condition on the records.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from blackjax.mcmc.slice import SliceInfo, SliceState
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.parameters.coordinates import (
+    Tuning,
+    build_log_density,
+    constrain,
+    noncentred_coordinates,
+    to_vector,
+)
+from dpjax.data_augmentation.parameters.kernels import elliptical_slice
+from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
+from dpjax.numerics import all_finite, take_if
+from dpjax.release import LocalRelease, PrivateRelease
+
+NUM_MOVES = 2
+"""Elliptical moves a sweep: a second one costs little beside the imputation and pays more than it costs."""
+
+
+class InterweavingInfo(NamedTuple):
+    """What the non-centred step reports.
+
+    Attributes
+    ----------
+    num_shrink
+        Density evaluations of the elliptical moves [].
+    is_accepted
+        Whether every move found a point within its bound on shrinking [].
+    num_nonfinite
+        Whether the step was undone, because a density, parameter or record was not finite, int [].
+    """
+
+    num_shrink: Array
+    is_accepted: Array
+    num_nonfinite: Array
+
+
+def build_interweaving_step(
+    model: Model, release: PrivateRelease
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
+
+    It leaves p(parameters, records | release) invariant and moves both. Where the noise gives back no finite records,
+    or records that the model cannot give, both stay as they were.
+    """
+    assert model.noncentred is not None
+    noise_of, records_of, noise_log_density = model.noncentred[:3]
+    possible = model.noncentred.possible
+
+    def step(
+        rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
+    ) -> tuple[Parameters, Records, InterweavingInfo]:
+        noise_key, move_key = jax.random.split(rng_key)
+        noise = noise_of(noise_key, parameters, records)
+        own, whitening = noncentred_coordinates(model, tuning)
+        vector, unravel = to_vector(own, parameters)
+
+        def log_likelihood(moved: Parameters) -> Array:
+            again = records_of(moved, noise)
+            value = release.log_likelihood(again)
+            if noise_log_density is not None:
+                value += jnp.sum(noise_log_density(moved, noise))
+            # A statistic may not show what is wrong with a record: a histogram leaves out what is not a number.
+            fine = all_finite(again)
+            if possible is not None:
+                fine &= jnp.all(possible(moved, noise))
+            return jnp.where(fine, value, -jnp.inf)
+
+        log_density = build_log_density(own, whitening, unravel, log_likelihood)
+        start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
+        moved = constrain(own, unravel(whitening.colour(state.position)))
+        again = records_of(moved, noise)
+        fine = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
+        return take_if(fine, moved, parameters), take_if(fine, again, records), make_report(info, fine)
+
+    return step
+
+
+def is_possible(model: Model, parameters: Parameters, records: Records) -> Array:
+    """Whether all numbers are finite, and the records have positive density given the parameters []."""
+    density = jnp.sum(model.log_density(parameters, records))
+    return all_finite((parameters, records)) & jnp.isfinite(density)
+
+
+def elliptical_moves(
+    key: Key, log_density: Callable[[Array], Array], position: Array, num_moves: int = NUM_MOVES
+) -> tuple[SliceState, SliceState, SliceInfo]:
+    """The states before and after elliptical moves of a whitened vector [k], and reports [move]."""
+    algorithm = elliptical_slice(log_density)
+    start = algorithm.init(position)
+
+    def move(state: SliceState, index: Array) -> tuple[SliceState, SliceInfo]:
+        return algorithm.step(jax.random.fold_in(key, index), state)
+
+    state, info = jax.lax.scan(move, start, jnp.arange(num_moves))
+    return start, state, info
+
+
+def make_report(info: SliceInfo, fine: Array) -> InterweavingInfo:
+    """The report of some moves, which were undone unless all was fine []."""
+    return InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted), (~fine).astype(int))
+
+
+def build_summed_step(
+    model: Model, release: LocalRelease
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
+
+    It leaves p(parameters, records | release) invariant. Each record draws a random window of consecutive values around
+    its own; given the windows, elliptical slice moves of the parameters with the records summed out, then the records
+    drawn given the parameters. It takes the place of the non-centred step, which for counts would have to invert a
+    distribution function at every move.
+    """
+    doublings = count_doublings(release)
+
+    def step(
+        rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
+    ) -> tuple[Parameters, Records, InterweavingInfo]:
+        window_key, move_key, choice_key = jax.random.split(rng_key, 3)
+        windows = draw_windows(window_key, release, records, doublings)
+        own, whitening = noncentred_coordinates(model, tuning)
+        vector, unravel = to_vector(own, parameters)
+
+        def log_likelihood(moved: Parameters) -> Array:
+            weights = log_weights(model, release, windows, moved, records)
+            return jnp.sum(jax.scipy.special.logsumexp(weights, axis=0))
+
+        log_density = build_log_density(own, whitening, unravel, log_likelihood)
+        start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
+        moved = constrain(own, unravel(whitening.colour(state.position)))
+        chosen = choose_candidates(choice_key, windows, log_weights(model, release, windows, moved, records))
+        again = records | {release.field: chosen}
+        fine = jnp.isfinite(start.logdensity) & all_finite(moved)
+        return take_if(fine, moved, parameters), take_if(fine, again, records), make_report(info, fine)
+
+    return step

@@ -1,0 +1,234 @@
+"""What a sweep of data augmentation is made of, chosen for a model and a release."""
+
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, Literal, TypeGuard, get_args
+
+from dpjax._util.validation import check_hashable_function, fail
+from dpjax.base import Imputation, Key, Model
+from dpjax.data_augmentation.counts import counts
+from dpjax.data_augmentation.counts.form import prefers_counts
+from dpjax.data_augmentation.parameters import (
+    KernelBuilder,
+    ParameterKernel,
+    can_move_noise,
+    choose_kernel,
+    should_move_noise,
+)
+from dpjax.data_augmentation.records.forms import OwnLatentData, Tunable, latent_form
+from dpjax.data_augmentation.records.imwg import imwg
+from dpjax.data_augmentation.records.pcn import pcn
+from dpjax.data_augmentation.records.soma import soma
+from dpjax.models.checks import check_fit
+from dpjax.models.simulation import GibbsState, parameter_shapes
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.unknown_count import check_number_known, is_unknown
+
+MOST_RECORDS = 2**31 - 1
+"""So many places can be told apart by 32 bits."""
+
+UNCALLED = tuple((choose, f"dpjax.{choose.__name__}") for choose in (counts, imwg, pcn, soma))
+"""Functions that return an imputation, and may be given for one."""
+
+MIN_BLOCKED = 50
+"""From this many records on ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best, and lose more elsewhere."""
+
+Noise = Literal["held", "moved", "moved by surrogate"]
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """How a sweep is made, such as `Posterior.plan`; hashable, so that compiled programs are found again.
+
+    Parameters
+    ----------
+    imputation
+        How the records move given the parameters.
+    interweave
+        Whether the non-centred step moves parameters and records together.
+    parameter_kernel
+        How the parameters move given the records; None for the model's own update.
+    noise
+        What the non-centred step does with the noise of the records: it is held; or its mean and scatter are moved
+        along with the parameters, perhaps by a surrogate of the released sum that is corrected exactly.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> plan = SweepPlan(dpjax.imwg(), interweave=True, parameter_kernel=None)
+    >>> print(plan.describe())
+    imputation: IMwG(scan='systematic', window=None)
+    interweaving: on
+    parameters given records: the model's exact update
+    """
+
+    imputation: Imputation
+    interweave: bool
+    parameter_kernel: ParameterKernel | None
+    noise: Noise = "held"
+
+    @property
+    def uses_tuning(self) -> bool:
+        """Whether a step of the sweep looks at the tuning."""
+        return self.interweave or self.parameter_kernel is not None
+
+    def describe(self, collapsed: bool = False) -> str:
+        """The imputation, whether there is a non-centred step, and how the parameters move given the records.
+
+        Parameters
+        ----------
+        collapsed
+            Whether the parameters are integrated out of the imputation; see `is_collapsed`.
+        """
+        update = "the model's exact update" if self.parameter_kernel is None else show(self.parameter_kernel)
+        if collapsed:
+            update = f"integrated out of the imputation, and drawn for each draw kept by {update}"
+        noise = "" if self.noise == "held" else f", with noise {self.noise}"
+        interweaving = f"on{noise}" if self.interweave else "off"
+        parts = {"imputation": show(self.imputation), "interweaving": interweaving, "parameters given records": update}
+        return "\n".join(f"{name}: {part}" for name, part in parts.items())
+
+
+def show(part: Any) -> str:
+    """A part of a sweep with its numbers, or the name of a function."""
+    return repr(part) if is_dataclass(part) else getattr(part, "__qualname__", type(part).__name__)
+
+
+def make_plan(
+    model: Model,
+    release: PrivateRelease,
+    imputation: Imputation | Literal["auto"] | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    allow_counts: bool = False,
+) -> SweepPlan:
+    """The plan of a sweep, with the defaults filled in and every misfit refused before compilation.
+
+    Parameters
+    ----------
+    allow_counts
+        Whether counts stand for the records where that is cheaper and neither imputation nor interweaving is chosen.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model and release are exchanged or do not fit, interweaving is asked of a model without a non-centred
+        form, or there is no such parameter kernel.
+    """
+    check_fit(model, release)
+    if not (interweave is None or isinstance(interweave, bool)):
+        remedy = "None takes what the model allows."
+        fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
+    is_free = imputation in (None, "auto") and interweave is None and allow_counts
+    chosen = choose_imputation(model, release, counts() if is_free and prefers_counts(model, release) else imputation)
+    if parameter_kernel is not None and isinstance(chosen, OwnLatentData):
+        chosen = chosen.given_parameters()
+    model, release = latent_form(model, release, chosen)
+    check_size(release)
+    possible, default = interweaving(model, release, chosen)
+    if interweave and not possible:
+        expected = "a model, and latent data, with a non-centred form"
+        fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")
+    return SweepPlan(
+        imputation=chosen,
+        interweave=default if interweave is None else interweave,
+        parameter_kernel=choose_kernel(model, parameter_kernel),
+    )
+
+
+def check_size(release: PrivateRelease) -> None:
+    """Raise if there are more records to impute than can be told apart."""
+    if not is_unknown(release) and release.n > MOST_RECORDS:
+        remedy = "Impute counts, where records take few values, or take the normal law of the sum: dpjax.large_sample."
+        fail("release", f"n = {release.n} records to impute", f"at most {MOST_RECORDS}", remedy)
+
+
+def move_noise(model: Model, release: PrivateRelease, plan: SweepPlan) -> SweepPlan:
+    """The plan with the noise of the records moved by surrogate, where there are many of them and there is such a step.
+
+    Parameters
+    ----------
+    model
+        In the form of the latent data.
+    release
+        In the form of the latent data.
+    """
+    if isinstance(plan.imputation, OwnLatentData) or not plan.interweave or not should_move_noise(model, release):
+        return plan
+    return replace(plan, noise="moved by surrogate")
+
+
+def with_noise(model: Model, release: PrivateRelease, plan: SweepPlan, noise: Noise) -> SweepPlan:
+    """The plan with another choice of what is done with the noise, or an error where there is no such step."""
+    known = noise in get_args(Noise)
+    if noise != "held" and (not known or not plan.interweave or not can_move_noise(model, release)):
+        expected = "'held'" if known else " or ".join(map(repr, get_args(Noise)))
+        remedy = "Noise moves for records of one law, written by Normal scores, and one sum with real noise."
+        fail("plan", f"noise={noise!r}", expected, remedy)
+    return replace(plan, noise=noise)
+
+
+def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[bool, bool]:
+    """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
+    if isinstance(imputation, OwnLatentData):
+        return imputation.can_interweave(model, release), imputation.interweaves(model, release)
+    return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
+
+
+def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | Literal["auto"] | None) -> Imputation:
+    """The imputation meant: by default IMwG; for ``"auto"`` pCN tuned in warm-up where its blocks can pay.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no function, programs cannot be compiled for it, or it does not fit the model and the release.
+    """
+    if choice == "auto":
+        known = isinstance(release, Release) and not is_unknown(release)
+        choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
+    given: Any = choice
+    if name := next((name for choose, name in UNCALLED if choose is given), None):
+        fail("imputation", f"{name} itself", "the choice that it returns", f"Call it: {name}().", error=TypeError)
+    imputation: Imputation = imwg() if choice is None else choice
+    check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
+    trial = close(imputation)
+    pair = latent_form(model, release, trial)
+    check_number_known(pair[1])
+    trial(*pair)
+    return imputation
+
+
+def draw_number(model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+    """Model and release as they are, or in a form whose latent data have a number of records drawn from its prior."""
+    if not is_unknown(release):
+        return model, release
+    return latent_form(model, release, counts() if prefers_counts(model, release) else imwg())
+
+
+def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
+    """Whether the imputation leaves a choice to the warm-up."""
+    return isinstance(imputation, Tunable) and imputation.is_open
+
+
+def close(imputation: Imputation) -> Imputation:
+    """The imputation with every open option at some valid value; itself where none is open."""
+    return imputation.closed() if is_open(imputation) else imputation
+
+
+def check_closed(imputation: Imputation, given: Any = None) -> None:
+    """Raise if the imputation, `given` perhaps as ``"auto"``, leaves a choice to the warm-up of `dpjax.sample`."""
+    if is_open(imputation):
+        expected = "fixed numbers, as only the warm-up of dpjax.sample chooses them"
+        remedy = "Pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
+        fail("imputation", repr(given or imputation), expected, remedy)
+
+
+def adapt_plan(model: Model, release: PrivateRelease, plan: SweepPlan, state: GibbsState, key: Key) -> SweepPlan:
+    """The plan with what the imputation leaves open chosen where the chains are, state [chain, ...]."""
+    if not is_open(plan.imputation):
+        return plan
+    return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))
+
+
+def is_collapsed(imputation: Imputation, model: Model, release: PrivateRelease) -> bool:
+    """Whether the parameters are integrated out of the imputation."""
+    return isinstance(imputation, OwnLatentData) and imputation.is_collapsed(model, release)

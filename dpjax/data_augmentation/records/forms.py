@@ -1,0 +1,79 @@
+"""Imputations whose latent data are not records: the model and the release then take another form."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self, runtime_checkable
+
+from dpjax.base import Imputation, Key, Latent, Model, Parameters
+from dpjax.models.simulation import GibbsState
+from dpjax.release import PrivateRelease
+
+__all__ = ["OwnLatentData", "Tunable", "latent_form"]
+
+
+@runtime_checkable
+class ChangesForm(Protocol):
+    """An imputation of other latent data than n records, whose kernel is built from another model and release."""
+
+    def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+        """Model and release in the form that the latent data have; a pair that is in this form stays as it is."""
+
+
+@runtime_checkable
+class OwnLatentData(Imputation, ChangesForm, Protocol):
+    """An imputation of latent data that are no records, as `dpjax.counts`, with starts and joint moves of its own."""
+
+    def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""
+
+    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether there is a second step."""
+
+    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
+        """Whether the second step is on by default."""
+
+    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
+        """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)`` that moves both."""
+
+    def given_parameters(self) -> Self:
+        """The imputation whose kernel holds the parameters, for parameter kernels that do not draw them afresh."""
+
+    def find_starts(
+        self, keys: tuple[Key, Key], model: Model, release: PrivateRelease, num_chains: int, initial: Parameters | None
+    ) -> GibbsState:
+        """States [chain, ...] of positive density for model and release in this form; see `dpjax.sample`."""
+
+
+def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:
+    """Model and release in the form of the latent data that an imputation moves."""
+    return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)
+
+
+@runtime_checkable
+class Tunable(Imputation, Protocol):
+    """An imputation with options that may be left to the warm-up, as by ``dpjax.soma("auto")``.
+
+    It is a frozen dataclass of plain values, so that a checkpoint can store the options chosen.
+    """
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an option is still to be chosen; no kernel can be built until it is."""
+
+    def closed(self) -> Self:
+        """The imputation with every open option at some valid value.
+
+        `dpjax.sample` builds its kernel before the warm-up, to refuse a model or release that does not fit.
+        """
+
+    def adapt(self, key: Key, model: Model, release: Any, latent: Latent, parameters: Parameters) -> Self:
+        """The imputation with every open option chosen for where the chains are.
+
+        Parameters
+        ----------
+        key
+            For draws that the choice may need: equal arguments must give an equal choice.
+        latent
+            The records of the chains, leaves [chain, ...].
+        parameters
+            Their parameters, leaves [chain, ...].
+        """

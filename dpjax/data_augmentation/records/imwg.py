@@ -1,0 +1,150 @@
+"""Independent Metropolis within Gibbs (IMwG): each record is offered a fresh draw from the model.
+
+An offer y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
+Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). In order, it is the systematic sweep with offers that do not
+depend on the records; at random places, a sweep is a pure function of the offers, uniforms and places drawn.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.data_augmentation.records import local
+from dpjax.data_augmentation.records.births import build_births_kernel
+from dpjax.data_augmentation.records.proposals import (
+    check_exchangeable,
+    check_noisy,
+    finish,
+    metropolis,
+    offer_at,
+    take_sources,
+)
+from dpjax.data_augmentation.records.systematic import (
+    Window,
+    build_systematic_kernel,
+    check_window,
+    choose_window,
+    closed_window,
+    window_of,
+)
+from dpjax.data_augmentation.records.unknown_number import DataSetSum, data_set_form
+from dpjax.numerics import decision_uniforms
+from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release.summed import as_sum
+
+
+@dataclass(frozen=True)
+class IMwG:
+    """The choice of IMwG; call it with a model and a release for the kernel."""
+
+    scan: Literal["systematic", "random"]
+    window: Window = None
+
+    def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
+        """A kernel that leaves p(records | parameters, release) invariant."""
+        if isinstance(release, LocalRelease):
+            return local.build_kernel(model, release)
+        release = as_sum(release)
+        check_noisy(release, "imwg(...)")
+        if isinstance(release.statistic, DataSetSum):
+            return build_births_kernel(model, release)
+        if self.scan == "systematic":
+            offer = offer_at(model, correlation=0.0)
+            return build_systematic_kernel(model, release, offer, 1, window_of(self.window))
+        check_exchangeable(model, 'imwg(scan="random")')
+        return build_random_kernel(model, release)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the window is left to the warm-up."""
+        return self.window == "auto"
+
+    def closed(self) -> "IMwG":
+        """With the window of the machine."""
+        return replace(self, window=closed_window(self.window))
+
+    def adapt(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":
+        """With the window that costs least where the chains are."""
+        return replace(self, window=choose_window(key, self, model, release, latent, parameters))
+
+    def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+        """Model and release as they are, or those of whole data sets where the number of records is unknown."""
+        return data_set_form(model, release) if isinstance(release, Release) else (model, release)
+
+
+def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = None) -> IMwG:
+    """Impute the records by independent Metropolis within Gibbs.
+
+    Parameters
+    ----------
+    scan
+        ``"systematic"`` offers each record one draw in order; ``"random"`` makes n offers to places drawn
+        uniformly with replacement. A local release needs neither: given θ its records are independent, and
+        all are updated at once, by exact draws where the channel and the model allow. Nor does an unknown number of
+        records: each sweep then adds, deletes and exchanges records in an order of its own.
+    window
+        How many offers of a systematic scan are decided on side by side, in rounds that give the scan in turn: for
+        accelerators, whose time goes by the number of steps. 1 decides in turn; None does so on a CPU, and takes
+        windows of 256 elsewhere; ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the width of 64 to 4,096 that
+        takes an accelerator least. Coupled chains and records of an unknown number go in turn whatever it is.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the scan has another name, or the window is not a positive whole number or ``"auto"``, or one of a random
+        scan.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.imwg(scan="random").scan
+    'random'
+    """
+    if scan not in ("systematic", "random"):
+        fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their offers.")
+    if window is not None:
+        window = check_window(window)
+        if scan == "random":
+            fail("window", window, "None with scan='random'", "Offers to one place wait for each other: leave it out.")
+    return IMwG(scan, window)
+
+
+def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
+    """The random-scan kernel: it leaves p(records | parameters, release) invariant."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key, place_key = jax.random.split(rng_key, 3)
+        offers = model.sample_records(offer_key, parameters, release.n)
+        uniforms = decision_uniforms(accept_key, (release.n,))
+        places = jax.random.randint(place_key, (release.n,), 0, release.n)
+        return random_sweep(release, latent.records, offers, uniforms, places)
+
+    return step
+
+
+def random_sweep(
+    release: Release, records: Records, offers: Records, uniforms: Array, places: Array
+) -> tuple[Latent, ImputationInfo]:
+    """One sweep as a function of its innovations: offer k is made to record ``places[k]``, for k = 0, ..., n - 1."""
+    current = release.contributions(records)
+    residual = release.origin - jnp.sum(current, axis=1)
+
+    def attempt(carry: Any, offer: Any) -> Any:
+        residual, log_density, current, source = carry
+        index, place, contribution, log_uniform = offer
+        proposed = residual - contribution + current[:, place]
+        (residual, log_density), (accepted, broken) = metropolis(release, residual, log_density, proposed, log_uniform)
+        current = current.at[:, place].set(jnp.where(accepted, contribution, current[:, place]))
+        source = source.at[place].set(jnp.where(accepted, index, source[place]))
+        return (residual, log_density, current, source), (accepted, broken)
+
+    steps = (jnp.arange(release.n), places, release.contributions(offers).T, jnp.log(uniforms))
+    start = (residual, release.log_density_at(residual), current, jnp.full(release.n, -1))
+    (residual, log_density, _, source), (accepted, broken) = jax.lax.scan(attempt, start, steps)
+    counts = jnp.zeros(release.n, int).at[places].add(accepted.astype(int))
+    moved = take_sources(source, offers, records)
+    return finish(release, moved, residual, log_density, counts, jnp.sum(broken))

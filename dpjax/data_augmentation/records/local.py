@@ -1,0 +1,193 @@
+"""Local releases: given the parameters the records are independent, so all are updated at once.
+
+Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly where the records are finitely many or a Normal
+field meets Laplace or Gaussian noise; counts without an upper bound are drawn exactly within random windows, after one
+independent Metropolis step that crosses what no window spans, such as the gap between no event and many; all else by
+that step alone, with an offer from f(·|θ).
+"""
+
+from typing import NamedTuple, TypeGuard
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.mechanisms.base import LatentNormalSampler, can_sample
+from dpjax.mechanisms.spread import draws_of, width_by_density
+from dpjax.models.record_noise import support_size
+from dpjax.models.simulation import init_latent
+from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
+from dpjax.release import LocalRelease, PrivateRelease
+
+MAX_SUPPORT = 1024
+"""Up to this many possible records are enumerated for an exact draw; beyond, memory [n, c] outweighs the gain."""
+
+WINDOW = 16
+"""Candidates of a record. With noise of scale 3 the sweeps of a Poisson regression gained nothing from more."""
+
+MAX_DOUBLINGS = 20
+"""The strides are the powers of two up to two to this."""
+
+NOISE_DRAWS = 64
+NOISE_WIDTHS = 6
+
+
+def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
+    """The best kernel at hand for p(records | parameters, release): exact if possible, else independent Metropolis."""
+    num_cells = support_size(model)
+    if num_cells is not None and num_cells <= MAX_SUPPORT:
+        return build_finite_kernel(model, release)
+    if model.normal_field is not None and isinstance(release.channel, LatentNormalSampler):
+        return build_normal_kernel(model, release)
+    if has_windows(release, model):
+        return in_turn(build_metropolis_kernel(model, release), build_window_kernel(model, release))
+    return build_metropolis_kernel(model, release)
+
+
+def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
+    """Exact draws from p(records | parameters, release) by enumeration of the possible records [c]."""
+    assert model.support is not None
+    support = model.support()
+    # The channel does not change: its log-densities [n, c] are computed once, when the kernel is built.
+    log_channel = release.log_densities_of_support(support)
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        log_probability = log_density_of_support(model, parameters, latent.records, support) + log_channel
+        cells, _ = select_indices(log_probability.T, jax.random.uniform(rng_key, (release.n,)))
+        return exact(release, latent.records | jax.tree.map(lambda field: field[cells], support))
+
+    return step
+
+
+def log_density_of_support(model: Model, parameters: Parameters, records: Records, support: Records) -> Array:
+    """log f(c | θ) of each possible record for each record: [1, c] where all have one law, else [n, c]."""
+    if model.exchangeable:
+        return model.log_density(parameters, support)[None, :]
+
+    def everywhere(candidate: Records) -> Array:
+        return model.log_density(
+            parameters,
+            records | {name: jnp.broadcast_to(field, records[name].shape) for name, field in candidate.items()},
+        )
+
+    return jax.vmap(everywhere, out_axes=1)(support)
+
+
+def build_normal_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
+    """Exact draws from p(records | parameters, release) for a Normal field seen through Laplace or Gaussian noise."""
+    assert model.normal_field is not None
+    assert isinstance(release.channel, LatentNormalSampler)
+    normal_field, channel = model.normal_field, release.channel
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        mean, scale = normal_field(parameters)
+        values = channel.sample_latent_normal(rng_key, release.values, mean, scale)
+        return exact(release, {release.field: values})
+
+    return step
+
+
+def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
+    """One independent Metropolis step for every record: it leaves p(records | parameters, release) invariant."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key = jax.random.split(rng_key)
+        offers = model.sample_records(offer_key, parameters, release.n)
+        offered = release.log_densities(offers)
+        log_ratio = offered - release.log_densities(latent.records)
+        log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
+        accepted = (log_uniforms < log_ratio) & (offered < jnp.inf)
+        moved = init_latent(release, take_if(accepted, offers, latent.records))
+        return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))
+
+    return step
+
+
+def in_turn(first: ImputationKernel, second: ImputationKernel) -> ImputationKernel:
+    """Both kernels, one after the other: what both leave invariant. The second reports, with the non-finite of both."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        first_key, second_key = jax.random.split(rng_key)
+        latent, crossed = first(first_key, latent, parameters)
+        latent, drawn = second(second_key, latent, parameters)
+        num_nonfinite = crossed.num_nonfinite + drawn.num_nonfinite
+        return latent, drawn._replace(num_nonfinite=num_nonfinite)
+
+    return step
+
+
+def exact(release: LocalRelease, records: dict[str, Array]) -> tuple[Latent, ImputationInfo]:
+    """The state and report after an exact draw of every record."""
+    return init_latent(release, records), report(jnp.ones(release.n, bool), jnp.array(0))
+
+
+def report(accepted: Array, num_nonfinite: Array) -> ImputationInfo:
+    """The report of one offer to each record, accepted or not [n]."""
+    return ImputationInfo(jnp.mean(accepted), accepted.astype(int), num_nonfinite)
+
+
+class Windows(NamedTuple):
+    """Candidates [W, n] of the records, and the log-density [W, n] of the released values given each."""
+
+    candidates: Array
+    log_channel: Array
+
+
+def has_windows(release: PrivateRelease, model: Model) -> TypeGuard[LocalRelease]:
+    """Whether the release shows whole numbers through a channel, one for each record."""
+    return isinstance(release, LocalRelease) and model.count_field is not None and model.count_field == release.field
+
+
+def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: Array) -> Windows:
+    """Windows around the records; all have one stride, a power of two up to `doublings`, such as `count_doublings`."""
+    offset_key, stride_key = jax.random.split(key)
+    values = records[release.field]
+    stride = 2 ** jax.random.randint(stride_key, (), 0, doublings + 1, values.dtype)
+    offsets = jax.random.randint(offset_key, values.shape, 0, WINDOW, values.dtype)
+    candidates = values[None] + stride * (jnp.arange(WINDOW, dtype=values.dtype)[:, None] - offsets[None])
+    log_channel = jax.vmap(lambda row: release.log_densities(records | {release.field: row}))(candidates)
+    return Windows(candidates, log_channel)
+
+
+def count_doublings(release: LocalRelease) -> Array:
+    """How often 1 must be doubled [] for windows of that stride to span some deviations of the channel's noise."""
+    if can_sample(release.channel):
+        width = jnp.std(draws_of(release.channel, jax.random.key(0), release.values[0], NOISE_DRAWS))
+    else:
+        width = width_by_density(release.channel, release.values[0])
+    wanted = jnp.log2(NOISE_WIDTHS * width / WINDOW)
+    return jnp.clip(jnp.ceil(jnp.nan_to_num(wanted)), 0, MAX_DOUBLINGS).astype(int)
+
+
+def log_weights(
+    model: Model, release: LocalRelease, windows: Windows, parameters: Parameters, records: Records
+) -> Array:
+    """The log-density [W, n] of each candidate and of the value released for it, given the parameters.
+
+    Where that is not a number the candidate is impossible.
+    """
+
+    def log_density(row: Array) -> Array:
+        return model.log_density(parameters, records | {release.field: row})
+
+    return proper_density(jax.vmap(log_density)(windows.candidates) + windows.log_channel)
+
+
+def choose_candidates(key: Key, windows: Windows, weights: Array) -> Array:
+    """One candidate [n] for each record, with probabilities proportional to exp(weights)."""
+    chosen = jax.random.categorical(key, weights, axis=0)
+    return jnp.take_along_axis(windows.candidates, chosen[None], axis=0)[0]
+
+
+def build_window_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
+    """Exact draws of all records within windows: they leave p(records | parameters, release) invariant."""
+    doublings = count_doublings(release)
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        window_key, choice_key = jax.random.split(rng_key)
+        windows = draw_windows(window_key, release, latent.records, doublings)
+        weights = log_weights(model, release, windows, parameters, latent.records)
+        drawn = latent.records | {release.field: choose_candidates(choice_key, windows, weights)}
+        return init_latent(release, drawn), ImputationInfo(jnp.ones(()), jnp.ones(release.n, int), jnp.array(0))
+
+    return step

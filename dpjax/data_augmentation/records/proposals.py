@@ -1,0 +1,151 @@
+"""What imputation sweeps share: the decision on an offer, and the move of accepted ones into the records."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
+from dpjax.mechanisms.base import is_exact, parts_of
+from dpjax.models.record_noise import scores_of
+from dpjax.numerics import leading_size, take_if
+from dpjax.release import Release
+
+Offer = Callable[[Key, Parameters, Records, Array | float], Records]
+
+
+class Decisions(NamedTuple):
+    """What became of a sweep's offers.
+
+    Attributes
+    ----------
+    residual
+        Where they lead [d].
+    log_density
+        The log-density [] there.
+    accepted
+        Which of them were accepted [offers].
+    broken
+        Which had a density that is not a number [offers].
+    num_rounds
+        How many rounds of decisions were made []; None where each offer was decided on in turn.
+    """
+
+    residual: Array
+    log_density: Array
+    accepted: Array
+    broken: Array
+    num_rounds: Array | None = None
+
+
+def check_exchangeable(model: Model, imputation: str) -> None:
+    """Raise if an offer drawn for one record could not be made to another."""
+    if not model.exchangeable:
+        fail(
+            "imputation",
+            f"{imputation} with a model whose records have laws of their own",
+            "exchangeable records, because offers are made to any place",
+            "Use dpjax.imwg(), which offers each record a draw from its own law.",
+        )
+
+
+def check_noisy(release: Release, imputation: str) -> None:
+    """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
+    if any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))):
+        fail(
+            "imputation",
+            f"{imputation} with a release that is exact in part",
+            "noise on every released number, because records are imputed one by one",
+            "Use imputation=dpjax.counts(), whose moves keep known totals.",
+        )
+
+
+def metropolis(
+    release: Release, residual: Array, log_density: Array, proposed: Array, log_uniform: Array
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Accept the proposed residual [d] with probability min(1, η′/η); a density that is none is a rejection."""
+    proposed_log_density = release.log_density_at(proposed)
+    accepted, broken = accept(proposed_log_density, log_density, log_uniform)
+    kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
+    return kept, (accepted, broken)
+
+
+def accept(proposed: Array, log_density: Array, log_uniform: Array) -> tuple[Array, Array]:
+    """Whether the offer of a log-density [...] is accepted after the present one, and whether their ratio is none."""
+    log_ratio = proposed - log_density
+    return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)
+
+
+def take_sources(source: Array, offers: Records, records: Records) -> Records:
+    """The offer ``source[i]`` at place i [n] where it is not negative, else the record."""
+    chosen = jax.tree.map(lambda offer: offer[jnp.maximum(source, 0)], offers)
+    return take_if(source >= 0, chosen, records)
+
+
+def finish(
+    release: Release,
+    records: Records,
+    residual: Array,
+    log_density: Array,
+    accepted: Array,
+    num_nonfinite: Array,
+    num_rounds: Array | None = None,
+) -> tuple[Latent, ImputationInfo]:
+    """The latent state and the report after a sweep of n offers.
+
+    Parameters
+    ----------
+    residual : [d]
+        ``release.origin`` less the summed statistic of the records.
+    accepted : [n]
+        How many offers each record took.
+    """
+    info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite, num_rounds)
+    return Latent(records, release.origin - residual, log_density), info
+
+
+def build_offer(model: Model, correlated: bool) -> Offer:
+    """The offers ``(key, parameters, records, correlation) -> records``, one to each record."""
+    if not correlated:
+        return lambda key, parameters, records, _: model.sample_records(key, parameters, leading_size(records))
+
+    def offer(key: Key, parameters: Parameters, records: Records, correlation: Array | float) -> Records:
+        noise_key, fresh_key = jax.random.split(key)
+        scores = scores_of(model, noise_key, parameters, records)
+        offers = mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
+        # A record so far out that no noise gives it stays as it is.
+        return take_if(have_noise(scores), offers, records)
+
+    return offer
+
+
+def offer_at(model: Model, correlation: float) -> Callable[[Key, Parameters, Records], Records]:
+    """The offers of one correlation."""
+    offer = build_offer(model, correlated=correlation > 0)
+    return lambda key, parameters, records: offer(key, parameters, records, correlation)
+
+
+def have_noise(scores: Any) -> Array:
+    """Which records [n] have finite scores."""
+    finite = [jnp.isfinite(leaf).all(axis=tuple(range(leaf.ndim - 1))) for leaf in jax.tree.leaves(scores)]
+    return jnp.stack(finite).all(axis=0)
+
+
+def draw_like(key: Key, scores: Any) -> Any:
+    """Standard Normal draws of the same structure."""
+    leaves, structure = jax.tree.flatten(scores)
+    draws = [
+        jax.random.normal(jax.random.fold_in(key, index), leaf.shape, leaf.dtype) for index, leaf in enumerate(leaves)
+    ]
+    return jax.tree.unflatten(structure, draws)
+
+
+def mix(model: Model, parameters: Parameters, scores: Any, fresh: Any, correlation: Array | float) -> Records:
+    """The records at ``correlation · scores + √(1 − correlation²) · fresh``."""
+    assert model.noncentred is not None
+    assert model.noncentred.scores is not None
+    spread = jnp.sqrt(1 - jnp.square(jnp.asarray(correlation, float)))
+    mixed = jax.tree.map(lambda old, new: (correlation * old + spread * new).astype(old.dtype), scores, fresh)
+    return model.noncentred.records(parameters, model.noncentred.scores.noise(mixed))

@@ -1,0 +1,237 @@
+"""Single offer, multiple attempts (SOMA): one fresh draw is tried at many records at once.
+
+An offer y ~ f(·|θ) gets weights w_i = η(s | Σt − t_i + t(y)), w_0 = η(s | Σt), W = Σ w_i over the records tried;
+place I ∝ w is taken with probability min(1, W / (W + w_0 − w_I)): Xiong and Ju (2025), Algorithm 1, equation (8), and
+Remark 4 for fewer than n records. An attempt is a pure function of the weights and two uniforms.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_count, fail
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.data_augmentation.records.proposals import check_exchangeable, check_noisy, finish, take_sources
+from dpjax.models.recipe import jit_model
+from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import as_sum
+
+ENOUGH = 0.9
+"""The share of the greatest acceptance that is enough: the last tenth would cost many times the attempts."""
+
+MAX_ATTEMPTS = 1024
+NUM_OFFERS = 64
+
+
+@dataclass(frozen=True)
+class SOMA:
+    """The choice of SOMA; call it with a model and a release for the kernel."""
+
+    attempts: int | Literal["auto"] | None
+
+    def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
+        """A kernel that leaves p(records | parameters, release) invariant."""
+        remedy = "Records with their own released values are not exchangeable: use dpjax.imwg()."
+        release = as_sum(release, remedy, asker="soma(...)")
+        check_noisy(release, "soma(...)")
+        check_exchangeable(model, "soma(...)")
+        if self.attempts == "auto":
+            fail(
+                "attempts", "'auto'", "a number once the kernel is built", "dpjax.sample tunes it; else pass a number."
+            )
+        attempts = release.n if self.attempts is None else self.attempts
+        if attempts > release.n:
+            fail("attempts", attempts, f"a whole number in 1..{release.n}", "Try at most all n records per offer.")
+        return build_kernel(model, release, attempts)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the number of attempts is left to the warm-up."""
+        return self.attempts == "auto"
+
+    def closed(self) -> "SOMA":
+        """With all n attempts."""
+        return replace(self, attempts=None)
+
+    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "SOMA":
+        """With as many attempts as are worth while where the chains are."""
+        return replace(self, attempts=choose_attempts(key, model, release, latent, parameters))
+
+
+def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
+    """Impute the records by single offer, multiple attempts.
+
+    Parameters
+    ----------
+    attempts
+        How many records each offer is tried at: None for all n; a number m in 1..n for windows of m neighbouring
+        records, visited in turn; ``"auto"`` to let ``dpjax.sample`` choose m in warm-up. For pure ε privacy an offer
+        is accepted with probability at least m / (m + e^ε − 1), so a few e^ε attempts give nearly all of the gain.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If attempts is not a positive whole number, ``"auto"`` or None; at the build, if it exceeds n or the release
+        is local (its records are not exchangeable).
+    """
+    if attempts is None or (isinstance(attempts, str) and attempts == "auto"):
+        return SOMA(attempts)
+    return SOMA(check_count("attempts", attempts, "Pass a whole number in 1..n, 'auto' or None."))
+
+
+def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKernel:
+    """A sweep of n offers, each tried at `attempts` records; it leaves p(records | parameters, release) invariant."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        offer_key, accept_key, select_key = jax.random.split(rng_key, 3)
+        offers = model.sample_records(offer_key, parameters, release.n)
+        accept_uniforms = decision_uniforms(accept_key, (release.n,))
+        select_uniforms = jax.random.uniform(select_key, (release.n,))
+        return sweep(release, latent.records, offers, select_uniforms, accept_uniforms, attempts)
+
+    return step
+
+
+def choose(
+    log_weights: Array, log_current: Array, select_uniform: Array, accept_uniform: Array
+) -> tuple[Array, Array, Array]:
+    """The place I ∝ w [] and whether the offer takes it [], with the acceptance ratio before the minimum with 1 [].
+
+    Everything is relative to the largest weight, and no logarithm is taken: in a sweep each costs as much as a loop.
+
+    Parameters
+    ----------
+    log_weights : [m]
+        log w_i of the records tried.
+    log_current : []
+        log w_0.
+    """
+    weights, shift = scale_weights(log_weights)
+    index, total = select_weight(weights, select_uniform)
+    reverse = reverse_total(weights[index], total, jnp.exp(log_current - shift))
+    return index, accept_uniform * reverse < total, total / reverse
+
+
+def reverse_total(weight: Array, total: Array, current: Array) -> Array:
+    """W + w_0 − w_I, the total weight [] of the attempt back: an offer is taken with probability min(1, W / it).
+
+    Parameters
+    ----------
+    weight : []
+        w_I, in one unit with the others.
+    total : []
+        W.
+    current : []
+        w_0.
+    """
+    # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
+    return jnp.maximum(total - weight, 0.0) + current
+
+
+def window_starts(n: int, attempts: int) -> np.ndarray:
+    """The first record of the window of each of n offers: windows side by side, the last ending at n, in turn."""
+    firsts = np.minimum(np.arange(0, n, attempts), n - attempts)
+    return np.resize(firsts, n)
+
+
+def sweep(
+    release: Release,
+    records: Records,
+    offers: Records,
+    select_uniforms: Array,
+    accept_uniforms: Array,
+    attempts: int,
+) -> tuple[Latent, ImputationInfo]:
+    """One sweep as a function of its innovations: offer k is tried at the records of window k, k = 0, ..., n - 1.
+
+    Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n], and
+    which offer ended up at which place is told from the places taken. A step begins by writing the column of the one
+    before: as all reads come after the write, XLA makes it in place, and a step costs O(d attempts) and not O(d n).
+    """
+    current = release.contributions(records)
+    residual = release.origin - jnp.sum(current, axis=1)
+
+    def attempt(carry: Any, offer: Any) -> Any:
+        residual, log_density, current, written, column = carry
+        current = jax.lax.dynamic_update_slice_in_dim(current, column[:, None], written, axis=1)
+        start, contribution, select_uniform, accept_uniform = offer
+        tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)
+        without_offer = residual - contribution
+        raw_weights = release.log_densities_at(without_offer[:, None] + tried)
+        log_weights = proper_density(raw_weights)
+        chosen, accepted, _ = choose(log_weights, log_density, select_uniform, accept_uniform)
+        place, replaced = start + chosen, tried[:, chosen]
+        column = jnp.where(accepted, contribution, replaced)
+        residual = jnp.where(accepted, without_offer + replaced, residual)
+        log_density = jnp.where(accepted, log_weights[chosen], log_density)
+        broken = ~jnp.all(raw_weights < jnp.inf)
+        return (residual, log_density, current, place, column), (jnp.where(accepted, place, release.n), broken)
+
+    starts = jnp.asarray(window_starts(release.n, attempts))
+    steps = (starts, release.contributions(offers).T, select_uniforms, accept_uniforms)
+    start = (residual, release.log_density_at(residual), current, starts[0], current[:, starts[0]])
+    (residual, log_density, *_), (taken, broken) = jax.lax.scan(attempt, start, steps)
+    # A rejected offer counts at the spare last place.
+    counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]
+    source = jnp.full(release.n + 1, -1).at[taken].max(jnp.arange(release.n))[:-1]
+    return finish(release, take_sources(source, offers, records), residual, log_density, counts, jnp.sum(broken))
+
+
+def choose_attempts(key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> int:
+    """The smallest power of two (or n) at which SOMA accepts 90 % as often as with n, or with 1,024 attempts.
+
+    Parameters
+    ----------
+    latent
+        The records of the chains, leaves [chain, ...].
+    parameters
+        Their parameters, leaves [chain, ...].
+    """
+    sizes = candidate_sizes(release.n)
+    keys = jax.random.split(key, latent.log_density.shape[0])
+    rates = mean_acceptance(model, sizes, release, latent, parameters, keys)
+    return next(size for size, rate in zip(sizes, rates, strict=True) if rate >= ENOUGH * rates[-1])
+
+
+def candidate_sizes(n: int, most: int = MAX_ATTEMPTS) -> tuple[int, ...]:
+    """The powers of two below n, and n, all at most `most`."""
+    largest = min(n, most)
+    return (*(2**power for power in range(largest.bit_length()) if 2**power < largest), largest)
+
+
+@partial(jit_model, static_argnames=("sizes",))
+def mean_acceptance(
+    model: Model, sizes: tuple[int, ...], release: Release, latent: Latent, parameters: Parameters, keys: Key
+) -> Array:
+    """The acceptance probability for each number of attempts [sizes], averaged over offers and chains."""
+
+    def chain(key: Key, latent: Latent, parameters: Parameters) -> Array:
+        offers = release.contributions(model.sample_records(key, parameters, NUM_OFFERS)).T
+        tried = release.contributions(jax.tree.map(lambda field: field[: sizes[-1]], latent.records))
+        residual = release.origin - latent.statistic
+
+        def offer(contribution: Array) -> Array:
+            log_weights = proper_density(release.log_densities_at((residual - contribution)[:, None] + tried))
+            return expected_acceptance(log_weights, latent.log_density, sizes)
+
+        return jnp.mean(jax.vmap(offer)(offers), axis=0)
+
+    return jnp.mean(jax.vmap(chain)(keys, latent, parameters), axis=0)
+
+
+def expected_acceptance(log_weights: Array, log_current: Array, sizes: tuple[int, ...]) -> Array:
+    """Σ (w_i / W) α_i over the first m records [sizes]: the chance that an offer of given weights is accepted."""
+    scale = jnp.maximum(jnp.max(log_weights), log_current)
+    weights, current = jnp.exp(log_weights - scale), jnp.exp(log_current - scale)
+
+    def first(size: int) -> Array:
+        tried = weights[:size]
+        total = jnp.sum(tried)
+        return jnp.sum(tried / jnp.maximum(jnp.maximum(total, total - tried + current), jnp.finfo(tried.dtype).tiny))
+
+    return jnp.stack([first(size) for size in sizes])

@@ -1,0 +1,178 @@
+"""A sweep of data augmentation: the kernel that parameter updates and imputation compose."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, ImputationInfo, Key, Model, Parameters, Records
+from dpjax.data_augmentation.parameters import (
+    Tuning,
+    build_affine_step,
+    build_centred_step,
+    build_interweaving_step,
+    build_summed_step,
+    fit_step_size,
+    fit_to_prior,
+)
+from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
+from dpjax.data_augmentation.records.forms import OwnLatentData
+from dpjax.data_augmentation.records.local import has_windows
+from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
+from dpjax.release import PrivateRelease
+from dpjax.release.summed import as_sum
+
+
+class GibbsInfo(NamedTuple):
+    """What a sweep reports: on imputation, centred step (None if exact) and the second step (None if off).
+
+    ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
+    finite.
+
+    Attributes
+    ----------
+    imputation
+        What the imputation reports.
+    centred
+        What the centred step reports; None where it is exact.
+    interweaving
+        What the non-centred step reports; None where it is off.
+    num_nonfinite
+        How often a move was undone because it led to parameters or records that are not finite [].
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> algorithm = dpjax.gibbs(model, release, tuning=dpjax.initial_tuning(jax.random.key(1), model))
+    >>> state = algorithm.init(dpjax.Position({"mean": 1.0}, {"y": jax.numpy.ones(10)}))
+    >>> state, info = jax.jit(algorithm.step)(jax.random.key(2), state)
+    >>> info.imputation.accepted.shape, int(info.num_nonfinite)
+    ((10,), 0)
+    """
+
+    imputation: ImputationInfo
+    centred: Any
+    interweaving: Any
+    num_nonfinite: Array
+
+
+class Sweep(NamedTuple):
+    """A sweep in two parts, which are given the same key and use different parts of it.
+
+    Attributes
+    ----------
+    move
+        ``(rng_key, state, tuning) -> (state, info)``: all that the next sweep depends on.
+    complete
+        ``(rng_key, state) -> (state, num_nonfinite)``: draws what no sweep reads, so that it is needed only where the
+        state is looked at: parameters that are integrated out of the imputation. Where there are none it does nothing.
+    """
+
+    move: Callable[[Key, GibbsState, Tuning | None], tuple[GibbsState, GibbsInfo]]
+    complete: Callable[[Key, GibbsState], tuple[GibbsState, Array]]
+
+
+def build_kernel(
+    model: Model, release: PrivateRelease, plan: SweepPlan
+) -> Callable[[Key, GibbsState, Tuning | None], tuple[GibbsState, GibbsInfo]]:
+    """The sweep ``(rng_key, state, tuning) -> (state, info)``: it leaves p(parameters, records | release) invariant.
+
+    Parameters
+    ----------
+    model
+        In the form of the latent data; see `latent_form`.
+    release
+        In the form of the latent data.
+    """
+    sweep = build_sweep(model, release, plan)
+
+    def kernel(rng_key: Key, state: GibbsState, tuning: Tuning | None) -> tuple[GibbsState, GibbsInfo]:
+        state, info = sweep.move(rng_key, state, tuning)
+        # The clone tells the key reuse checker that both are meant to have this key.
+        state, num_nonfinite = sweep.complete(jax.random.clone(rng_key), state)
+        return state, info._replace(num_nonfinite=info.num_nonfinite + num_nonfinite)
+
+    return kernel
+
+
+def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep:
+    """The sweep of `build_kernel` in its two parts, one after the other.
+
+    Centred step, non-centred step (if interweaving), imputation: Ju, Awan, Gong and Rao (2022), Algorithm 1, with the
+    second step of Yu and Meng (2011). Where the parameters are integrated out of the imputation it is all that moves,
+    and they are drawn given what it imputed.
+    """
+    if is_collapsed(plan.imputation, model, release):
+        return build_collapsed_sweep(model, release, plan)
+    centred = build_centred_step(model, plan.parameter_kernel)
+    interweaving = build_second_step(model, release, plan) if plan.interweave else None
+    impute = plan.imputation(model, release)
+
+    def move(rng_key: Key, state: GibbsState, tuning: Tuning | None) -> tuple[GibbsState, GibbsInfo]:
+        centred_key, interweaving_key, imputation_key = jax.random.split(rng_key, 3)
+        parameters, latent = state
+        parameters, centred_info, num_nonfinite = centred(centred_key, parameters, latent.records, tuning)
+        interweaving_info = None
+        if interweaving is not None:
+            assert tuning is not None, "plans that interweave use a tuning"
+            parameters, records, interweaving_info = interweaving(interweaving_key, parameters, latent.records, tuning)
+            # An imputation that sums the records itself leaves this unused, and the compiler leaves it out.
+            latent = init_latent(release, records)
+            num_nonfinite += interweaving_info.num_nonfinite
+        latent, imputation_info = impute(imputation_key, latent, parameters)
+        num_nonfinite += imputation_info.num_nonfinite
+        info = GibbsInfo(imputation_info, centred_info, interweaving_info, num_nonfinite)
+        return GibbsState(parameters, latent), info
+
+    return Sweep(move, lambda rng_key, state: (state, jnp.zeros((), int)))
+
+
+def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep:
+    """The sweep that imputes with the parameters integrated out, and then draws these exactly.
+
+    Its first part leaves p(records | release) invariant, whatever the parameters in the state are.
+    """
+    assert plan.parameter_kernel is None, "a draw of the parameters that is not exact needs an imputation given them"
+    centred, impute = build_centred_step(model, None), plan.imputation(model, release)
+
+    def move(rng_key: Key, state: GibbsState, tuning: Tuning | None) -> tuple[GibbsState, GibbsInfo]:
+        del tuning
+        imputation_key, _ = jax.random.split(rng_key)
+        latent, info = impute(imputation_key, state.latent, state.parameters)
+        return GibbsState(state.parameters, latent), GibbsInfo(info, None, None, info.num_nonfinite)
+
+    def complete(rng_key: Key, state: GibbsState) -> tuple[GibbsState, Array]:
+        _, centred_key = jax.random.split(rng_key)
+        parameters, _, num_nonfinite = centred(centred_key, state.parameters, state.latent.records, None)
+        return GibbsState(parameters, state.latent), num_nonfinite
+
+    return Sweep(move, complete)
+
+
+def build_second_step(
+    model: Model, release: PrivateRelease, plan: SweepPlan
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, Any]]:
+    """The step that moves parameters and records together: with records summed out if possible, else by their noise."""
+    if isinstance(plan.imputation, OwnLatentData):
+        return plan.imputation.build_second_step(model, release)
+    if has_windows(release, model):
+        return build_summed_step(model, release)
+    if plan.noise != "held":
+        return build_affine_step(model, as_sum(release), by_surrogate=plan.noise == "moved by surrogate")
+    return build_interweaving_step(model, release)
+
+
+def prior_tuning(model: Model, n: int, plan: SweepPlan, num_chains: int = 4) -> Tuning | None:
+    """The tuning fitted to draws of parameters and n records from the model, under a fixed key; None if unused."""
+    if not plan.uses_tuning:
+        return None
+    tuning_key, parameter_key, record_key, step_key = jax.random.split(jax.random.key(0), 4)
+    parameters = draw_parameters(parameter_key, model, num_chains)
+    records = jax.vmap(model.sample_records, in_axes=(0, 0, None))(
+        jax.random.split(record_key, num_chains), parameters, n
+    )
+    return fit_step_size(step_key, model, plan.parameter_kernel, fit_to_prior(tuning_key, model), parameters, records)

@@ -1,0 +1,138 @@
+"""The table of numbers that a posterior or an importance sample is summarised by."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from dpjax._util.validation import fail, read_numbers
+from dpjax.diagnostics import convergence
+
+QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+MAX_ROWS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """One row for each scalar parameter, one column for each figure.
+
+    ``summary["coef[0]"]["mean"]`` is one figure, ``summary.columns["mean"]`` a whole column, and ``print(summary)``
+    shows the table.
+
+    Parameters
+    ----------
+    rows
+        The names of the scalar parameters, such as ``"coef[0]"``.
+    columns
+        An array [row] for each figure.
+    note
+        What is to be said of all figures, shown below them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figures = {"mean": np.array([0.5, -1.0]), "sd": np.array([0.1, 0.2])}
+    >>> summary = Summary(("coef[0]", "coef[1]"), figures)
+    >>> summary["coef[1]"]["mean"]
+    -1.0
+    >>> print(summary)
+               mean      sd
+    coef[0]  0.5000  0.1000
+    coef[1]  -1.000  0.2000
+    """
+
+    rows: tuple[str, ...]
+    columns: dict[str, np.ndarray]
+    note: str = ""
+
+    def __getitem__(self, row: str) -> dict[str, float]:
+        index = self.rows.index(row)
+        return {name: float(column[index]) for name, column in self.columns.items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def cells(self) -> list[list[str]]:
+        """The text of the table, its header first; rows beyond the hundredth are counted, not shown."""
+        table = [["", *self.columns]]
+        for index, row in enumerate(self.rows[:MAX_ROWS]):
+            table.append([row, *(format_figure(name, column[index]) for name, column in self.columns.items())])
+        return table
+
+    def __str__(self) -> str:
+        table = self.cells()
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table]
+        return "\n".join(lines + self.remarks())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, *body = self.cells()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        figures = [(escape(row[0]), "".join(f"<td>{cell}</td>" for cell in row[1:])) for row in body]
+        rows = "".join(f"<tr><th>{row}</th>{cells}</tr>" for row, cells in figures)
+        remarks = "<br>".join(map(escape, self.remarks()))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{remarks}"
+
+    def remarks(self) -> list[str]:
+        """Last lines: for a table that is too long to show, and the note."""
+        missing = len(self.rows) - MAX_ROWS
+        return [f"... and {missing} more rows"] * (missing > 0) + [self.note] * bool(self.note)
+
+
+def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "") -> Summary:
+    """The table of ``{parameter: {figure: array [...]}}``: a row for each entry of each parameter."""
+    rows = tuple(name for parameter, columns in figures.items() for name in entry_names(parameter, columns))
+    names = next(iter(figures.values()), {})
+    columns = {name: np.concatenate([np.ravel(figure[name]) for figure in figures.values()]) for name in names}
+    return Summary(rows, columns, note)
+
+
+def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]:
+    """The names of a parameter's scalar entries, such as ``coef[0]``; a scalar keeps its name."""
+    for index in np.ndindex(np.shape(next(iter(columns.values())))):
+        yield f"{parameter}[{','.join(map(str, index))}]" if index else parameter
+
+
+def summarize(draws: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
+    """The figures of one parameter's draws [chain, draw, ...], each [...]; draws that are one have no known errors."""
+    draws, levels = convergence.check_draws(draws), check_quantiles(quantiles)
+    found = np.quantile(draws, levels, axis=(0, 1))
+    one = np.ptp(draws, axis=(0, 1)) == 0  # the sum of equal numbers is rounded
+    return {
+        "mean": np.where(one, draws[0, 0], np.mean(draws, axis=(0, 1))),
+        "sd": np.where(one, 0.0, np.std(draws, axis=(0, 1), ddof=1)),
+        **{quantile_name(level): quantile for level, quantile in zip(levels, found, strict=True)},
+        "mcse_mean": np.where(one, np.nan, convergence.mcse_mean(draws)),
+        "mcse_sd": np.where(one, np.nan, convergence.mcse_sd(draws)),
+        "ess_bulk": convergence.ess_bulk(draws),
+        "ess_tail": convergence.ess_tail(draws),
+        "r_hat": convergence.split_r_hat(draws),
+    }
+
+
+def check_quantiles(quantiles: Sequence[float]) -> tuple[float, ...]:
+    """The probabilities of quantiles, or an error unless they are numbers between 0 and 1 in rising order."""
+    expected, remedy = "numbers in (0, 1), in rising order", "Pass probabilities, such as (0.05, 0.5, 0.95)."
+    levels = read_numbers("quantiles", quantiles, expected, remedy)
+    inside = levels.ndim == 1 and np.all((levels > 0) & (levels < 1))
+    if not inside or not np.all(np.diff(levels) > 0):
+        fail("quantiles", repr(quantiles), expected, remedy)
+    return tuple(levels.tolist())
+
+
+def quantile_name(probability: float) -> str:
+    """The column name of a quantile, such as ``2.5%``."""
+    return f"{100 * probability:g}%"
+
+
+def format_figure(name: str, value: float) -> str:
+    """Sizes without decimals, R-hat with three, everything else with four significant digits."""
+    if name.startswith("ess"):
+        return f"{value:.0f}"
+    return f"{value:.3f}" if name == "r_hat" else f"{value:#.4g}"

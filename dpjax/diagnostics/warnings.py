@@ -1,0 +1,214 @@
+"""What results complain of: draws that are not to be trusted."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+
+import jax
+import numpy as np
+
+from dpjax._util.pickles import is_missing
+from dpjax.base import Model
+from dpjax.data_augmentation.plan import SweepPlan, interweaving
+from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
+from dpjax.diagnostics.summary import Summary, entry_names
+from dpjax.models.simulation import draw_parameters, parameter_shapes
+from dpjax.release import PrivateRelease
+
+__all__ = [
+    "STARTS",
+    "advise",
+    "free_numbers",
+    "name_refused",
+    "name_stuck",
+    "never_change",
+    "stuck_chains",
+    "warn_of_divergences",
+    "warn_of_nonfinite",
+    "warn_of_poor_mixing",
+]
+
+MAX_R_HAT = 1.01
+MIN_ESS = 400
+ESS_KINDS = {"ess_bulk": "bulk", "ess_tail": "tails", "ess_mean": "of the mean"}
+"""What each effective size is of, in words."""
+
+MAX_NONFINITE, MAX_NONFINITE_OF_RUN = 0.01, 0.05
+"""Moves undone in a sweep, in the mean of all chains and in one of them, above which it is said."""
+
+
+PRIOR_DRAWS = 16
+
+Numbers = Mapping[str, np.ndarray]
+
+
+DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
+
+STARTS = (
+    "Chains that stand apart may have started badly, or in modes of their own: pass starts (initial=, which takes "
+    '"large-sample", too), or use dpjax.tempered.'
+)
+
+
+def warn_of_poor_mixing(table: Summary, remedy: str, stuck: Sequence[str] = (), starts: str = "") -> None:
+    """Warn of parameters whose chains disagree, know too little, or never moved.
+
+    Parameters
+    ----------
+    stuck
+        The rows of which a chain never moved.
+    starts
+        What may help chains that disagree, or never moved, beyond the remedy.
+    """
+    columns = table.columns
+    # Draws that are not finite have no spread; those that are one have no R-hat and no size.
+    broken, apart = np.isnan(columns["sd"]), columns["r_hat"] > MAX_R_HAT
+    found = {
+        f"R-hat above {MAX_R_HAT}": name_some(table.rows, apart),
+        f"an effective sample size below {MIN_ESS}": name_some(*name_sizes(table, broken | (columns["sd"] == 0))),
+        "draws that are not finite": name_some(table.rows, broken),
+        "chains that never moved": name_some(stuck, np.ones(len(stuck), bool)),
+    }
+    complaints = [f"{text}: {names}" for text, names in found.items() if names]
+    if complaints:
+        advice = [remedy] + [starts] * bool(starts and (np.any(apart) or stuck))
+        warnings.warn("; ".join(complaints) + f". {' '.join(advice)}", stacklevel=3)
+
+
+def name_sizes(table: Summary, left_out: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """The rows with those of their effective sizes that are too small, and which rows these are."""
+    kinds = {name: ESS_KINDS[name] for name in table.columns if name in ESS_KINDS}
+    sizes = np.stack([np.nan_to_num(table.columns[name]) for name in kinds])
+    small = (sizes < MIN_ESS) & ~left_out
+
+    def name(number: int) -> str:
+        parts = [
+            f"{kind} {sizes[place, number]:.0f}" for place, kind in enumerate(kinds.values()) if small[place, number]
+        ]
+        return f"{table.rows[number]} ({', '.join(parts)})" if parts else table.rows[number]
+
+    return [name(number) for number in range(len(table.rows))], np.any(small, axis=0)
+
+
+def name_some(rows: Sequence[str], chosen: np.ndarray) -> str:
+    """The names of the chosen rows, the first six of them."""
+    names = [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains", sweeps: int = 1) -> None:
+    """Warn where many offers or moves [run, draw] were undone because a density, parameter or record was not finite.
+
+    Parameters
+    ----------
+    sweeps
+        How many of them each entry counts for. One undone move in hundreds of sweeps misses less of the posterior than
+        draws can tell, and of the warm-up nothing is counted.
+    """
+    rates = np.mean(num_nonfinite, axis=1) / sweeps
+    if np.mean(rates) > MAX_NONFINITE or np.max(rates) > MAX_NONFINITE_OF_RUN:
+        warnings.warn(
+            f"{int(np.sum(num_nonfinite))} offers or moves in {int(np.sum(rates > 0))} of {len(rates)} {runs}, "
+            f"{np.mean(rates):.2g} a sweep, were undone because a density, "
+            "parameter or record was not finite; see `num_nonfinite`. The draws may then miss part of the "
+            "posterior. Look at the model where its densities or records overflow, underflow or are not a number; "
+            "float64 may help: jax.config.update('jax_enable_x64', True).",
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_divergences(num_divergent: np.ndarray, stacklevel: int) -> None:
+    """Warn where trajectories [chain, draw] went astray."""
+    total = int(np.sum(num_divergent))
+    if total:
+        text = f"{total} of {num_divergent.size} trajectories diverged: the draws may miss part of the posterior. "
+        warnings.warn(f"{text}Warm up longer (num_warmup), or use dpjax.sample.", stacklevel=stacklevel)
+
+
+def never_change(draws: np.ndarray) -> np.ndarray:
+    """Which numbers [...] are the same in all draws [chain, draw, ...]."""
+    draws = np.asarray(draws)
+    return np.all(draws == draws[:1, :1], axis=(0, 1))
+
+
+def free_numbers(model: Model, draws: Numbers) -> dict[str, np.ndarray]:
+    """Which numbers [...] of each parameter vary under the prior; nothing is said where all of the draws do.
+
+    What the model derives, or reports of records, may well be fixed by the release, and is left out.
+    """
+    names = [name for name in parameter_shapes(model) if name in draws]
+    if not any(np.any(never_change(draws[name])) for name in names):
+        return {}
+    prior = draw_parameters.quickly(jax.random.key(0), model, PRIOR_DRAWS)
+    return {name: ~never_change(np.asarray(prior[name])[None]) for name in names}
+
+
+def stuck_chains(draws: np.ndarray, free: np.ndarray | bool) -> np.ndarray:
+    """Which chains [chain, ...] never moved in draws [chain, draw, ...].
+
+    A value that a chain which moves has too is one of few: such chains may stand there for long. Where all chains have
+    one and the same value it is for `free` to say: constants by construction cannot move, and chains of different
+    starts do not agree by chance.
+
+    Parameters
+    ----------
+    free
+        Which numbers [...] can change.
+    """
+    draws = np.asarray(draws)
+    still = np.all(draws == draws[:, :1], axis=1)
+    alike = never_change(draws)
+    stuck = still & np.where(alike, free, True)
+    for chain, *place in np.argwhere(still & ~alike & ~np.all(still, axis=0)):
+        numbers = draws[(slice(None), slice(None), *place)]
+        stuck[(chain, *place)] = numbers[chain, 0] not in numbers[~still[(slice(None), *place)]]
+    return stuck
+
+
+def name_stuck(draws: Numbers, free: Mapping[str, np.ndarray | bool], run: str = "chain") -> list[str]:
+    """The numbers of which a chain never moved, by the names of their rows, with these chains unless it was all."""
+    found = {name: stuck_chains(leaf, free.get(name, False)) for name, leaf in draws.items()}
+    return [text for name, stuck in found.items() for text in describe(name, stuck, run)]
+
+
+def describe(name: str, stuck: np.ndarray, run: str) -> Iterator[str]:
+    """The rows of a parameter with chains [chain, ...] that never moved."""
+    if not np.any(stuck):
+        return
+    for row, chains in zip(entry_names(name, {name: stuck[0]}), stuck.reshape(len(stuck), -1).T, strict=True):
+        if np.any(chains):
+            yield row if np.all(chains) else with_runs(row, chains, run)
+
+
+def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") -> list[str]:
+    """The records of chains that accepted none of their offers, by rates [chain, draw], unless they move otherwise.
+
+    Counts that stand still in all chains may be the only ones that known totals allow.
+    """
+    refused = np.all(rates == 0, axis=1)
+    pinned = isinstance(plan.imputation, OwnLatentData) and np.all(refused)
+    return [with_runs(of, refused, "chain")] if np.any(refused) and not (plan.interweave or pinned) else []
+
+
+def with_runs(what: str, chosen: np.ndarray, run: str) -> str:
+    """A name, and the numbers of the runs that are meant."""
+    return f"{what} ({run} {', '.join(map(str, np.flatnonzero(chosen)))})"
+
+
+def advise(model: Model, release: PrivateRelease, plan: SweepPlan | None) -> str:
+    """What to try for chains of this plan; None for trajectories that impute nothing."""
+    if plan is None:
+        return "Draw more (num_samples, num_warmup), or use dpjax.sample."
+    if any(map(is_missing, (model, release, plan))):
+        return f"{DRAW_MORE}, or try another imputation."
+    others = ["interweave=True"] * lacks_interweaving(model, release, plan)
+    others += ["another imputation", "parameter_kernel"]
+    if model.noncentred is None and not isinstance(plan.imputation, OwnLatentData):
+        others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
+    return f"{DRAW_MORE}, or try {' or '.join(others)}."
+
+
+def lacks_interweaving(model: Model, release: PrivateRelease, plan: SweepPlan) -> bool:
+    """Whether interweaving is off though it may pay: for records of few values it costs more than it brings."""
+    if plan.interweave or model.support is not None:
+        return False
+    return interweaving(*latent_form(model, release, plan.imputation), plan.imputation)[1]

@@ -1,0 +1,7 @@
+"""Markov chains for one release or many: starts, warm-up, compiled chunks and stopping rules."""
+
+from dpjax.mcmc.batch import sample_batch
+from dpjax.mcmc.sample import sample
+from dpjax.mcmc.until import Until, until
+
+__all__ = ["Until", "sample", "sample_batch", "until"]

@@ -1,0 +1,164 @@
+"""From a model and a list of releases to the posterior of each."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from dpjax._util.threads import one_blas_thread
+from dpjax.base import Imputation, Key, Model
+from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
+from dpjax.data_augmentation.plan import check_closed, close, make_plan
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.records.unknown_number import warn_of_room, with_equal_capacity
+from dpjax.diagnostics.warnings import warn_of_nonfinite
+from dpjax.mcmc.batch_run import Run, Status, make_chunk
+from dpjax.mcmc.batch_starts import begin, check_formed, check_releases, split_keys, stack
+from dpjax.mcmc.chunks import Collect
+from dpjax.mcmc.fingerprint import asked_of
+from dpjax.mcmc.run import make_schedule
+from dpjax.models.positions import check_derived
+from dpjax.models.simulation import GibbsState
+from dpjax.posterior.batch import BatchPosterior
+from dpjax.release import PrivateRelease
+from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.runtime.fingerprint import identify_keys
+from dpjax.runtime.loop import check_run, finish, is_interrupted
+
+__all__ = ["sample_batch"]
+
+
+def sample_batch(
+    key: Key,
+    model: Model,
+    releases: list[PrivateRelease],
+    *,
+    num_chains: int = 4,
+    num_warmup: int = 1_000,
+    num_samples: int = 1_000,
+    thin: int = 1,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    collect: Collect | None = None,
+    progress: bool = True,
+    devices: Devices = None,
+) -> BatchPosterior:
+    """Draw from p(parameters | release) for each of many releases, such as those of a simulation study.
+
+    Each release has its own chains, and its own warm-up, by one program. Release i is sampled as by `sample` with the
+    key ``jax.random.fold_in(key, i)``, to rounding: a study may look at any of them again alone. (Records of an unknown
+    number have as many rows for all releases as one of them needs: pass that ``capacity`` to repeat one.)
+
+    Parameters
+    ----------
+    key
+        One typed key.
+    model
+        What is believed about the records of each release.
+    releases
+        Releases of one kind: of the same statistic, kind of mechanism and n, with other values or scales; where counts
+        stand for records, with the same known totals.
+    num_chains
+        Chains of each release.
+    num_warmup
+        Steps of each chain that are left out, as in `sample`.
+    num_samples
+        Draws of each chain.
+    thin
+        Steps from one draw to the next.
+    imputation
+        As in `sample`; nothing may be left to the warm-up, whose choice could differ between releases: by default
+        `counts` of a table have windows of 16.
+    interweave
+        As in `sample`; but noise is not moved with the parameters, as it is there for very many records.
+    parameter_kernel
+        As in `sample`.
+    collect
+        ``state -> pytree``: what else to keep beside each draw.
+    progress
+        Whether to show a bar.
+    devices
+        What the releases are spread over; see `sample`. By default as many of this process's devices as divide their
+        number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable or releases are of different kinds (before compilation), or for some release no start
+        of positive density is found.
+    KeyboardInterrupt
+        If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+
+    Warns
+    -----
+    UserWarning
+        If draws are missing, or offers or moves were undone because a density, parameter or record was not finite.
+
+    Examples
+    --------
+    >>> import jax, dpjax
+    >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+    >>> total, noise = dpjax.statistics.total("y", -5, 5), dpjax.Laplace(2.0)
+    >>> released = [dpjax.Release([value], noise, total, n=20) for value in (8.0, 31.0)]
+    >>> settings = {"num_warmup": 64, "num_samples": 50, "progress": False}
+    >>> batch = dpjax.sample_batch(jax.random.key(1), model, released, **settings)
+    >>> batch.draws["mean"].shape
+    (2, 4, 50)
+    >>> batch[1]
+    Posterior: 4 chains of 50 draws of mean...
+    """
+    check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
+    given = check_releases(releases)
+    plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=collect is None)
+    if imputation is None:
+        plan = replace(plan, imputation=close(plan.imputation))
+    check_closed(plan.imputation, imputation)
+    check_derived(model)
+    mesh = choose_mesh(devices, len(given), "the number of releases")
+    formed = [latent_form(model, release, plan.imputation) for release in given]
+    alike = with_equal_capacity([release for _, release in formed], given)
+    formed = [latent_form(model, release, plan.imputation) for release in alike]
+    keys = split_keys(key, np.arange(len(given)), num_chains)
+    schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
+    stacked = stack(check_formed([release for _, release in formed]))
+    run = Run(formed[0][0], stacked, plan, kept, schedule, keys.chains, keys.step_size, mesh)
+    with one_blas_thread():
+        status = finish(run.schedule, begin(run, keys), partial(make_chunk, run), None, progress)
+        return report(run, model, alike, status)
+
+
+@dataclass(frozen=True)
+class OfState:
+    """A function of a state as one of release and state; equal where the functions are, so that it compiles once."""
+
+    function: Collect
+
+    def __call__(self, release: PrivateRelease, state: GibbsState) -> Any:
+        return self.function(state)
+
+
+def report(run: Run, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:
+    """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
+    interrupted = is_interrupted("sample_batch", run.schedule, status, None, stacklevel=3)
+    draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
+    nonfinite = draws.info["num_nonfinite"]
+    by_chain = nonfinite.reshape(-1, nonfinite.shape[-1])
+    warn_of_nonfinite(by_chain, stacklevel=4, sweeps=run.schedule[-1].thin)
+    warn_of_room(run.releases, draws.reported, stacklevel=4)
+    per_record: Any = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
+    return BatchPosterior(
+        draws={**draws.parameters, **draws.derived, **draws.reported},
+        info={**draws.info, "acceptance_rate_per_record": per_record},
+        collected=draws.collected,
+        interrupted=interrupted,
+        model=model,
+        releases=tuple(releases),
+        final_states=bring_home(run.mesh, status.chains.state),
+        tuning=status.tuning,
+        plan=run.plan,
+        keys=tuple(identify_keys(keys) for keys in run.chain_keys),
+        settings=asked_of(run.plan, run.schedule[-1]),
+    )

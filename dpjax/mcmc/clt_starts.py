@@ -1,0 +1,51 @@
+"""Starts at draws of the posterior under the normal law of the sum, and the whitening by these draws.
+
+Of many records the posterior is far narrower than the prior, and a chain that looks for it moves in steps of its own
+width. Under the normal law it is found at once. Records are drawn at the parameters, and know nothing of the release:
+they are imputed with the parameters held, until the sum is in place. What is wrong in the law does no harm beyond that,
+as the kernel leaves the exact posterior as it is wherever it starts.
+"""
+
+import jax.numpy as jnp
+
+from dpjax.base import Key, Model, Parameters
+from dpjax.clt import Size, check_problem, default_points, draw
+from dpjax.data_augmentation.parameters import Tuning
+from dpjax.mcmc.inputs import refused_by_name
+from dpjax.mcmc.run import Run, adapt
+from dpjax.mcmc.starts import holding, impute_all
+from dpjax.models.simulation import GibbsState, parameter_shapes
+from dpjax.release import PrivateRelease
+from dpjax.release.summed import as_sum
+from dpjax.runtime.devices import choose_mesh, on_one_device
+from dpjax.runtime.schedule import is_done
+
+__all__ = ["draw_large", "put_in_place", "whiten_by"]
+
+NUM_WARMUP, NUM_DRAWS = 300, 250
+"""Of each chain under the normal law."""
+
+SWEEPS = 8
+"""Sweeps of the records alone: where each replaces half of them, less than a hundredth of what they were is left."""
+
+
+def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
+    """Draws [chain, draw, ...] under the normal law, for model and release as the user knows them."""
+    release = as_sum(release)
+    with refused_by_name(), on_one_device():
+        source = check_problem(model, release)
+        size = Size(num_chains, NUM_WARMUP, NUM_DRAWS, default_points(source))
+        drawn = draw(key, model, release, source, size, progress=False, mesh=choose_mesh(None, num_chains))
+    if not is_done(drawn.run.schedule, drawn.status):
+        raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
+    return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}
+
+
+def whiten_by(run: Run, draws: Parameters) -> Tuning | None:
+    """The tuning fitted to draws [chain, draw, ...], where the plan uses one; else None."""
+    return adapt.quickly(run.model, draws) if run.plan.uses_tuning else None
+
+
+def put_in_place(key: Key, run: Run, states: GibbsState) -> GibbsState:
+    """States [chain, ...] whose records have had time to reach their law given parameters and release."""
+    return impute_all(run.model, holding(run.plan.imputation), key, run.release, states, jnp.asarray(SWEEPS))

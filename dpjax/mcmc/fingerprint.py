@@ -1,0 +1,74 @@
+"""The fingerprint of a run: named values by which a checkpoint is refused to any other run."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Key, Model
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.mcmc.run import Run
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import draw_state
+from dpjax.release import PrivateRelease
+from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
+from dpjax.runtime.schedule import Segment
+
+
+def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
+    """All that decides the draws of a run, under names that a user knows."""
+    return {
+        **identify_run(key, len(run.chain_keys), run.schedule[-1]),
+        "keep": "summary" if run.summarized else "draws",
+        "release": f"{type(run.release).__name__} of n = {run.release.n}",
+        **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
+        **identify_parts(dict(functions_and_objects(run))),
+        **identify_arrays({"release": run.release, "initial": initial}),
+        **identify_arrays({"model": probe.quickly(run.model, run.release)}, rounded=True),
+    }
+
+
+def asked_of(plan: SweepPlan, sampling: Segment, initial: Any = None) -> dict[str, Plain]:
+    """What a run was asked for beside its key, model and release, under names that a user knows.
+
+    Parameters
+    ----------
+    plan
+        Before warm-up has chosen what it leaves open.
+    sampling
+        The last segment of the run.
+    """
+    start = initial if initial is None or isinstance(initial, str) else "given"
+    return {**plain_values(plan), "num_warmup": sampling.start, "thin": sampling.thin, "initial": start}
+
+
+def functions_and_objects(run: Run) -> Iterator[tuple[str, Any]]:
+    """The functions and objects that a run is made of by name; released values are compared as arrays."""
+    yield from parts_of("model", run.model._replace(recipe=None))  # it builds the functions that are compared
+    yield from parts_of("plan", run.plan)
+    yield "collect", run.collect
+    for field in fields(run.release):
+        if field.name not in ("value", "values"):
+            yield f"release.{field.name}", getattr(run.release, field.name)
+
+
+def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a dataclass or a NamedTuple by their paths, such as ``model.noncentred.records``."""
+    names = noun._fields if hasattr(noun, "_fields") else [field.name for field in fields(noun)]
+    for name in names:
+        part = getattr(noun, name)
+        yield from parts_of(f"{root}.{name}", part) if hasattr(part, "_fields") else [(f"{root}.{name}", part)]
+
+
+@jit_model
+def probe(model: Model, release: PrivateRelease) -> dict[str, Any]:
+    """Values of the model's functions and of the statistic at one fixed draw, in place of the functions themselves."""
+    parameters, latent = draw_state(jax.random.key(0), model, release)
+    return {
+        "parameters": parameters,
+        "log_prior": model.log_prior(parameters),
+        "log_density": jnp.sum(model.log_density(parameters, latent.records)),
+        "statistic": latent.statistic,
+    }

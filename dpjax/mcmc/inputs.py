@@ -1,0 +1,85 @@
+"""What `sample` is told to keep and where its chains are to start, checked before anything is compiled."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import jax
+
+from dpjax._util.validation import fail, summarize_error
+from dpjax.base import Model, Parameters
+from dpjax.clt import check_problem
+from dpjax.mcmc.chunks import Collect
+from dpjax.models.positions import check_parameters, check_prior
+from dpjax.models.simulation import GibbsState
+from dpjax.release import PrivateRelease
+
+LARGE_SAMPLE = "large-sample"
+
+
+def check_keep(keep: Any, collect: Any) -> bool:
+    """Whether draws are summarized and not kept, or an error if this is no known word or something is collected."""
+    if not (isinstance(keep, str) and keep in ("draws", "summary")):
+        fail("keep", repr(keep), "'draws' or 'summary'", "Leave it out to keep all draws.")
+    if keep == "summary" and collect is not None:
+        remedy = "Leave `collect` out, or keep the draws."
+        fail("keep", "'summary' beside `collect`, which keeps something of every draw", "one of the two", remedy)
+    return bool(keep == "summary")
+
+
+def check_collect(collect: Collect | None, states: GibbsState) -> None:
+    """Raise unless a function can be called with the state of each chain [chain, ...].
+
+    Raises
+    ------
+    ValueError
+        If it fails, or returns what is no array.
+    """
+    if collect is None:
+        return
+    try:
+        jax.eval_shape(jax.vmap(collect), states)
+    except Exception as error:  # whatever a function of the user's own may raise
+        fields = sorted(states.latent.records)
+        given = f"a function that failed with {summarize_error(error)}"
+        remedy = f"Here state.latent.records has the fields {fields}; imputation=dpjax.counts() imputes counts."
+        fail("collect", given, "a function of a GibbsState that returns arrays", remedy)
+
+
+def check_initial(
+    model: Model, release: PrivateRelease, initial: Any, num_chains: int
+) -> Parameters | Literal["large-sample"] | None:
+    """The initial parameters [chain, ...] in the types of the model's own; None and a known word stay as they are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If names, shapes or values do not fit the model, or what a word asks for is not to be had for it.
+    """
+    if initial is None:
+        return None
+    if isinstance(initial, str):
+        return check_word(model, release, initial)
+    parameters = check_parameters("initial", model, initial, (num_chains,))
+    check_prior("initial", model, parameters, (num_chains,))
+    return parameters
+
+
+def check_word(model: Model, release: PrivateRelease, initial: str) -> Literal["large-sample"]:
+    """The word, or an error unless it is the known one and `dpjax.large_sample` takes model and release."""
+    if initial != LARGE_SAMPLE:
+        fail("initial", repr(initial), f"parameters [chain, ...], {LARGE_SAMPLE!r} or None", "Leave it out.")
+    with refused_by_name():
+        check_problem(model, release)
+    return "large-sample"
+
+
+@contextmanager
+def refused_by_name() -> Iterator[None]:
+    """Whatever `dpjax.large_sample` refuses is an error that names `initial`."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        given = f"{LARGE_SAMPLE!r}, which dpjax.large_sample refuses ({error})"
+        remedy = "Leave `initial` out, or pass parameters."
+        fail("initial", given, "a model and a release with a normal law of the sum", remedy, error=type(error))

@@ -1,0 +1,296 @@
+"""From a model and a release to draws from the posterior: the loop everyone uses."""
+
+import os
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.jit import compiling, jit_quickly
+from dpjax._util.threads import one_blas_thread
+from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
+from dpjax.data_augmentation.plan import make_plan, move_noise
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.records.unknown_number import warn_of_room
+from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
+from dpjax.mcmc.chunks import Collect, drawn_of, read_digest, reports_of
+from dpjax.mcmc.clt_starts import draw_large, put_in_place, whiten_by
+from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
+from dpjax.mcmc.inputs import check_collect, check_initial, check_keep
+from dpjax.mcmc.run import (
+    Checkpoint,
+    Run,
+    Status,
+    has_check,
+    lower_first,
+    make_chunk,
+    make_schedule,
+    open_run,
+    restore_status,
+)
+from dpjax.mcmc.starts import starts_by
+from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
+from dpjax.models.positions import check_derived
+from dpjax.models.recipe import jit_model
+from dpjax.posterior.posterior import Posterior
+from dpjax.posterior.streamed import NotKept
+from dpjax.release import PrivateRelease
+from dpjax.runtime.checkpoint import check_path
+from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.runtime.fingerprint import identify_keys
+from dpjax.runtime.loop import check_run, finish
+
+
+class RunKeys(NamedTuple):
+    """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
+
+    starts: tuple[Key, Key]
+    tuning: Key
+    plan: Key
+    chains: Key
+    step_size: Key
+
+
+@partial(jit_quickly, static_argnames=("num_chains",))
+def split_key(key: Key, num_chains: int) -> RunKeys:
+    """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
+    search, climb, tuning, plan, chains, step_size = jax.random.split(key, 6)
+    by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
+    return RunKeys((search, climb), tuning, plan, by_chain, step_size)
+
+
+def sample(
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    *,
+    num_chains: int = 4,
+    num_warmup: int = 1_000,
+    num_samples: int = 1_000,
+    thin: int = 1,
+    imputation: Imputation | Literal["auto"] | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    collect: Collect | None = None,
+    initial: Parameters | Literal["large-sample"] | None = None,
+    progress: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    until: Until | None = None,
+    keep: Literal["draws", "summary"] = "draws",
+    devices: Devices = None,
+) -> Posterior:
+    """Draw from p(parameters | release) by data augmentation, with the confidential records imputed and left out.
+
+    Parameters
+    ----------
+    key
+        One typed key; equal keys give equal draws, however the run is interrupted and continued.
+    model
+        What is believed about the records.
+    release
+        What was released.
+    num_chains
+        Chains, run side by side.
+    num_warmup
+        Steps of each chain that are thrown away. The kernel is adapted in windows whose bounds depend on this number
+        only, and is then left as it is.
+    num_samples
+        Draws kept of each chain.
+    thin
+        How many sweeps they are apart.
+    imputation
+        See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
+        imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
+        take no more different values than there are records, and neither `interweave` nor `collect` asks for records;
+        see `dpjax.counts`.
+    interweave
+        See `dpjax.gibbs`.
+    parameter_kernel
+        See `dpjax.gibbs`.
+    collect
+        ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
+        Imputed records are not kept otherwise. A function defined once compiles once.
+    initial
+        Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior. With
+        ``"large-sample"`` chains start at draws of `dpjax.large_sample`, and the coordinates of the kernel are whitened
+        by these and stay so: where a sweep is dear, a warm-up of some hundred steps then does. Starts are no wider than
+        the posterior, so that R-hat does not see modes that they miss.
+    progress
+        Whether to show a bar; there is none where standard error is not a terminal.
+    checkpoint
+        A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
+        continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
+        can be written any more, the draws are returned with a warning.
+    until
+        Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. The draws are the
+        first ones of the run without it, and a checkpoint is continued whatever is asked for.
+    keep
+        ``"summary"`` keeps no draws, so that memory does not grow with `num_samples`: mean, sd, quantiles by a sketch,
+        effective size and R-hat by batches are made on the way, for `Posterior.summary`.
+    devices
+        What the chains are spread over: how many of this process's devices, or a list of `jax.Device`, perhaps of
+        several processes, each of which then makes the same call and gets the whole posterior; see docs/scaling.md.
+        By default as many of this process's devices as divide the number of chains.
+
+    Returns
+    -------
+    Posterior
+        With ``draws[name]`` of shape [chain, draw, ...], and the `plan` and `tuning` that warm-up settled on.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable (before compilation), no start of positive density is found, or the checkpoint is
+        that of another run.
+    RuntimeError
+        If another run is using the checkpoint.
+    KeyboardInterrupt
+        If the run is interrupted before its first draw; later, the draws made are returned with a warning.
+
+    Warns
+    -----
+    UserWarning
+        If draws are missing, or offers or moves were undone because a density, parameter or record was not finite.
+
+    Notes
+    -----
+    Draws depend on the key, the arguments, and the hardware and versions that compute them. On another number of
+    devices the chains have the same keys, and differ by rounding; see docs/scaling.md. Nothing is claimed about
+    convergence: see `Posterior.summary`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
+    >>> posterior.draws["mean"].shape
+    (4, 200)
+    """
+    began = time.monotonic()
+    check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
+    plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=collect is None)
+    check_derived(model)
+    check_until(until, model)
+    summarized = check_keep(keep, collect)
+    initial = check_initial(model, release, initial, num_chains)
+    given = (model, release)
+    model, release = latent_form(model, release, plan.imputation)
+    mesh = choose_mesh(devices, num_chains)
+    path = None if checkpoint is None else check_path(checkpoint, mesh)
+    keys = split_key(key, num_chains)
+    schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
+    plan = move_noise(model, release, plan) if has_check(schedule) else plan
+    run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh, summarized)
+    check_collect(collect, run.state_shapes)
+    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial), mesh)
+    held = nullcontext() if file is None else file.held()
+    watch = make_watch(until, schedule, partial(look, run.model), mesh, began)
+    with held, one_blas_thread():
+        # The starts are handed on and not held: each copy of the states counts where n is large.
+        first, advance = partial(begin, run, given, keys, initial, file), partial(make_chunk, run)
+        made = report(run, given, finish(run.schedule, first(), advance, file, progress, watch), file, watch)
+        return replace(made, settings=asked_of(plan, schedule[-1], initial))
+
+
+def begin(
+    run: Run,
+    given: tuple[Model, PrivateRelease],
+    keys: RunKeys,
+    initial: Parameters | Literal["large-sample"] | None,
+    file: Checkpoint | None,
+) -> Status:
+    """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
+    shapes = jax.eval_shape(partial(first_tuning, run), keys.tuning)
+    saved = None if file is None else file.load(partial(restore_status, run, shapes))
+    if saved is not None:
+        return saved
+    with compiling(lower_first(run, shapes)):
+        return open_at_starts(run, given, keys, initial)
+
+
+def open_at_starts(
+    run: Run,
+    given: tuple[Model, PrivateRelease],
+    keys: RunKeys,
+    initial: Parameters | Literal["large-sample"] | None,
+) -> Status:
+    """The status before the first step, with chains at starts of positive density."""
+    num_chains = len(keys.chains)
+    start = partial(starts_by(run.plan.imputation), keys.starts, run.model, run.release, num_chains)
+    if not isinstance(initial, str):
+        return open_run(run, start(initial), first_tuning(run, keys.tuning))
+    draw_key, record_key = jax.random.split(keys.tuning)
+    draws = draw_large(draw_key, *given, num_chains)
+    states = start({name: leaf[:, -1] for name, leaf in draws.items()})
+    return open_run(run, put_in_place(record_key, run, states), whiten_by(run, draws))
+
+
+def first_tuning(run: Run, key: Key) -> Tuning | None:
+    """The tuning fitted to the prior; None where no step of the sweep uses one."""
+    return tune_to_prior.quickly(run.model, key) if run.plan.uses_tuning else None
+
+
+@jit_model
+def tune_to_prior(model: Model, key: Key) -> Tuning:
+    """The tuning fitted to draws from the prior."""
+    return fit_to_prior(key, model)
+
+
+def draws_of(status: Status) -> dict[str, np.ndarray]:
+    """What is kept under its name of each draw made so far, [chain, draw, ...]."""
+    return {name: leaf[:, : status.filled] for name, leaf in drawn_of(status.draws).items()}
+
+
+def look(model: Model, status: Status) -> Look:
+    """How good the draws made so far are."""
+    if status.digest is None:
+        draws = draws_of(status)
+        return look_at(draws, free_numbers(model, draws))
+    digested = read_digest(status.draws, status.digest)
+    return look_at_figures(digested.figures(), free_numbers(model, digested.spreads()))
+
+
+def report(
+    run: Run,
+    given: tuple[Model, PrivateRelease],
+    status: Status,
+    file: Checkpoint | None,
+    watch: UntilEnough | None,
+) -> Posterior:
+    """The posterior of the draws made, with a warning if some are missing and an error if all are.
+
+    Parameters
+    ----------
+    given
+        Model and release as the user knows them.
+    """
+    interrupted, ended = how_it_ended("sample", run.schedule, status, file, watch, stacklevel=3)
+    draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
+    digested = None if status.digest is None else read_digest(draws, status.digest)
+    info = draws.info if digested is None else reports_of(draws, digested)
+    sweeps = run.schedule[-1].thin * (1 if digested is None else digested.digest.number)
+    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
+    warn_of_room(run.release, draws.reported, stacklevel=4)
+    per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
+    return Posterior(
+        draws=draws_of(status) if digested is None else NotKept(),  # type: ignore[arg-type]
+        info={**info, "acceptance_rate_per_record": per_record},
+        collected=draws.collected,
+        interrupted=interrupted,
+        model=given[0],
+        release=given[1],
+        final_states=bring_home(run.mesh, status.chains.state),
+        tuning=status.tuning,
+        plan=status.plan,
+        keys=identify_keys(run.chain_keys),
+        ended=ended,
+        digested=digested,
+    )

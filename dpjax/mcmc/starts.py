@@ -1,0 +1,261 @@
+"""Starts of the chains: over-dispersed, and of positive density under the release.
+
+Each chain takes one of several prior-predictive candidates, with probability proportional to the release's density to
+the power 1/4: nearer to the posterior than the prior, yet wider than the posterior. Where no candidate has positive
+density, single records are exchanged until their statistic comes close enough to the released value.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Records
+from dpjax.data_augmentation.plan import close
+from dpjax.data_augmentation.records.forms import OwnLatentData
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size
+from dpjax.numerics import all_finite, take_if
+from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release.summed import as_sum
+
+MIN_TRIES = 20
+MAX_TRIES = 1_000
+MAX_SWEEPS = 1_000
+TEMPERATURE = 4.0
+
+FEW_RECORDS = 2**16
+"""Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
+
+__all__ = ["holding", "impute_all"]
+
+
+class Candidate(NamedTuple):
+    """A start and how good it is.
+
+    Attributes
+    ----------
+    found
+        Whether the release and the prior have positive density there [].
+    score
+        Candidates of equal `found` are ranked by it [].
+    """
+
+    state: GibbsState
+    found: Array
+    score: Array
+
+
+class Misfit(Protocol):
+    """How far a state is from positive density under a release, and what brings it nearer."""
+
+    def size(self, state: GibbsState) -> Array:
+        """How far it is []."""
+
+    def exchange(self, state: GibbsState, offers: Records) -> Array:
+        """Which records [n] to exchange for their offers [n]."""
+
+
+def starts_by(imputation: Imputation) -> Callable[..., GibbsState]:
+    """The search for starts that fits the latent data of an imputation: its own, or `find_starts`."""
+    return imputation.find_starts if isinstance(imputation, OwnLatentData) else find_starts
+
+
+def find_starts(
+    keys: tuple[Key, Key],
+    model: Model,
+    release: PrivateRelease,
+    num_chains: int,
+    initial: Parameters | None,
+) -> GibbsState:
+    """States [chain, ...] of positive density.
+
+    Parameters
+    ----------
+    keys
+        For the candidates, and for the exchanges should they be needed.
+    initial
+        Parameters [chain, ...] to start from; only the records are then searched for. None draws them from the prior.
+
+    Raises
+    ------
+    ValueError
+        If no start of positive density is found for some chain.
+    """
+    search_key, climb_key = keys
+    look = search.quickly if num_chains * release.n <= FEW_RECORDS else search
+    best = look(model, num_chains, search_key, release, initial)
+    if not np.all(np.asarray(best.found)):
+        best = climb(model, climb_key, release, best)
+    if not np.all(np.asarray(best.found)):
+        fail_to_start(release, np.asarray(best.found), initial)
+    return best.state
+
+
+def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameters | None) -> None:
+    """Raise the error of a search without success."""
+    chains = f"{np.sum(~found)} of {found.size} chains"
+    given = f"a {type(release).__name__} of zero density at every start tried for {chains}"
+    tries = (
+        f"positive density at one of {MAX_TRIES} starts, or within {MAX_SWEEPS} sweeps of exchanges from the nearest"
+    )
+    source = "the prior" if initial is None else "`initial`"
+    fail(
+        "release",
+        given,
+        tries,
+        f"Check that the model, with parameters from {source}, can give records near the released value, and that "
+        "the value, the mechanism's scale and the statistic are in the same units; or pass `initial` parameters.",
+    )
+
+
+@partial(jit_model, static_argnames=("num_chains",))
+def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, initial: Parameters | None) -> Candidate:
+    """The best of MIN_TRIES prior-predictive candidates of each chain, or of more while a chain has none."""
+    noise_key, candidate_key = jax.random.split(key)
+    misfit = measure_by(release, noise_size(noise_key, release))
+
+    @jax.jit
+    def draw(number: Array) -> Candidate:
+        keys = jax.random.split(jax.random.fold_in(candidate_key, number), num_chains)
+        return jax.vmap(partial(draw_candidate, model, release, misfit))(keys, initial)
+
+    def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
+        number, best = carry
+        return number + 1, jax.vmap(choose)(best, draw(number))
+
+    def wanted(carry: tuple[Array, Candidate]) -> Array:
+        number, best = carry
+        return (number < MIN_TRIES) | (~jnp.all(best.found) & (number < MAX_TRIES))
+
+    shapes = jax.eval_shape(draw, jnp.array(0))
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    nothing = nothing._replace(score=nothing.score - jnp.inf)
+    return jax.lax.while_loop(wanted, body, (jnp.array(0), nothing))[1]
+
+
+def draw_candidate(
+    model: Model, release: PrivateRelease, misfit: Misfit, key: Key, initial: Parameters | None
+) -> Candidate:
+    """One candidate: parameters from the prior unless given, and records from the model."""
+    parameter_key, record_key, choice_key = jax.random.split(key, 3)
+    parameters = model.sample_prior(parameter_key) if initial is None else initial
+    state = init_state(release, draw_position_at(record_key, model, parameters, release.n))
+    found = is_possible(model, state)
+    # The largest of log-weight plus Gumbel noise is a draw with probability proportional to weight.
+    score = state.latent.log_density / TEMPERATURE + jax.random.gumbel(choice_key)
+    worst = jnp.finfo(score.dtype).min
+    nearness = jnp.nan_to_num(-misfit.size(state), nan=worst, neginf=worst)
+    return Candidate(state, found, jnp.where(found, score, nearness))
+
+
+def choose(best: Candidate, other: Candidate) -> Candidate:
+    """The better of two candidates."""
+    better = (other.found & ~best.found) | ((other.found == best.found) & (other.score > best.score))
+    return jax.tree.map(lambda new, old: jnp.where(better, new, old), other, best)
+
+
+def is_possible(model: Model, state: GibbsState) -> Array:
+    """Whether parameters and records are finite, and prior and release have positive density []."""
+    density = model.log_prior(state.parameters) + state.latent.log_density
+    return all_finite((state.parameters, state.latent.records, density))
+
+
+class ImpossibleRecords(NamedTuple):
+    """The records that could not have given their value, whose offers are taken."""
+
+    release: LocalRelease
+
+    def size(self, state: GibbsState) -> Array:
+        """Their number []."""
+        return jnp.sum(self._impossible(state)).astype(float)
+
+    def exchange(self, state: GibbsState, offers: Records) -> Array:
+        """Those records [n], whatever the offers."""
+        return self._impossible(state)
+
+    def _impossible(self, state: GibbsState) -> Array:
+        return ~jnp.isfinite(self.release.log_densities(state.latent.records))
+
+
+class Distance(NamedTuple):
+    """The distance of the summed statistic from the value, in units of noise."""
+
+    release: Release
+    scale: Array
+
+    def size(self, state: GibbsState) -> Array:
+        """The distance []."""
+        return self._from(state.latent.statistic)
+
+    def exchange(self, state: GibbsState, offers: Records) -> Array:
+        """Each record [n] in turn whose offer brings the sum nearer, until the density is positive."""
+        contribution = jax.vmap(self.release.contribution)
+        changes = contribution(offers) - contribution(state.latent.records)
+
+        def attempt(statistic: Array, change: Array) -> tuple[Array, Array]:
+            nearer = self._from(statistic + change) < self._from(statistic)
+            moved = nearer & ~jnp.isfinite(self.release.log_density(statistic))
+            return jnp.where(moved, statistic + change, statistic), moved
+
+        return jax.lax.scan(attempt, state.latent.statistic, changes)[1]
+
+    def _from(self, statistic: Array) -> Array:
+        return jnp.sum(jnp.abs(self.release.origin - statistic) / self.scale)
+
+
+def measure_by(release: PrivateRelease, scale: Array) -> Misfit:
+    """How states are told to be nearer to positive density under this release, whose noise has this size."""
+    if isinstance(release, LocalRelease):
+        return ImpossibleRecords(release)
+    return Distance(as_sum(release), scale)
+
+
+@jit_model
+def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> Candidate:
+    """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
+    noise_key, sweep_key = jax.random.split(key)
+    misfit = measure_by(release, noise_size(noise_key, release))
+
+    def improve(key: Key, candidate: Candidate) -> Candidate:
+        parameters, records = candidate.state.parameters, candidate.state.latent.records
+        offers = model.sample_records(key, parameters, release.n)
+        moved = misfit.exchange(candidate.state, offers) & ~candidate.found
+        state = init_state(release, Position(parameters, take_if(moved, offers, records)))
+        return Candidate(state, is_possible(model, state), candidate.score)
+
+    def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
+        number, best = carry
+        keys = jax.random.split(jax.random.fold_in(sweep_key, number), best.found.shape[0])
+        return number + 1, jax.vmap(improve)(keys, best)
+
+    def wanted(carry: tuple[Array, Candidate]) -> Array:
+        return ~jnp.all(carry[1].found) & (carry[0] < MAX_SWEEPS)
+
+    return jax.lax.while_loop(wanted, body, (jnp.array(0), best))[1]
+
+
+def holding(imputation: Imputation) -> Imputation:
+    """The imputation by which records move while the parameters are held, with every open option closed."""
+    closed = close(imputation)
+    return closed.given_parameters() if isinstance(closed, OwnLatentData) else closed
+
+
+@partial(jit_model, static_argnames=("imputation",))
+def impute_all(
+    model: Model, imputation: Imputation, key: Key, release: PrivateRelease, states: GibbsState, length: Array
+) -> GibbsState:
+    """The states [chain, ...] after `length` [] sweeps of the imputation, with the parameters held."""
+    impute = imputation(model, release)
+
+    def chain(key: Key, state: GibbsState) -> GibbsState:
+        def sweep(number: Array, latent: Latent) -> Latent:
+            return impute(jax.random.fold_in(key, number), latent, state.parameters)[0]
+
+        return GibbsState(state.parameters, jax.lax.fori_loop(0, length, sweep, state.latent))
+
+    return jax.vmap(chain)(jax.random.split(key, states.latent.log_density.shape[0]), states)

@@ -1,0 +1,261 @@
+"""When a run has drawn enough: conditions on its draws, looked at after numbers of draws that time has no part in."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax.sharding import Mesh
+
+from dpjax._util.validation import check_array, check_instance, check_number, check_positive_number, fail
+from dpjax.base import Model
+from dpjax.diagnostics import convergence
+from dpjax.diagnostics.warnings import never_change
+from dpjax.models.simulation import parameter_shapes
+from dpjax.runtime.checkpoint import PeriodicCheckpoint
+from dpjax.runtime.devices import agree
+from dpjax.runtime.loop import Watch, is_interrupted
+from dpjax.runtime.schedule import Segment, Status
+
+__all__ = [
+    "Look",
+    "Until",
+    "UntilEnough",
+    "check_until",
+    "how_it_ended",
+    "look_at",
+    "look_at_figures",
+    "make_watch",
+    "until",
+]
+
+FIRST_LOOK, GROWTH = 100, 1.25
+"""Draws of each chain at the first look, and how many times as many there are at the next one: looks that grow apart
+cost a few times what the last of them does."""
+
+
+@dataclass(frozen=True)
+class Until:
+    """The conditions of `until`; None where there is none."""
+
+    ess: float | None
+    r_hat: float | None
+    seconds: float | None
+
+    def is_met(self, look: "Look") -> bool:
+        """Whether the draws are as good as asked for; never while no effective size is known."""
+        enough = self.ess is None or look.ess >= self.ess
+        agree = self.r_hat is None or look.r_hat <= self.r_hat
+        return self.asks_for_quality and look.ess > 0 and enough and agree
+
+    @property
+    def asks_for_quality(self) -> bool:
+        """Whether there is a condition on the draws, and not on the time alone."""
+        return self.ess is not None or self.r_hat is not None
+
+    def __str__(self) -> str:
+        asked = {name: getattr(self, name) for name in ("ess", "r_hat", "seconds")}
+        return ", ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
+
+
+def until(*, ess: float | None = None, r_hat: float | None = None, seconds: float | None = None) -> Until:
+    """When `sample` may stop before `num_samples` draws: once `ess` and `r_hat` are as asked, or time is up.
+
+    Parameters
+    ----------
+    ess
+        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this; where draws
+        are not kept, that of the mean, which is not known before 640 draws of each chain.
+    r_hat
+        The largest rank-normalised split R-hat of all parameters is at most this.
+    seconds
+        So many seconds have passed since the call. The warm-up and one chunk of draws are made all the same.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If nothing is asked for, or a number is out of range.
+
+    Notes
+    -----
+    Of a parameter that could move and has not, nothing is known, and the run goes on; constants are left out.
+
+    `ess` and `r_hat` are looked at after 100 draws of each chain, and then whenever there are a quarter more. The draws
+    are thus the first ones of the run without `until`, and their number is the same on every machine, unless time is
+    up. Stopping where figures look good favours runs that look good early: ask for no fewer than some hundred effective
+    draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside fast ones
+    escape effective sizes of few draws, while chains that differ by them raise R-hat.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> print(dpjax.until(ess=400, r_hat=1.01))
+    ess=400, r_hat=1.01
+    """
+    if ess is None and r_hat is None and seconds is None:
+        fail("until", "no condition", "ess, r_hat or seconds", "Ask for some, such as ess=400, r_hat=1.01.")
+    for name, value in (("ess", ess), ("seconds", seconds)):
+        if value is not None:
+            check_positive_number(name, value)
+    if r_hat is not None:
+        check_number("r_hat", r_hat)
+        check_array("r_hat", r_hat, lambda value: value > 1, "a number above 1", "Pass such as 1.01.")
+    return Until(*(None if value is None else float(value) for value in (ess, r_hat, seconds)))
+
+
+def check_until(given: Any, model: Model | None = None) -> None:
+    """Raise unless this is what `until` returns, or None, and the model, where one is given, has numbers to look at."""
+    if given is None:
+        return
+    check_instance("until", given, Until, "Pass such as dpjax.until(ess=400, r_hat=1.01).")
+    if model is not None and not (parameter_shapes(model) or model.derived or model.reported):
+        fail("until", f"{given}, for a model without parameters", "None for it", "Leave it out.")
+
+
+class Look(NamedTuple):
+    """How good draws are: the smallest effective sample size and the largest R-hat of all numbers drawn."""
+
+    ess: float
+    r_hat: float
+
+    def __str__(self) -> str:
+        return f"smallest effective sample size {self.ess:.0f}, largest R-hat {self.r_hat:.3f}"
+
+
+UNKNOWN = Look(0.0, math.inf)
+NOTHING: Mapping[str, np.ndarray | bool] = MappingProxyType({})
+
+
+def look_at(draws: dict[str, np.ndarray], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
+    """How good draws [chain, draw, ...] are; what is not finite is bad.
+
+    Numbers that never change are left out unless they are `free`, that is, could: of these nothing is known, nor is it
+    where no number has moved.
+    """
+    looks, moved = [Look(math.inf, 1.0)], False
+    for name, values in draws.items():
+        values = convergence.check_draws(values)
+        moving = ~never_change(values)  # also where a draw is not finite
+        moved = moved or bool(np.any(moving))
+        sizes = np.fmin(convergence.ess_bulk(values), convergence.ess_tail(values))[moving]
+        ratios = convergence.split_r_hat(values)[moving]
+        looks.append(Look(np.min(np.nan_to_num(sizes), initial=math.inf), np.max(no_number(ratios), initial=1.0)))
+        looks += [UNKNOWN] * bool(np.any(~moving & free.get(name, False)))
+    return Look(float(min(look.ess for look in looks)), float(max(look.r_hat for look in looks))) if moved else UNKNOWN
+
+
+def look_at_figures(figures: dict[str, dict[str, np.ndarray]], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
+    """How good draws are of which there are figures only, by name; see `look_at`."""
+    columns = [{name: np.ravel(column) for name, column in part.items()} for part in figures.values()]
+    moving = [part["sd"] != 0 for part in columns]
+    stuck = [
+        np.any(~np.ravel(kept) & np.ravel(free.get(name, False))) for name, kept in zip(figures, moving, strict=True)
+    ]
+    if np.any(stuck) or not any(map(np.any, moving)):
+        return UNKNOWN
+    sizes = [np.nan_to_num(part["ess_mean"][kept]) for part, kept in zip(columns, moving, strict=True)]
+    ratios = [no_number(part["r_hat"][kept]) for part, kept in zip(columns, moving, strict=True)]
+    worst = np.min(np.concatenate(sizes), initial=math.inf), np.max(np.concatenate(ratios), initial=1.0)
+    return Look(*map(float, worst))
+
+
+def no_number(ratios: np.ndarray) -> np.ndarray:
+    """Ratios, infinite where they are not a number."""
+    return np.where(np.isnan(ratios), math.inf, ratios)
+
+
+def next_look(filled: int) -> int:
+    """The first number of draws above `filled` at which a run is looked at."""
+    exponent = 0
+    while (number := math.ceil(FIRST_LOOK * GROWTH**exponent)) <= filled:
+        exponent += 1
+    return number
+
+
+@dataclass
+class UntilEnough(Watch):
+    """Ends a run where its conditions are met.
+
+    Parameters
+    ----------
+    conditions
+        What is asked for.
+    last
+        The number of the segment whose draws are kept.
+    look
+        ``status -> Look`` at the draws made so far.
+    agree
+        Makes a decision of several processes that of the first.
+    began
+        When the call was made.
+    """
+
+    conditions: Until
+    last: int
+    look: Callable[[Any], Look]
+    agree: Callable[[bool], bool]
+    began: float = field(default_factory=time.monotonic)
+    why: str = ""
+
+    def room(self, status: Status) -> float:
+        """How many draws there are before the next look."""
+        looks = status.segment == self.last and self.conditions.asks_for_quality
+        return next_look(status.filled) - status.filled if looks else math.inf
+
+    def is_enough(self, status: Status) -> bool:
+        """Whether to stop here."""
+        if status.segment < self.last or status.filled == 0:
+            return False
+        if self.conditions.asks_for_quality and status.filled == next_look(status.filled - 1):
+            look = self.look(status)
+            self.why = f"enough for {self.conditions}: {look}" if self.conditions.is_met(look) else ""
+        if not self.why and self.agree(self.is_late()):
+            self.why = f"time was up ({self.conditions})"
+        return bool(self.why)
+
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.conditions.seconds is not None and time.monotonic() - self.began >= self.conditions.seconds
+
+    def explain(self, status: Status) -> str:
+        """Why the run ended, where it was not interrupted."""
+        if self.why or not self.conditions.asks_for_quality or status.filled < FEWEST:
+            return self.why or "all of num_samples were drawn"
+        look = self.look(status)
+        met = "enough" if self.conditions.is_met(look) else "not enough"
+        return f"all of num_samples were drawn, {met} for {self.conditions}: {look}"
+
+
+def make_watch(
+    conditions: Until | None,
+    schedule: tuple[Segment, ...],
+    look: Callable[[Any], Look],
+    mesh: Mesh | None,
+    began: float,
+) -> UntilEnough | None:
+    """What ends a run of this schedule where conditions are met; None where there are none."""
+    if conditions is None:
+        return None
+    return UntilEnough(conditions, len(schedule) - 1, look, partial(agree, mesh), began)
+
+
+def how_it_ended(
+    name: str,
+    schedule: tuple[Segment, ...],
+    status: Status,
+    file: PeriodicCheckpoint | None,
+    watch: UntilEnough | None,
+    stacklevel: int,
+) -> tuple[bool, str]:
+    """Whether draws are missing that were wanted, and why the run ended where it did; see `is_interrupted`."""
+    enough = watch is not None and bool(watch.why)
+    interrupted = not enough and is_interrupted(name, schedule, status, file, stacklevel + 1)
+    return interrupted, "" if watch is None or interrupted else watch.explain(status)
+
+
+FEWEST = 4
+"""Draws of each chain without which there is no R-hat."""

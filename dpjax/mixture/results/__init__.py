@@ -1,1 +1,0 @@
-"""What a run returns and what can be asked of it."""

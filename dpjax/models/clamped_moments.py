@@ -1,0 +1,218 @@
+"""The means of clamped statistics of Normal fields, and the law of their histogram, in closed form or next to it."""
+
+from math import pi, sqrt
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtr
+
+from dpjax.base import Array, Statistic
+from dpjax.numerics.linear_algebra import product
+from dpjax.statistics.combinators import Scaled, Stacked
+from dpjax.statistics.moments import Gram, Total
+from dpjax.statistics.tables import Histogram
+
+__all__ = ["clamped_mean", "clamped_moments", "normal_moments"]
+
+
+FAR = 9.0
+"""A bound that is so many standard deviations away is never reached: it stands for one at infinity."""
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
+"""Of a Gauss-Legendre rule on [-1, 1], for the part of a product beyond a bound."""
+
+
+def normal_moments(
+    columns: dict[str, slice], mean: Array, factor: Array, statistic: Statistic
+) -> tuple[Array, Array | None] | None:
+    """`Model.statistic_moments` of records whose columns are jointly Normal, for totals, Gram matrices and histograms.
+
+    Parameters
+    ----------
+    columns
+        The columns of each field.
+    mean
+        The mean [k] of the columns.
+    factor
+        A lower factor [k, k] of their covariance.
+    """
+    if isinstance(statistic, Histogram) and statistic.field in columns:
+        place = columns[statistic.field].start
+        return histogram_moments(mean[place], jnp.abs(factor[place, 0]), statistic) if mean.size == 1 else None
+    found = statistic_mean(columns, mean, factor, statistic)
+    return None if found is None else (found, None)
+
+
+def statistic_mean(columns: dict[str, slice], mean: Array, factor: Array, statistic: Statistic) -> Array | None:
+    """The mean [d] of a statistic; None where it is not known."""
+    if isinstance(statistic, Scaled):
+        inner = statistic_mean(columns, mean, factor, statistic.statistic)
+        return None if inner is None else inner * statistic.factor
+    if isinstance(statistic, Stacked):
+        parts = [statistic_mean(columns, mean, factor, part) for part in statistic.statistics]
+        known = [part for part in parts if part is not None]
+        return jnp.concatenate(known) if len(known) == len(parts) else None
+    if isinstance(statistic, Total) and statistic.field in columns:
+        return total_mean(mean[columns[statistic.field]], scales_of(factor)[columns[statistic.field]], statistic)
+    if isinstance(statistic, Gram) and {"x", "y"} <= set(columns):
+        return gram_mean(mean, factor, statistic)
+    return None
+
+
+def scales_of(factor: Array) -> Array:
+    """The standard deviations [k] of the columns."""
+    return jnp.sqrt(jnp.sum(jnp.square(factor), axis=1))
+
+
+def total_mean(mean: Array, scale: Array, statistic: Total) -> Array:
+    """The means [d] of the clamped columns of one field."""
+    lower = -jnp.inf if statistic.lower is None else jnp.asarray(statistic.lower, mean.dtype)
+    upper = jnp.inf if statistic.upper is None else jnp.asarray(statistic.upper, mean.dtype)
+    return clamped_mean(mean, scale, jnp.broadcast_to(lower, mean.shape), jnp.broadcast_to(upper, mean.shape))
+
+
+def gram_mean(mean: Array, factor: Array, statistic: Gram) -> Array:
+    """The mean of `Gram`: those of all products of two columns, of covariates and the response behind them."""
+    bounds = [*zip(statistic.lower, statistic.upper, strict=True), statistic.response or (-1.0, 1.0)]
+    lower, upper = jnp.asarray(bounds, mean.dtype).T
+    middle, half = (lower + upper) / 2, (upper - lower) / 2
+    mean, factor = (mean - middle) / half, factor / half[:, None]
+    size, last = mean.size, mean.size - 1
+    second, first = np.tril_indices(size, -1)  # the earlier column is the one that is integrated over
+    one = jnp.ones_like(mean)
+    moments = clamped_moments(mean, factor, -one, one, (first, second))
+
+    def row(j: int) -> list[int]:
+        """The places of column j's products with the columns before it, which follow all means and all squares."""
+        return [2 * size + j * (j - 1) // 2 + k for k in range(j)]
+
+    triangle = [place for j in range(last) for place in (j, *row(j), size + j)]
+    response = [last, *row(last), size + last] if statistic.response else []
+    order = np.eye(size * (size + 3) // 2)[[*response, *triangle]]
+    return product(jnp.asarray(order, mean.dtype), jnp.concatenate(moments))
+
+
+def histogram_moments(mean: Array, scale: Array, statistic: Histogram) -> tuple[Array, Array]:
+    """The probabilities [d] of the bins, and the covariance of one draw from them."""
+    bounds = (jnp.asarray(statistic.edges[1:-1], mean.dtype) - mean) / scale
+    left, right = jnp.append(-jnp.inf, bounds), jnp.append(bounds, jnp.inf)
+    low = jnp.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))  # by the smaller tail
+    return low, jnp.diag(low) - low[:, None] * low[None]
+
+
+class ClampedMoments(NamedTuple):
+    """Means [k] and squares [k] of clamped columns, and the means [m] of the products of some pairs of them."""
+
+    mean: Array
+    square: Array
+    product: Array
+
+
+def clamped_mean(mean: Array, scale: Array, lower: Array, upper: Array) -> Array:
+    """E clip(u, lower, upper) for u ~ N(mean, scale²), elementwise."""
+    below, above = distances(mean, scale, lower, upper)
+    correction, _ = excess(jnp.stack([below, above]))
+    return mean + scale * (correction[0] - correction[1])
+
+
+def clamped_moments(
+    mean: Array, factor: Array, lower: Array, upper: Array, pairs: tuple[np.ndarray, np.ndarray]
+) -> ClampedMoments:
+    """The moments of jointly Normal columns, each clamped to its interval.
+
+    A clamped column times the other one itself is closed, by Stein's lemma; its product with the correction of the
+    other is an integral over what lies beyond that one's bounds, of a function that is smooth there.
+
+    Parameters
+    ----------
+    mean : [k]
+    lower : [k]
+    upper : [k]
+    factor : [k, k]
+        Of the covariance, ``factor @ factor.T``.
+    pairs
+        The first and second columns [m] of each pair; of the first the correction is integrated over.
+    """
+    scale = jnp.sqrt(jnp.sum(jnp.square(factor), axis=1))
+    bounds = jnp.stack(distances(mean, scale, lower, upper))
+    correction, probability = excess(bounds)
+    shift = scale * (correction[0] - correction[1])
+    clamped, free = mean + shift, 1 - jnp.sum(probability, axis=0)
+    squares = (1 - jnp.square(bounds)) * probability - bounds * (correction - bounds * probability)
+    square = mean**2 + scale**2 * (1 - jnp.sum(squares, axis=0)) + 2 * mean * shift
+    table = jnp.concatenate([jnp.stack([mean, scale, *bounds, clamped, free, lower, upper]), factor.T])
+    one, other = (product(table, jnp.asarray(np.eye(mean.size)[:, columns], mean.dtype)) for columns in pairs)
+    shared = jnp.sum(one[8:] * other[8:], axis=0)
+    slope = shared / one[1]
+    left = jnp.sqrt(jnp.square(other[1]) - jnp.square(slope))
+    beyond = product_beyond(one[2:4], other[0], slope, left, other[6], other[7])
+    return ClampedMoments(clamped, square, one[0] * other[4] + shared * other[5] + one[1] * beyond)
+
+
+@jax.custom_jvp
+def product_beyond(bounds: Array, mean: Array, slope: Array, left: Array, lower: Array, upper: Array) -> Array:
+    """E ((α - z)₊ - (z - β)₊) clip(v) for v ~ N(mean + slope z, left²) [m], at bounds α and -β [2, m]."""
+    return with_slopes(bounds, mean, slope, left, lower, upper)[0]
+
+
+@product_beyond.defjvp
+def product_beyond_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    """The integral and its derivative by integrals at the same nodes: far fewer programs than those of each step."""
+    value, (by_bound, *slopes) = with_slopes(*primals)
+    changes = [slope * tangent for slope, tangent in zip(slopes, tangents[1:], strict=True)]
+    return value, sum(changes, start=jnp.sum(by_bound * tangents[0], axis=0))
+
+
+def with_slopes(
+    bounds: Array, mean: Array, slope: Array, left: Array, lower: Array, upper: Array
+) -> tuple[Array, tuple[Array, ...]]:
+    """`product_beyond` [m], and its partial derivatives by each argument, [2, m] and five times [m].
+
+    Of E clip(v) these are P(v within) by the mean, the difference of the densities at the bounds by the standard
+    deviation, and P(v beyond) by a bound.
+    """
+    nodes, weights = (jnp.asarray(part, mean.dtype)[:, None, None] for part in (NODES, WEIGHTS))
+    half = jnp.clip(bounds + FAR, 0.0, 2 * FAR)[None] / 2
+    score = (nodes + 1) * half - FAR  # z below, and -z above
+    side = jnp.asarray([1.0, -1.0], mean.dtype)[None, :, None]
+    weight = side * weights * half * density(score)
+    centre = mean[None, None] + side * slope[None, None] * score
+    reach = jnp.stack(distances(centre, *(part[None, None] for part in (left, lower, upper))))
+    correction, probability = excess(reach)
+    clamped = centre + left[None, None] * (correction[0] - correction[1])
+    within, ends = 1 - probability[0] - probability[1], density(reach)
+    values = jnp.stack([clamped, within, side * score * within, ends[0] - ends[1], probability[0], probability[1]])
+    sums = jnp.sum((weight * jnp.maximum(bounds[None] - score, 0.0))[None] * values, axis=(1, 2))
+    return sums[0], (jnp.sum(weight * clamped, axis=0), *sums[1:])
+
+
+def distances(mean: Array, scale: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """α and -β: the bounds in standard deviations from the mean, both positive where they are beyond it."""
+    return in_deviations(lower - mean, scale), in_deviations(mean - upper, scale)
+
+
+def in_deviations(distance: Array, scale: Array) -> Array:
+    """A distance over the scale, from -9 on; an infinite one has no derivative that is a number, and is left out."""
+    finite = jnp.isfinite(distance)
+    return jnp.where(finite, jnp.clip(jnp.where(finite, distance, 0.0) / scale, -FAR, None), -FAR)
+
+
+@jax.custom_jvp
+def excess(bound: Array) -> tuple[Array, Array]:
+    """E (bound - z)₊ and P(z ≤ bound) for z standard Normal."""
+    probability = jax.lax.erfc(-bound * sqrt(0.5)) / 2
+    return bound * probability + density(bound), probability
+
+
+@excess.defjvp
+def excess_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The derivative of the first is the second, and that of the second the density."""
+    values = excess(*primals)
+    return values, (values[1] * tangents[0], density(primals[0]) * tangents[0])
+
+
+def density(score: Array) -> Array:
+    """The standard Normal density."""
+    return jnp.exp(-jnp.square(score) / 2) / sqrt(2 * pi)

@@ -1,0 +1,90 @@
+"""The noise of records as columns of standard Normal numbers, one column a record."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.models.simulation import position_shapes
+
+__all__ = [
+    "LARGEST_SUPPORT",
+    "has_scores",
+    "list_places",
+    "num_rows",
+    "records_at",
+    "scores_of",
+    "support_size",
+    "to_columns",
+]
+
+
+LARGEST_SUPPORT = 100_000
+"""Up to this many possible records are listed; beyond, a list would cost more than it helps."""
+
+
+def has_scores(model: Model) -> bool:
+    """Whether the records are a function of standard Normal noise that is free of the parameters."""
+    form = model.noncentred
+    return form is not None and form.scores is not None and form.log_density is None
+
+
+def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) -> Any:
+    """The standard Normal noise [..., n] of the records: a draw given them where several numbers give them."""
+    assert model.noncentred is not None
+    assert model.noncentred.scores is not None
+    return model.noncentred.scores.scores(model.noncentred.noise(key, parameters, records))
+
+
+def noise_shapes(model: Model) -> Any:
+    """The shapes [..., 1] of the noise of one record in the non-centred form."""
+    assert model.noncentred is not None
+    n = 1 if model.exchangeable else model.num_records
+    position = position_shapes(model, n or 1)
+    key = jax.eval_shape(jax.random.key, 0)
+    shapes = jax.eval_shape(model.noncentred.noise, key, position.parameters, position.records)
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((*leaf.shape[:-1], 1), leaf.dtype), shapes)
+
+
+def num_rows(model: Model) -> int:
+    """How many numbers k make the noise of one record."""
+    return sum(leaf.size for leaf in jax.tree.leaves(noise_shapes(model)))
+
+
+def to_columns(model: Model, key: Key, parameters: Parameters, records: Records) -> Array:
+    """The columns [k, n] of n records: a draw given them where several give the same record."""
+    scores = scores_of(model, key, parameters, records)
+    return jnp.concatenate([leaf.reshape(-1, leaf.shape[-1]) for leaf in jax.tree.leaves(scores)])
+
+
+def records_at(model: Model, parameters: Parameters, columns: Array) -> Records:
+    """The records [q] of columns [k, q]."""
+    assert model.noncentred is not None
+    assert model.noncentred.scores is not None
+    leaves, structure = jax.tree.flatten(noise_shapes(model))
+    normals, start = [], 0
+    for leaf in leaves:
+        normals.append(columns[start : start + leaf.size].reshape(*leaf.shape[:-1], columns.shape[1]))
+        start += leaf.size
+    noise = model.noncentred.scores.noise(jax.tree.unflatten(structure, normals))
+    return model.noncentred.records(parameters, noise)
+
+
+def list_places(sizes: Sequence[int]) -> np.ndarray | None:
+    """The places [fields, c] of every possible record among the levels of its fields, the last field fastest.
+
+    None where there are more than `LARGEST_SUPPORT`.
+    """
+    return None if prod(sizes) > LARGEST_SUPPORT else np.indices(sizes).reshape(len(sizes), -1)
+
+
+def support_size(model: Model) -> int | None:
+    """How many possible records the model lists, without listing them; None where it lists none."""
+    if model.support is None:
+        return None
+    (size,) = {leaf.shape[0] for leaf in jax.tree.leaves(jax.eval_shape(model.support))}
+    return size

@@ -1,0 +1,145 @@
+"""Where a chain is: parameters with records, and what a sampler carries from sweep to sweep."""
+
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Key, Latent, Model, Parameters, Records
+from dpjax.mechanisms.base import can_sample
+from dpjax.mechanisms.spread import draws_of, width_by_density
+from dpjax.models.recipe import jit_model
+from dpjax.release import PrivateRelease
+
+NOISE_DRAWS = 64
+BATCH_BYTES = 2**26
+"""The memory that the records of one batch of simulations may take."""
+
+
+class Position(NamedTuple):
+    """Where a chain is: parameters on their natural scale and records with leading axis [n].
+
+    Attributes
+    ----------
+    parameters
+        On their natural scale.
+    records
+        Each field with leading axis [n].
+    """
+
+    parameters: Parameters
+    records: Records
+
+
+class GibbsState(NamedTuple):
+    """What the sampler carries: the parameters and the latent state of the imputation.
+
+    Attributes
+    ----------
+    parameters
+        On their natural scale.
+    latent
+        The state of the imputation.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> algorithm = dpjax.gibbs(model, release, tuning=dpjax.initial_tuning(jax.random.key(1), model))
+    >>> state = algorithm.init(dpjax.Position({"mean": 1.0}, {"y": jax.numpy.ones(10)}))
+    >>> float(state.latent.statistic[0])
+    10.0
+    """
+
+    parameters: Parameters
+    latent: Latent
+
+
+def init_latent(release: PrivateRelease, records: Records) -> Latent:
+    """The latent state at given records [n, ...]: their summed statistic and the log-density of the release."""
+    return Latent(records, *release.total_and_density(records))
+
+
+def init_state(release: PrivateRelease, position: Position) -> GibbsState:
+    """The state at a position."""
+    return GibbsState(position.parameters, init_latent(release, position.records))
+
+
+@partial(jit_model, static_argnames=("num_draws",))
+def draw_parameters(key: Key, model: Model, num_draws: int) -> Parameters:
+    """Parameters [draw, ...] from the prior."""
+    return jax.vmap(model.sample_prior)(jax.random.split(key, num_draws))
+
+
+def draw_position(key: Key, model: Model, n: int) -> Position:
+    """Parameters from the prior, with n records from the model."""
+    parameter_key, record_key = jax.random.split(key)
+    return draw_position_at(record_key, model, model.sample_prior(parameter_key), n)
+
+
+def draw_position_at(key: Key, model: Model, parameters: Parameters, n: int) -> Position:
+    """The position of given parameters with n records from the model."""
+    return Position(parameters, model.sample_records(key, parameters, n))
+
+
+def draw_state(key: Key, model: Model, release: PrivateRelease) -> GibbsState:
+    """The state of a chain at parameters from the prior and records from the model; the release is not looked at."""
+    return init_state(release, draw_position(key, model, release.n))
+
+
+def draw_values(key: Key, model: Model, release: PrivateRelease, parameters: Parameters, num_draws: int) -> np.ndarray:
+    """Released values [draw, ...] of new records, for parameters [draw, ...]; draw k uses ``fold_in(key, k)``."""
+    batch = min(batch_size(model, release), num_draws)
+    return np.asarray(draw_batches(model, batch, key, release, np.arange(num_draws), parameters))
+
+
+@partial(jit_model, static_argnames=("batch",))
+def draw_batches(
+    model: Model, batch: int, key: Key, release: PrivateRelease, numbers: Array, parameters: Parameters
+) -> Array:
+    """The values of `draw_values`, as many at a time as `batch` says."""
+
+    def draw(given: tuple[Array, Parameters]) -> Array:
+        number, parameters = given
+        record_key, release_key = jax.random.split(jax.random.fold_in(key, number))
+        return release.sample(release_key, model.sample_records(record_key, parameters, release.n)).observed
+
+    return jax.lax.map(draw, (numbers, parameters), batch_size=batch)
+
+
+def noise_size(key: Key, release: PrivateRelease) -> Array:
+    """The mean size [d] of the mechanism's noise around the value, by simulation if it can be; 1 where it has none."""
+    if not release.is_noisy_sum:
+        return jnp.ones(())
+    if not can_sample(release.mechanism):
+        return width_by_density(release.mechanism, release.observed)
+    values = draws_of(release.mechanism, key, release.observed, NOISE_DRAWS)
+    size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
+    return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
+
+
+def parameter_shapes(model: Model) -> Parameters:
+    """Shapes and types of the parameters."""
+    return jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
+
+
+def position_shapes(model: Model, n: int) -> Position:
+    """Shapes and types of the parameters and of n records."""
+    return jax.eval_shape(partial(draw_position, model=model, n=n), jax.eval_shape(jax.random.key, 0))
+
+
+def batch_size(model: Model, release: PrivateRelease) -> int:
+    """How many sets of n records, with their statistics, fit the memory for one batch."""
+
+    def one_record(key: Key) -> Any:
+        records = draw_position(key, model, 1).records
+        return records, release.contributions(records)
+
+    leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.eval_shape(jax.random.key, 0)))
+    record_bytes = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
+    return max(1, BATCH_BYTES // (release.n * max(record_bytes, 1)))

@@ -1,0 +1,84 @@
+"""Rank histograms of a calibration."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from dpjax.diagnostics.summary import entry_names
+from dpjax.plot.style import BAND, POSTERIOR, RELEASED, legend_above, new_axes, new_panels, own_panels, tidy
+from dpjax.posterior.posterior import merge
+
+if TYPE_CHECKING:
+    from dpjax.sampler_tests.ranks import Calibration
+
+MAX_PANELS = 24
+MAX_COLUMNS = 4
+COVERED = 0.99
+
+if TYPE_CHECKING:
+    from dpjax.sampler_tests.verdict import Verdict
+
+MAX_ROWS = 40
+QUANTILES = (0.05, 0.5, 0.95)
+SIDES = {"draws": (-0.13, RELEASED), "after exact sweeps": (0.13, POSTERIOR)}
+
+
+def plot_ranks(calibration: "Calibration", axes: Any = None) -> Any:
+    """The axes [quantity] with a histogram for each scalar quantity, up to 24; see `Calibration.plot`."""
+    counts = dict(list(panels_of(calibration).items())[:MAX_PANELS])
+    panels = choose_panels(axes, len(counts))
+    for panel, (name, bins) in zip(panels, counts.items(), strict=True):
+        draw_histogram(panel, calibration, name, bins)
+    return np.array(panels)
+
+
+def choose_panels(axes: Any, number: int) -> list[Any]:
+    """The axes that were given, or those of a new figure, whose empty places are left white."""
+    if axes is not None:
+        return own_panels(axes, number, f"one for each quantity, of which the first {MAX_PANELS} are shown")
+    columns = min(MAX_COLUMNS, number)
+    rows = -(-number // columns)
+    panels = new_panels(rows, columns, 3 * columns, 2.2 * rows)
+    for empty in panels[number:]:
+        empty.remove()
+    return panels[:number]
+
+
+def panels_of(calibration: "Calibration") -> dict[str, np.ndarray]:
+    """The counts [bin] of each scalar quantity."""
+    panels: dict[str, np.ndarray] = {}
+    for name, counts in calibration.counts().items():
+        flat = counts.reshape(len(counts), -1)
+        panels |= dict(zip(entry_names(name, {"counts": counts[0]}), flat.T, strict=True))
+    return panels
+
+
+def draw_histogram(axes: Any, calibration: "Calibration", name: str, counts: np.ndarray) -> None:
+    """Bars of the counts [bin] with their band."""
+    expected = calibration.expected_counts()
+    low, high = scipy.stats.binom.interval(COVERED, calibration.num_replicates, expected / expected.sum())
+    edges = np.append(0.0, np.cumsum(expected) / expected.sum())
+    axes.stairs(high, edges, baseline=low, fill=True, color=BAND)
+    axes.stairs(counts, edges, color=POSTERIOR, linewidth=1.5)
+    axes.set(title=name, xlim=(0, 1), ylim=(0, 1.1 * max(np.max(high), np.max(counts))), yticks=[])
+    axes.set_xlabel("rank / number of draws")
+    tidy(axes, "left")
+
+
+def plot_verdict(verdict: "Verdict", axes: Any = None) -> Any:
+    """The axes with median and central 90 % of draws and ends, a row for each parameter; see `Verdict.plot`."""
+    rows = np.arange(min(len(verdict.rows), MAX_ROWS))
+    axes = new_axes(axes, 6.0, 1.4 + 0.35 * len(rows))
+    draws, _, after = verdict.standardised
+    for (label, (shift, colour)), scores in zip(SIDES.items(), (merge(draws), after), strict=True):
+        low, middle, high = np.quantile(scores[:, rows], QUANTILES, axis=0)
+        axes.hlines(rows + shift, low, high, color=colour, linewidth=2)
+        axes.plot(middle, rows + shift, "o", color=colour, markersize=4, label=label)
+    axes.set(yticks=rows, yticklabels=[verdict.rows[row] for row in rows], ylim=(len(rows) - 0.5, -0.5))
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("standard deviations of the draws from their mean")
+    axes.set_title(f"{verdict.outcome}, after {verdict.num_sweeps} sweeps", pad=24)
+    legend_above(axes)
+    tidy(axes, "left")
+    return axes

@@ -1,0 +1,6 @@
+"""Results: draws from a posterior, what can be asked of them, and how results of several runs are put together."""
+
+from dpjax.posterior.batch import BatchPosterior
+from dpjax.posterior.posterior import Posterior
+
+__all__ = ["BatchPosterior", "Posterior"]

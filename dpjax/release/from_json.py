@@ -1,0 +1,27 @@
+"""Reading a release of either kind."""
+
+from dpjax.base import Statistic
+from dpjax.release import json
+from dpjax.release.base import PrivateRelease
+from dpjax.release.local import LocalRelease
+from dpjax.release.summed import Release
+
+
+def from_json(text: str, *, statistic: Statistic | None = None) -> PrivateRelease:
+    """The release written by `Release.to_json` or `LocalRelease.to_json`, whichever the text holds.
+
+    Parameters
+    ----------
+    text
+        JSON text in the schema of `dpjax.release.json`.
+    statistic
+        The function ``record -> [d]`` of a `Release`, where it is not one of `dpjax.statistics`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the text is of another schema or version, or holds something unknown.
+    """
+    if json.read(text)["kind"] == "local-release":
+        return LocalRelease.from_json(text)
+    return Release.from_json(text, statistic=statistic)

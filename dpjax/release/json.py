@@ -1,0 +1,268 @@
+"""The JSON form of a release: one neutral, versioned schema.
+
+``{"schema": "privatized-release", "version": 1, "kind": ..., "units": ..., "metadata": {...}}`` and
+
+* for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
+* for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``.
+
+An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
+
+A mechanism is ``{"name": ..., its parameters, "privacy": {...}}``, a statistic ``{"name": ..., its arguments}``. Names
+and parameters are those of dpjax's mechanisms and statistics; a user's function is ``{"name": "function",
+"function": "module.name"}``. Numbers are written with all their digits.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dpjax import statistics as shipped
+from dpjax._util.validation import fail, is_traced
+from dpjax.base import Array, Statistic
+from dpjax.mechanisms import (
+    Censored,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exact,
+    Gaussian,
+    HaarWavelet,
+    Independent,
+    Laplace,
+    PartitionSelection,
+    Privacy,
+    RandomizedResponse,
+    SmoothedHistogram,
+)
+from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.composite import IndependentNoise, IndependentTerms
+from dpjax.release.unknown_count import NegativeBinomialCount, PoissonCount, UniformCount, UnknownCount
+
+SCHEMA = "privatized-release"
+VERSION = 1
+CONTENT = {"release": {"value", "n", "mechanism", "statistic"}, "local-release": {"values", "channel", "field"}}
+HEADER = {"schema", "version", "kind", "units", "metadata"}
+
+MECHANISMS: dict[str, type] = {
+    "laplace": Laplace,
+    "gaussian": Gaussian,
+    "discrete_laplace": DiscreteLaplace,
+    "discrete_gaussian": DiscreteGaussian,
+    "randomized_response": RandomizedResponse,
+    "censored": Censored,
+    "haar_wavelet": HaarWavelet,
+    "smoothed_histogram": SmoothedHistogram,
+    "independent": Independent,
+    "exact": Exact,
+    "partition_selection": PartitionSelection,
+}
+MECHANISM_NAMES: dict[type, str] = {
+    **{kind: name for name, kind in MECHANISMS.items()},
+    IndependentTerms: "independent",
+    IndependentNoise: "independent",
+}
+
+STATISTICS: dict[str, tuple[type, Callable[..., Any]]] = {
+    "gram": (shipped.Gram, shipped.gram),
+    "total": (shipped.Total, shipped.total),
+    "cells": (shipped.Cells, shipped.cells),
+    "histogram": (shipped.Histogram, shipped.histogram),
+    "grouped": (shipped.Grouped, shipped.grouped),
+    "class_features": (shipped.ClassFeatures, shipped.class_features),
+    "log_composition": (shipped.LogComposition, shipped.log_composition),
+    "scaled": (shipped.Scaled, shipped.scaled),
+    "stacked": (shipped.Stacked, lambda statistics: shipped.stacked(*statistics)),
+}
+
+STATISTIC_NAMES: dict[type, str] = {
+    **{kind: name for name, (kind, _) in STATISTICS.items()},
+    shipped.SparseScaled: "scaled",
+    shipped.SparseStacked: "stacked",
+}
+
+COUNT_PRIORS: dict[str, type] = {
+    "uniform_count": UniformCount,
+    "poisson_count": PoissonCount,
+    "negative_binomial_count": NegativeBinomialCount,
+}
+
+
+def write(kind: str, content: dict[str, Any], units: str | None, metadata: dict[str, Any]) -> str:
+    """The text of a release of a kind, from its encoded content."""
+    document = {"schema": SCHEMA, "version": VERSION, "kind": kind, **content, "units": units, "metadata": metadata}
+    try:
+        return json.dumps(document, indent=1, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        remedy = "Pass text, numbers, lists or dicts of them."
+        fail("metadata", f"{sorted(metadata)} ({error})", "values that JSON can hold", remedy, error=TypeError)
+
+
+def read(text: str, kind: str | None = None) -> dict[str, Any]:
+    """The document in a text, with schema, version, kind and the names of its entries checked."""
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except (TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        fail("text", f"no JSON ({error})", "the text of a release", "Pass the text itself, not the name of its file.")
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        given = document.get("schema") if isinstance(document, dict) else type(document).__name__
+        fail("schema", repr(given), repr(SCHEMA), "Write the release with to_json.")
+    if document.get("version") != VERSION:
+        fail("version", document.get("version"), str(VERSION), "Read it with the version of dpjax that wrote it.")
+    found = str(document.get("kind"))
+    if found not in (CONTENT if kind is None else (kind,)):
+        remedy = "Read it with Release.from_json, LocalRelease.from_json or dpjax.release.from_json."
+        fail("kind", repr(found), repr(kind) if kind else f"one of {sorted(CONTENT)}", remedy)
+    _check_names("text", set(document), CONTENT[found] | HEADER)
+    return document
+
+
+def encode_numbers(argument: str, value: Array, *, max_ndim: int | None = None) -> Any:
+    """A number or nested lists of them."""
+    if is_traced(value):
+        fail(argument, "a traced value", "numbers", "Write the release outside jit and vmap.", error=TypeError)
+    if max_ndim is not None and np.ndim(value) > max_ndim:
+        fail(argument, f"shape {list(np.shape(value))}", "one release", "Write the releases of a batch one by one.")
+    return np.asarray(value).tolist()
+
+
+def decode_numbers(argument: str, value: Any) -> Any:
+    """A number, or nested lists of them, as it was written."""
+    leaves = value if isinstance(value, list) else [value]
+    for leaf in leaves:
+        if isinstance(leaf, list):
+            decode_numbers(argument, leaf)
+        elif isinstance(leaf, bool) or not isinstance(leaf, (int, float)):
+            fail(argument, repr(leaf), "a number or lists of numbers", "Write numbers without quotes.", error=TypeError)
+    return value
+
+
+def encode_number(n: int | UnknownCount) -> Any:
+    """The number of records, or the name and the numbers of the prior that stands for it."""
+    if not isinstance(n, UnknownCount):
+        return n
+    name = {kind: name for name, kind in COUNT_PRIORS.items()}.get(type(n.prior))
+    if name is None:
+        remedy = "A prior of your own has no neutral description: store its numbers yourself."
+        fail("n.prior", type(n.prior).__name__, f"one of {sorted(COUNT_PRIORS)}", remedy, error=TypeError)
+    return {"name": name, **dict(_field_values(n.prior))}
+
+
+def decode_number(entry: Any) -> Any:
+    """The number of records of a description, or the prior that stands for it."""
+    if not isinstance(entry, dict):
+        return entry
+    name, numbers = _split("n", entry, COUNT_PRIORS)
+    return UnknownCount(_build(f"n {name!r}", COUNT_PRIORS[name], numbers))
+
+
+def encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
+    """A shipped mechanism's name, parameters and promise."""
+    name = MECHANISM_NAMES.get(type(mechanism))
+    if name is None:
+        remedy = "A mechanism of your own has no neutral description: store its parameters yourself."
+        fail("mechanism", type(mechanism).__name__, f"one of {sorted(MECHANISMS)}", remedy, error=TypeError)
+    present = {key: value for key, value in _field_values(mechanism) if value is not None}
+    return {"name": name} | {key: _encode_parameter(key, value) for key, value in present.items()}
+
+
+def decode_mechanism(entry: Any) -> Mechanism:
+    """The mechanism of a description."""
+    name, parameters = _split("mechanism", entry, MECHANISMS)
+    decoded = {key: _decode_parameter(key, value) for key, value in parameters.items()}
+    return _build(f"mechanism {name!r}", MECHANISMS[name], decoded)
+
+
+def encode_statistic(statistic: Statistic) -> dict[str, Any]:
+    """A shipped statistic's name and arguments, or a function's name."""
+    name = STATISTIC_NAMES.get(type(statistic))
+    if name is None:
+        function = getattr(statistic, "__qualname__", type(statistic).__qualname__)
+        return {"name": "function", "function": f"{statistic.__module__}.{function}"}
+    return {"name": name} | {key: _encode_argument(value) for key, value in _field_values(statistic)}
+
+
+def decode_statistic(entry: Any) -> Statistic:
+    """The statistic of a description."""
+    if isinstance(entry, dict) and entry.get("name") == "function":
+        remedy = "Pass it: from_json(text, statistic=...)."
+        fail("statistic", f"the function {entry.get('function')!r}, known by name only", "the function itself", remedy)
+    name, arguments = _split("statistic", entry, STATISTICS)
+    decoded = {key: _decode_argument(value) for key, value in arguments.items()}
+    return _build(f"statistic {name!r}", STATISTICS[name][1], decoded)
+
+
+def choose_statistic(entry: Any, given: Statistic | None) -> Statistic:
+    """The statistic of a description, or the user's where only a name is known."""
+    if given is None:
+        return decode_statistic(entry)
+    if encode_statistic(given) != entry and not _names_function(entry):
+        remedy = "Leave statistic= out: the text describes it in full."
+        fail("statistic", repr(given), f"the statistic of the text, {entry}", remedy)
+    return given
+
+
+def _names_function(entry: Any) -> bool:
+    """Whether a description holds a function, perhaps inside another statistic."""
+    parts = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ()
+    return (isinstance(entry, dict) and entry.get("name") == "function") or any(map(_names_function, parts))
+
+
+def _field_values(noun: Any) -> list[tuple[str, Any]]:
+    return [(entry.name, getattr(noun, entry.name)) for entry in fields(noun)]
+
+
+def _encode_parameter(name: str, value: Any) -> Any:
+    if isinstance(value, Privacy):
+        return {key: entry for key, entry in asdict(value).items() if entry is not None}
+    if name == "mechanisms":
+        return [encode_mechanism(part) for part in value]
+    return encode_mechanism(value) if isinstance(value, Mechanism) else encode_numbers(name, value)
+
+
+def _decode_parameter(name: str, value: Any) -> Any:
+    if name == "privacy" and isinstance(value, dict):
+        return _build("privacy", Privacy, value)
+    if name == "mechanisms" and isinstance(value, list):
+        return [decode_mechanism(part) for part in value]
+    return decode_mechanism(value) if name == "mechanism" else decode_numbers(name, value)
+
+
+def _encode_argument(value: Any) -> Any:
+    if callable(value):
+        return encode_statistic(value)
+    return [_encode_argument(entry) for entry in value] if isinstance(value, tuple) else value
+
+
+def _decode_argument(value: Any) -> Any:
+    if isinstance(value, dict):
+        return decode_statistic(value)
+    return [_decode_argument(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _split(argument: str, entry: Any, known: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name of a description, which must be known, and the rest of it."""
+    name = entry.get("name") if isinstance(entry, dict) else entry
+    if not isinstance(entry, dict) or not isinstance(name, str) or name not in known:
+        fail(f"{argument} name", repr(name), f"one of {sorted(known)}", "Only these have a neutral description.")
+    return name, {key: value for key, value in entry.items() if key != "name"}
+
+
+def _build(argument: str, build: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    try:
+        return build(**parameters)
+    except TypeError as error:
+        given = f"{parameters} ({error})"
+        fail(argument, given, "its own parameters", "Compare with the output of to_json.", error=TypeError)
+
+
+def _check_names(argument: str, found: set[str], known: set[str]) -> None:
+    for names, problem in ((known - HEADER - found, "no"), (found - known, "an unknown")):
+        if names:
+            remedy = "Put whatever else you want to keep into metadata."
+            fail(argument, f"{problem} entry {sorted(names)}", f"the entries {sorted(known)}", remedy)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    fail("text", f"the number {name}", "finite numbers", "Leave out what is not known.")

@@ -1,0 +1,5 @@
+"""Releases from what was published, where that is more than a value and the scale of its noise."""
+
+from dpjax.release.releases.thresholded import thresholded
+
+__all__ = ["thresholded"]

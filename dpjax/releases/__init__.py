@@ -1,5 +1,0 @@
-"""Releases from what was published, where that is more than a value and the scale of its noise."""
-
-from dpjax.releases.thresholded import thresholded
-
-__all__ = ["thresholded"]

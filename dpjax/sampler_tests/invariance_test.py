@@ -1,0 +1,267 @@
+"""The referee: whether draws of parameters, however made, have the law that an exact kernel leaves as it is.
+
+Let q be the law of the draws. Chains begin at θ ~ q with records x ~ p(x | θ, release), and then make sweeps that leave
+p(θ, x | release) invariant. If q is the posterior, that is the law they begin in, and θ keeps it. If not, the law of θ
+moves towards the posterior, and the more of it the more sweeps are made.
+"""
+
+from dataclasses import replace
+from functools import partial
+from math import ceil
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.threads import one_blas_thread
+from dpjax._util.validation import check_count, check_instance, check_key, fail
+from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size
+from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, make_plan
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.diagnostics import convergence
+from dpjax.diagnostics.summary import entry_names
+from dpjax.diagnostics.warnings import warn_of_nonfinite
+from dpjax.mcmc.run import adapt
+from dpjax.mcmc.starts import holding, impute_all
+from dpjax.models.checks import check_fit
+from dpjax.models.positions import check_parameters
+from dpjax.models.simulation import GibbsState, batch_size, parameter_shapes
+from dpjax.posterior.posterior import Posterior
+from dpjax.release import PrivateRelease
+from dpjax.sampler_tests.drifts import are_one, merged
+from dpjax.sampler_tests.settle import Settling, settle, start_at, sweep_all
+from dpjax.sampler_tests.unbiased import coupled_pairs, estimate
+from dpjax.sampler_tests.verdict import Verdict
+
+MIN_DRAWS, MAX_DRAWS = 20, 1_000
+"""The fewest chains that standard errors can be had from, and how many there are unless more are asked for."""
+
+APART = 2
+"""Draws taken are so many times fewer than effective ones: those of an AR(1) process then correlate by 0.02."""
+
+MIN_SETS = 32
+"""The fewest sets of records by which the number of warm-up sweeps is chosen."""
+
+
+def referee(
+    key: Key,
+    posterior: Posterior,
+    *,
+    num_draws: int | None = None,
+    num_sweeps: int = 50,
+    num_warmup: int | None = None,
+    unbiased: bool = False,
+    imputation: Imputation | Literal["auto"] | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+) -> Verdict:
+    """Compare the law of the parameters before and after sweeps that leave p(parameters, records | release) invariant.
+
+    Chains begin at draws of the posterior, with records brought to p(records | parameters, release). If the draws are
+    right, their law stays as it is; if not, it drifts towards the right one.
+
+    Parameters
+    ----------
+    key
+        One typed key.
+    posterior
+        Draws, made by whatever method, with the model and the release that they are said to be of.
+    num_draws
+        Chains, at draws evenly spaced among all: at most half as many as there are effective draws, so that they are
+        nearly independent. By default these, or 1,000 if they are more. The error of a drift falls with their root.
+    num_sweeps
+        Exact sweeps of each chain: enough to forget most of the start, else the verdict is inconclusive.
+    num_warmup
+        Sweeps before them with the parameters held, which bring the records to their law; by default eight times as
+        many as two sets of records at one draw take to forget their differences. See Notes.
+    unbiased
+        Whether coupled chains, which start at draws, are to give unbiased estimates of the exact means and mean
+        squares, too. They take longer, and there has to be a coupling for model and release; see `dpjax.coupling`.
+    imputation
+        Of the sweep; see `dpjax.sample`. By default that which made the draws, or would. A wrong kernel does not see
+        its own error: where the kernel itself is in doubt, pass another.
+    interweave
+        Of the sweep; see `dpjax.sample`.
+    parameter_kernel
+        Of the sweep; see `dpjax.sample`.
+
+    Returns
+    -------
+    Verdict
+        ``print(verdict)`` says it in words; ``verdict.passed``, ``verdict.table``, ``verdict.plot()``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the posterior is no `Posterior`, has no parameters or too few effective draws, or its parameters are
+        impossible under the prior; if a count is unusable; if for some draw no records of positive density are found;
+        or if chains that are to be coupled cannot be, or do not meet within 20,000 steps.
+
+    Warns
+    -----
+    UserWarning
+        If offers or moves were undone because a density, parameter or record was not finite.
+
+    Notes
+    -----
+    If the records had not reached their law, the parameters would drift though the draws are right. Where sets of
+    records do not forget their differences within 1,024 sweeps, the verdict is therefore inconclusive.
+
+    The tests are of each scalar parameter's ranks among the draws: location, spread and both ends. Draws that are right
+    are called wrong once in a hundred times at most, for 20 chains and one parameter as for 1,000 and fifty. Draws that
+    are right in all of these may be wrong in others, and chains that never leave a mode do not find the next one.
+    """
+    check_key("key", key)
+    check_instance("posterior", posterior, Posterior, "Pass what dpjax.sample returns, or draws in that form.")
+    check_count("num_sweeps", num_sweeps)
+    if num_warmup is not None:
+        check_count("num_warmup", num_warmup, "Pass a whole number; None to have it chosen.", least=0)
+    if not isinstance(unbiased, bool):
+        fail("unbiased", repr(unbiased), "True or False", "Pass True for estimates by coupled chains.", error=TypeError)
+    check_fit(posterior.model, posterior.release)
+    draws = check_draws(posterior)
+    number = check_number(num_draws, draws)
+    choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
+    plan = choose_plan(posterior, choices)
+    model, release = latent_form(posterior.model, posterior.release, plan.imputation)
+    starts = take_spaced(draws, number)
+    check_possible(model, starts)
+    host = {name: np.asarray(leaf) for name, leaf in draws.items()}
+    coupled = coupled_pairs(posterior, plan.imputation, starts, host) if unbiased else None
+    sweep_key, coupled_key = jax.random.split(key)
+    with one_blas_thread():
+        verdict, num_nonfinite = run(sweep_key, model, release, plan, draws, starts, num_sweeps, num_warmup)
+    warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
+    return verdict if coupled is None else replace(verdict, unbiased=estimate(coupled_key, coupled, verdict.draws))
+
+
+def check_draws(posterior: Posterior) -> Parameters:
+    """The draws of the model's parameters [chain, draw, ...] in its types, or an error where they do not fit it."""
+    shapes = parameter_shapes(posterior.model)
+    if not shapes:
+        fail("posterior", "a model without parameters", "parameters to compare", "There is nothing to referee.")
+    given = {name: posterior.draws[name] for name in shapes if name in posterior.draws}
+    return check_parameters("posterior.draws", posterior.model, given, np.shape(next(iter(given.values()), ()))[:2])
+
+
+def check_number(num_draws: int | None, draws: Parameters) -> int:
+    """How many draws to start at, or an error if there are not so many that are nearly independent."""
+    host = {name: np.asarray(leaf) for name, leaf in draws.items()}
+    rows = [row for name, leaf in host.items() for row in entry_names(name, {name: leaf[0, 0]})]
+    sizes = np.concatenate([np.ravel(convergence.ess_bulk(leaf)) for leaf in host.values()])
+    total = len(next(iter(merged(host).values())))
+    sizes = np.where(are_one(host, merged(host)), total, sizes)
+    worst = int(np.argmin(sizes))
+    available, effective = int(min(sizes[worst] / APART, total)), f"{sizes[worst]:.0f} effective draws of {rows[worst]}"
+    if available < MIN_DRAWS:
+        fail("posterior", effective, f"at least {APART * MIN_DRAWS}", "Sample more.")
+    if num_draws is None:
+        return min(available, MAX_DRAWS)
+    check_count("num_draws", num_draws, f"Pass a whole number of at least {MIN_DRAWS}.", least=MIN_DRAWS)
+    if num_draws > available:
+        remedy = "Pass a smaller number, or sample more: draws closer together are not nearly independent."
+        fail("num_draws", num_draws, f"at most {available}, as there are {effective}", remedy)
+    return num_draws
+
+
+def choose_plan(posterior: Posterior, choices: dict[str, Any]) -> SweepPlan:
+    """The plan that made the draws, or the default where none is known; another if anything is chosen."""
+    known: SweepPlan | None = posterior.plan
+    if known is not None and all(choice is None for choice in choices.values()):
+        return known
+    return make_plan(posterior.model, posterior.release, **choices, allow_counts=True)
+
+
+def take_spaced(draws: Parameters, number: int) -> Parameters:
+    """Draws [number, ...] evenly spaced among those of all chains, one after the other."""
+    return {name: leaf[spaced(len(leaf), number)] for name, leaf in merged(draws).items()}
+
+
+def spaced(available: int, wanted: int) -> np.ndarray:
+    """Places [wanted] evenly spaced among those available, the first of equal ranges."""
+    return np.arange(wanted) * available // wanted
+
+
+def check_possible(model: Model, starts: Parameters) -> None:
+    """Raise unless the prior has positive density at all starts [draw, ...]."""
+    impossible = int(np.sum(~np.isfinite(jax.vmap(model.log_prior)(starts))))
+    if impossible:
+        given = f"{impossible} of {len(next(iter(starts.values())))} draws of zero prior density"
+        fail("posterior", given, "draws within the prior's support", "They are not of this model's posterior.")
+
+
+def run(
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    plan: SweepPlan,
+    draws: Parameters,
+    starts: Parameters,
+    num_sweeps: int,
+    num_warmup: int | None,
+) -> tuple[Verdict, np.ndarray]:
+    """The verdict on starts [draw, ...], and how many offers and moves of each chain were undone [draw].
+
+    Parameters
+    ----------
+    model
+        In the form of the latent data.
+    release
+        In the form of the latent data.
+    draws
+        All that there are [chain, draw, ...]; the kernel is fitted to them.
+    """
+    first_key, plan_key, step_key, settle_key, batch_key = jax.random.split(key, 5)
+    number = len(next(iter(starts.values())))
+    # An even number, so that pairs and batches share their programs.
+    size = 2 * ceil(number / ceil(number / batch_size(model, release)) / 2)
+    pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_SETS) // 2))
+    settling = Settling(num_warmup or 0, settled=True)
+    if num_warmup is None:
+        settling, pairs = settle(settle_key, model, release, holding(plan.imputation), pairs)
+    held, plan = holding(plan.imputation), adapt_plan(model, release, plan, pairs, plan_key)
+    tuning = adapt(model, draws) if plan.uses_tuning else None
+    tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
+    advance = partial(run_batch, model, release, held, plan, tuning, settling.num_sweeps, num_sweeps)
+    ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance)
+    given, before = jax.device_get((draws, starts))
+    return Verdict(given, before, ends, num_sweeps, settling.num_sweeps, settling.settled), num_nonfinite
+
+
+def paired(starts: Parameters, number: int) -> Parameters:
+    """Starts [2 number, ...] whose halves are the same, spread over those given; repeated if there are fewer."""
+    places = np.tile(np.arange(number) * len(next(iter(starts.values()))) // number, 2)
+    return {name: leaf[places] for name, leaf in starts.items()}
+
+
+def run_batches(
+    key: Key, model: Model, release: PrivateRelease, plan: SweepPlan, starts: Parameters, size: int, advance: Any
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """The ends of all chains [draw, ...] and what was undone in each [draw], a batch of `size` at a time."""
+    number = len(next(iter(starts.values())))
+    results = []
+    for first in range(0, number, size):
+        find_key, move_key = jax.random.split(jax.random.fold_in(key, first))
+        # The last batch may begin anew: one of another size would be compiled again.
+        batch = {name: leaf[(first + np.arange(size)) % number] for name, leaf in starts.items()}
+        results.append(jax.device_get(advance(move_key, start_at(find_key, model, release, plan, batch))))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:number], *results)
+
+
+def run_batch(
+    model: Model,
+    release: PrivateRelease,
+    held: Imputation,
+    plan: SweepPlan,
+    tuning: Tuning | None,
+    num_warmup: int,
+    num_sweeps: int,
+    key: Key,
+    states: GibbsState,
+) -> tuple[Parameters, jax.Array]:
+    """The parameters of a batch [chain, ...] after warm-up of its records and exact sweeps, and what was undone."""
+    warmup_key, sweep_key = jax.random.split(key)
+    states = impute_all(model, held, warmup_key, release, states, jnp.asarray(num_warmup))
+    return sweep_all(model, plan, sweep_key, release, tuning, states, jnp.asarray(num_sweeps))

@@ -1,0 +1,121 @@
+"""The ranks of simulation-based calibration, tests that they are uniform, and their plot."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from dpjax.diagnostics.summary import Summary, tabulate
+
+MAX_BINS = 20
+MIN_IN_BIN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The ranks of the truth among draws from the posterior.
+
+    Parameters
+    ----------
+    ranks
+        How many of the draws are below the truth [replicate, ...], by name: the parameters, the quantities asked for,
+        and ``"log_density"`` of the release. Among equal draws the place is drawn at random.
+    num_draws
+        The number L of draws; ranks are from 0 to L.
+    autocorrelation
+        The correlation of neighbouring draws, averaged over replicates [...], by name. Ranks are uniform only if it
+        is near 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranks = np.random.default_rng(1).integers(0, 100, size=400)
+    >>> right = Calibration({"mean": ranks}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> bool(right.p_values()["mean"] > 0.01)
+    True
+    >>> wrong = Calibration({"mean": ranks // 2}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> bool(wrong.p_values()["mean"] > 0.01)
+    False
+    """
+
+    ranks: dict[str, np.ndarray]
+    num_draws: int
+    autocorrelation: dict[str, np.ndarray]
+
+    def p_values(self) -> dict[str, np.ndarray]:
+        """The p-values [...] of χ² tests that the ranks are uniform, times the number of tests (Bonferroni).
+
+        If any of them is small, the draws are not from the posterior of the model that made the data.
+        """
+        expected = self.expected_counts()
+        single = {
+            name: scipy.stats.chisquare(counts, expected.reshape(-1, *(1,) * (counts.ndim - 1)), axis=0).pvalue
+            for name, counts in self.counts().items()
+        }
+        number = sum(np.size(p_value) for p_value in single.values())
+        return {name: np.minimum(np.asarray(p_value) * number, 1.0) for name, p_value in single.items()}
+
+    def counts(self) -> dict[str, np.ndarray]:
+        """How many ranks fall in each bin [bin, ...], by name."""
+        bins = np.arange(len(self.expected_counts()))
+        return {
+            name: np.sum(self.bin_of(ranks) == bins.reshape(-1, *(1,) * ranks.ndim), axis=1)
+            for name, ranks in self.ranks.items()
+        }
+
+    def expected_counts(self) -> np.ndarray:
+        """How many uniform ranks would fall in each bin [bin]."""
+        held = np.bincount(self.bin_of(np.arange(self.num_draws + 1)))
+        return held * (self.num_replicates / (self.num_draws + 1))
+
+    def bin_of(self, ranks: np.ndarray) -> np.ndarray:
+        """The bin of each rank: at most twenty, of ten ranks or more each."""
+        wanted = min(MAX_BINS, self.num_replicates // MIN_IN_BIN, self.num_draws + 1)
+        return ranks * max(wanted, 2) // (self.num_draws + 1)
+
+    @property
+    def num_replicates(self) -> int:
+        """How many times the truth was drawn."""
+        return len(next(iter(self.ranks.values())))
+
+    def summary(self) -> Summary:
+        """The mean and sd of the ranks, divided by the number of draws, p-values and autocorrelations.
+
+        Uniform ranks have mean 0.5 and sd 0.289. A mean off the middle is a bias; a larger sd, draws too narrow.
+        """
+        p_values, highest = self.p_values(), self.num_draws
+        figures = {
+            name: {
+                "mean": np.mean(ranks, axis=0) / highest,
+                "sd": np.std(ranks, axis=0, ddof=1) / highest,
+                "p_value": p_values[name],
+                "autocorrelation": self.autocorrelation[name],
+            }
+            for name, ranks in self.ranks.items()
+        }
+        return tabulate(figures)
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """A histogram of each quantity's ranks, up to 24 of them, with the band that holds 99 % of its bars.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw into, one for each scalar quantity; by default those of a new figure.
+
+        Returns
+        -------
+        numpy.ndarray
+            The axes [quantity].
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        ValueError
+            If there are not as many axes as quantities.
+        """
+        from dpjax.plot.sampler_tests import plot_ranks
+
+        return plot_ranks(self, axes)

@@ -1,0 +1,334 @@
+"""Simulation-based calibration: whether the sampler draws from the posterior of the model that the data come from.
+
+Parameters are drawn from the prior, records and a release from the model, and the true parameters are ranked among the
+draws of a chain from the release's posterior. For independent draws from that posterior all ranks are equally likely
+(Talts, Betancourt, Simpson, Vehtari and Gelman 2018, theorem 1). The same holds for every function of parameters,
+records and release; those of the data, such as the log-density of the release, detect errors that the parameters alone
+do not (Modrák et al. 2023).
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.jit import jit_quickly
+from dpjax._util.threads import one_blas_thread
+from dpjax._util.validation import check_count, check_hashable_function, check_key, fail, summarize_error
+from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
+from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
+from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.records.unknown_number import with_equal_capacity
+from dpjax.mcmc.batch_run import Run, Status, make_chunk, most_together
+from dpjax.mcmc.batch_starts import begin, split_keys
+from dpjax.mcmc.sample import RunKeys
+from dpjax.models.checks import check_fit
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import (
+    GibbsState,
+    Position,
+    batch_size,
+    draw_position,
+    init_state,
+    parameter_shapes,
+    position_shapes,
+)
+from dpjax.release import PrivateRelease
+from dpjax.runtime.schedule import Segment, is_done
+from dpjax.sampler_tests.ranks import Calibration
+
+WINDOWS = (1, 1, 2, 4)
+"""Lengths of the warm-up windows, in eighths of the warm-up; each gives as many draws as are kept."""
+
+MAX_AUTOCORRELATION = 0.3
+"""Neighbouring draws that correlate by this much are worth a little over half their number."""
+
+__all__ = ["LOG_DENSITY", "Quantities", "Ranked", "Replicates", "judge", "simulate"]
+
+LOG_DENSITY = "log_density"
+"""The name of the log-density of the release given the records, which is always ranked."""
+
+Quantities = Callable[[Parameters, Records, PrivateRelease], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What is ranked of a state, computed alike for the truth and for draws; equal where the quantities are."""
+
+    quantities: Quantities | None
+
+    def __call__(self, release: PrivateRelease, state: GibbsState) -> dict[str, Array]:
+        """Parameters, quantities and log-density by name."""
+        parameters, records = position = Position(state.parameters, state.latent.records)
+        more = {} if self.quantities is None else self.quantities(parameters, records, release)
+        # What a chain carries of the release is summed from step to step, and may be off by rounding.
+        log_density = init_state(release, position).latent.log_density
+        return {**parameters, **jax.tree.map(jnp.asarray, more), LOG_DENSITY: log_density}
+
+
+class Design(NamedTuple):
+    """What all replicates share: the model of the truth and the one that is fitted, the release, and the sampler."""
+
+    model: Model
+    fit: Model
+    template: PrivateRelease
+    plan: SweepPlan
+    ranked: Ranked
+    schedule: tuple[Segment, ...]
+
+
+def calibrate(
+    key: Key,
+    model: Model,
+    release_design: PrivateRelease,
+    *,
+    fit: Model | None = None,
+    num_replicates: int = 200,
+    num_draws: int = 99,
+    thin: int = 10,
+    num_warmup: int = 800,
+    quantities: Quantities | None = None,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+) -> Calibration:
+    """Rank true parameters, drawn from the prior, among draws from the posteriors of releases simulated from them.
+
+    Uniform ranks show that model, release and sampler fit together; ranks that are not uniform, that one of them is
+    wrong or that the chains are too short.
+
+    Parameters
+    ----------
+    key
+        One typed key.
+    model
+        The model that parameters and records are drawn from.
+    release_design
+        The release whose mechanism, statistic and n are used; its value is not.
+    fit
+        The model whose posterior is sampled, by default the same; a deliberately wrong one, of the same parameters,
+        shows which errors the ranks detect.
+    num_replicates
+        How many truths are drawn. With 200, p-values fall below 1e-3 in nine of ten runs where all draws are off by
+        half a posterior sd, or where their sd is a third too small.
+    num_draws
+        Draws of each chain. Ranks have one value more, so 99 falls into equal bins.
+    thin
+        Steps between draws: enough to make them nearly independent.
+    num_warmup
+        Steps of each chain that are thrown away, rounded up to a multiple of ``8 * num_draws``; the kernel is adapted
+        to each replicate in four windows.
+    quantities
+        ``(parameters, records, release) -> dict`` of more arrays to rank. A function defined once compiles once.
+    imputation
+        Of the sweep; see `dpjax.gibbs`.
+    interweave
+        Of the sweep; see `dpjax.gibbs`.
+    parameter_kernel
+        Of the sweep; see `dpjax.gibbs`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable (before compilation), or some chain finds no start of positive density.
+
+    Warns
+    -----
+    UserWarning
+        If neighbouring draws are so correlated that the ranks would not be uniform even for a correct sampler.
+
+    Notes
+    -----
+    Chains run as those of `dpjax.sample_batch`, in batches whose records fit the memory. A chain starts like those of
+    `dpjax.sample` and not at the truth, because a chain that never moved from there would pass.
+    """
+    check_key("key", key)
+    check_count("num_replicates", num_replicates, "Pass 20 or more, so that two bins hold ten ranks each.", least=20)
+    check_count("num_draws", num_draws, "Pass a whole number of at least 4.", least=4)
+    check_count("thin", thin)
+    check_count("num_warmup", num_warmup)
+    check_fit(model, release_design)
+    fitted = model if fit is None else fit
+    plan = make_plan(fitted, release_design, imputation, interweave, parameter_kernel)
+    check_closed(plan.imputation, imputation)
+    check_same_parameters(model, fitted)
+    formed = [latent_form(each, release_design, plan.imputation)[1] for each in (model, fitted)]
+    release_design, _ = with_equal_capacity(formed, [release_design, release_design])
+    model, _ = latent_form(model, release_design, plan.imputation)
+    fitted, release_design = latent_form(fitted, release_design, plan.imputation)
+    check_same_records(model, fitted)
+    check_quantities(model, release_design, quantities)
+    schedule = make_schedule(num_warmup, num_draws, thin)
+    design = Design(model, fitted, release_design, plan, Ranked(quantities), schedule)
+    with one_blas_thread():
+        return summarize(design, run_batches(design, num_replicates, key))
+
+
+def check_same_parameters(model: Model, fit: Model) -> None:
+    """Raise unless both models have parameters of the same names and shapes."""
+    true, fitted = ({name: leaf.shape for name, leaf in parameter_shapes(each).items()} for each in (model, fit))
+    if true != fitted:
+        remedy = "Ranks compare parameters by name: fit a model that has the same."
+        fail("fit", f"a model with parameters {fitted}", f"{true}", remedy)
+
+
+def check_same_records(model: Model, fit: Model) -> None:
+    """Raise unless both models, in the form of the latent data, have records of the same shapes."""
+    true, fitted = (position_shapes(each, each.num_records or 1).records for each in (model, fit))
+    if true != fitted:
+        fail("fit", f"a model with records {fitted}", f"{true}", "Fit a model of the same records.")
+
+
+def check_quantities(model: Model, release_design: PrivateRelease, quantities: Quantities | None) -> None:
+    """Raise unless the quantities are a function of (parameters, records, release) that names its arrays apart."""
+    remedy = "Pass a function defined once: (parameters, records, release) -> dict of arrays."
+    if quantities is not None:
+        check_hashable_function("quantities", quantities, "a hashable function or None", remedy)
+
+    function: Any = quantities
+
+    def call(parameters: Parameters, records: Records) -> Any:
+        try:
+            return function(parameters, records, release_design)
+        except Exception as error:  # whatever a function of the user's own may raise
+            return fail("quantities", f"a function that raised {summarize_error(error)}", "a dict of arrays", remedy)
+
+    def draw(key: Key) -> tuple[Any, Any]:
+        position = draw_position(key, model, release_design.n)
+        more = {} if quantities is None else call(*position)
+        if not isinstance(more, dict):
+            fail("quantities", f"a function that returns {type(more).__name__}", "a dict", remedy, error=TypeError)
+        clashes = sorted((set(position.parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))
+        if clashes:
+            fail("quantities", f"names {clashes} twice", "names of their own", "Rename them.")
+        return more, Ranked(quantities)(release_design, init_state(release_design, position))
+
+    jax.eval_shape(draw, jax.eval_shape(jax.random.key, 0))
+
+
+def make_schedule(num_warmup: int, num_draws: int, thin: int) -> tuple[Segment, ...]:
+    """The windows of the warm-up, and the draws that are ranked."""
+    unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
+    starts = np.cumsum([0, *WINDOWS]) * unit * num_draws
+    windows = [
+        Segment("warm-up", int(start), num_draws, unit * length, adapt=True)
+        for start, length in zip(starts[:-1], WINDOWS, strict=True)
+    ]
+    return (*windows, Segment("sampling", int(starts[-1]), num_draws, thin))
+
+
+def autocorrelation(draws: Array) -> Array:
+    """The correlation [...] of neighbouring draws [draw, ...]; 0 for constant ones."""
+    centred = draws.astype(float) - jnp.mean(draws.astype(float), axis=0, keepdims=True)
+    variance = jnp.sum(centred**2, axis=0)
+    return jnp.sum(centred[1:] * centred[:-1], axis=0) / jnp.where(variance > 0, variance, 1.0)
+
+
+class Replicates(NamedTuple):
+    """What replicates report, by name, each [replicate, ...].
+
+    Attributes
+    ----------
+    ranks
+        How many draws are below the truth.
+    autocorrelation
+        The correlation of neighbouring draws.
+    """
+
+    ranks: dict[str, Array]
+    autocorrelation: dict[str, Array]
+
+
+def run_batches(design: Design, num_replicates: int, key: Key) -> Replicates:
+    """The reports [replicate, ...], from batches of one size."""
+    most = min(batch_size(design.model, design.template), most_together(num_chains=1))
+    size = ceil(num_replicates / ceil(num_replicates / most))
+    keys = jax.random.split(key, 3)
+    # The last batch may hold more replicates than are asked for: one of another size would be compiled again.
+    batches = [run_batch(design, keys, start + np.arange(size)) for start in range(0, num_replicates, size)]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_replicates], *batches)
+
+
+def run_batch(design: Design, keys: Key, numbers: np.ndarray) -> Replicates:
+    """The reports on the replicates of these numbers [replicate, ...], of one chain each.
+
+    Of the keys for truths, chains and ranks, replicate k takes ``fold_in(key, k)`` each.
+    """
+    truth_key, chain_key, rank_key = keys
+    releases, truths = simulate(design.model, design.ranked, truth_key, design.template, numbers)
+    run_keys = split_keys(chain_key, numbers, 1)
+    chosen = (design.plan, design.ranked, design.schedule)
+    run = Run(design.fit, releases, *chosen, run_keys.chains, run_keys.step_size, mesh=None, reports=False)
+    status = begin_or_explain(run, run_keys)
+    while not is_done(run.schedule, status):
+        status, _ = make_chunk(run, status, run.schedule[status.segment].draws)
+    draws = {name: leaf[:, 0] for name, leaf in status.draws.collected.items()}
+    reports: Replicates = jax.device_get(judge(rank_key, numbers, draws, truths))
+    return reports
+
+
+def begin_or_explain(run: Run, keys: RunKeys) -> Status:
+    """The status before the first step; where a chain has no start, the error says where its release comes from."""
+    try:
+        return begin(run, keys)
+    except ValueError as error:
+        error.add_note("Releases are simulated: check that `fit` can give what `model` gives.")
+        raise
+
+
+def summarize(design: Design, reports: Replicates) -> Calibration:
+    """The ranks, with a warning if neighbouring draws are correlated."""
+    correlations = {name: np.mean(leaf, axis=0) for name, leaf in reports.autocorrelation.items()}
+    high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))
+    if high:
+        found = f"Neighbouring draws of {', '.join(high[:6])} correlate by more than {MAX_AUTOCORRELATION}"
+        warnings.warn(f"{found}, so that their ranks need not be uniform. Pass a larger `thin`.", stacklevel=3)
+    ranks = {name: np.asarray(leaf) for name, leaf in reports.ranks.items()}
+    return Calibration(ranks, design.schedule[-1].draws, correlations)
+
+
+@partial(jit_model, static_argnames=("ranked",))
+def simulate(
+    model: Model, ranked: Ranked, key: Key, template: PrivateRelease, numbers: Array
+) -> tuple[PrivateRelease, dict[str, Array]]:
+    """Releases of records from the model, parameters from the prior, and what is ranked of them, [replicate, ...].
+
+    Replicate k uses ``fold_in(key, k)``, and the mechanism, statistic and n of the template.
+    """
+
+    def one(number: Array) -> tuple[PrivateRelease, dict[str, Array]]:
+        truth_key, release_key = jax.random.split(jax.random.fold_in(key, number))
+        truth = draw_position(truth_key, model, template.n)
+        release = template.sample(release_key, truth.records)
+        return release, ranked(release, init_state(release, truth))
+
+    simulated: tuple[PrivateRelease, dict[str, Array]] = jax.vmap(one)(numbers)
+    return simulated
+
+
+@jit_quickly
+def judge(key: Key, numbers: Array, draws: dict[str, Array], truths: dict[str, Array]) -> Replicates:
+    """The reports on draws [replicate, draw, ...]; replicate k uses ``fold_in(key, k)``."""
+
+    def one(number: Array, draws: dict[str, Array], truth: dict[str, Array]) -> Replicates:
+        ranks = rank(jax.random.fold_in(key, number), draws, truth)
+        return Replicates(ranks, jax.tree.map(autocorrelation, draws))
+
+    return jax.vmap(one)(numbers, draws, truths)
+
+
+def rank(key: Key, draws: dict[str, Array], truth: dict[str, Array]) -> dict[str, Array]:
+    """How many draws [draw, ...] are below the truth [...]; among equal ones its place is drawn at random."""
+    ranks = {}
+    for index, (name, leaf) in enumerate(draws.items()):
+        below = jnp.sum(leaf < truth[name][None], axis=0)
+        equal = jnp.sum(leaf == truth[name][None], axis=0)
+        ranks[name] = below + jax.random.randint(jax.random.fold_in(key, index), equal.shape, 0, equal + 1)
+    return ranks

@@ -1,0 +1,126 @@
+"""Unbiased estimates of posterior means by coupled chains that start at draws, beside the means of the draws."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.coupling import coupled_gibbs, meeting_times, suggest_k_m, unbiased_estimates
+from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.data_augmentation.plan import close
+from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
+from dpjax.data_augmentation.records.imwg import IMwG, imwg
+from dpjax.data_augmentation.records.soma import SOMA
+from dpjax.diagnostics import convergence
+from dpjax.models.simulation import Position, draw_position_at
+from dpjax.posterior.posterior import Posterior
+from dpjax.sampler_tests.drifts import are_one, columns, merged
+from dpjax.sampler_tests.verdict import Estimates
+
+NUM_PAIRS = 200
+"""Each averages over ten times as many steps as nearly all pairs need to meet."""
+
+MAX_STEPS = 20_000
+
+
+class Scores(NamedTuple):
+    """The function that is averaged: parameters [row] less the centre and over the scale, and their squares."""
+
+    names: tuple[str, ...]
+    centre: Array
+    scale: Array
+
+    def of(self, position: Position) -> Array:
+        """The numbers [2, row]."""
+        values = [jnp.ravel(position.parameters[name]).astype(float) for name in self.names]
+        scores = (jnp.concatenate(values) - self.centre) / self.scale
+        return jnp.stack([scores, scores**2])
+
+
+class Pairs(NamedTuple):
+    """Pairs of chains and the function that is averaged, for which programs are compiled."""
+
+    kernel: CoupledKernel
+    function: Callable[[Position], Array]
+
+
+BUILT: WeakKeyDictionary[Posterior, dict[Any, Pairs]] = WeakKeyDictionary()
+"""The pairs of each posterior that is still in use, by imputation and number of starts: programs compile once."""
+
+
+def coupled_pairs(
+    posterior: Posterior, imputation: Imputation, starts: Parameters, draws: dict[str, np.ndarray]
+) -> Pairs:
+    """Pairs of chains that start at parameters [start, ...] spaced among all draws [chain, draw, ...].
+
+    Raises
+    ------
+    TypeError, ValueError
+        If no coupling of chains is known for the model, the release or the imputation; see `dpjax.coupling`.
+    """
+    closed = close(imputation)
+    chosen = closed if isinstance(closed, (IMwG, SOMA, OwnLatentData)) else imwg()
+    built = BUILT.setdefault(posterior, {})
+    which = (chosen, len(next(iter(starts.values()))))
+    if which not in built:
+        built[which] = Pairs(build_coupled(posterior, chosen, starts), scores_of(draws))
+    return built[which]
+
+
+def build_coupled(posterior: Posterior, imputation: Imputation, starts: Parameters) -> CoupledKernel:
+    """The kernel of the pairs, with records from the model."""
+    model, release = latent_form(posterior.model, posterior.release, imputation)
+    start = partial(draw_start, model=model, n=release.n, starts=starts)
+    return coupled_gibbs(posterior.model, posterior.release, imputation, sample_start=start)
+
+
+def scores_of(draws: dict[str, np.ndarray]) -> Callable[[Position], Array]:
+    """The function of positions that is averaged, by the draws [chain, draw, ...]."""
+    centre, scale = centre_and_scale(draws)
+    return Scores(tuple(draws), jnp.asarray(centre, float), jnp.asarray(scale, float)).of
+
+
+def centre_and_scale(draws: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations [row] of draws; infinite ones of numbers that do not vary."""
+    flat = columns(draws, 2)
+    scale = flat.std(axis=(0, 1))
+    return flat.mean(axis=(0, 1)), np.where(are_one(draws, merged(draws)) | (scale == 0), np.inf, scale)
+
+
+def draw_start(key: Key, model: Model, n: int, starts: Parameters) -> Position:
+    """One of the starts [start, ...], with records from the model."""
+    choice_key, record_key = jax.random.split(key)
+    number = jax.random.randint(choice_key, (), 0, len(next(iter(starts.values()))))
+    return draw_position_at(record_key, model, {name: leaf[number] for name, leaf in starts.items()}, n)
+
+
+def estimate(key: Key, pairs: Pairs, draws: dict[str, np.ndarray]) -> Estimates:
+    """How far the means and mean squares of the chains' law are from those of the draws [chain, draw, ...].
+
+    Raises
+    ------
+    ValueError
+        If some pair of chains does not meet within 20,000 steps.
+    """
+    pilot_key, run_key = jax.random.split(key)
+    options: dict[str, Any] = {"num_pairs": NUM_PAIRS, "max_steps": MAX_STEPS}
+    meetings = meeting_times(pilot_key, pairs.kernel, **options)
+    meetings.require_all("unbiased estimates")
+    k, m = map(round_up, suggest_k_m(meetings))
+    options["max_steps"] = max(MAX_STEPS, 2 * m)
+    exact = unbiased_estimates(run_key, pairs.kernel, pairs.function, k=k, m=m, **options).estimate()
+    centre, scale = centre_and_scale(draws)
+    scores = (columns(draws, 2) - centre) / scale
+    here = np.stack([scores.mean(axis=(0, 1)), (scores**2).mean(axis=(0, 1))])
+    error = np.stack([convergence.mcse_mean(scores), convergence.mcse_mean(scores**2)])
+    return Estimates(exact.mean - here, np.hypot(exact.standard_error, error))
+
+
+def round_up(steps: int) -> int:
+    """The next power of two: windows that differ by chance have one program."""
+    return 1 << max(0, steps - 1).bit_length()

@@ -1,0 +1,260 @@
+"""What the referee found: parameters before and after exact sweeps, tests that their law is the same, and words."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy
+
+from dpjax.diagnostics.summary import Summary, entry_names
+from dpjax.sampler_tests.drifts import TAIL, are_one, columns, compare, covariance_over, rank_scores, ratio
+
+SIGNIFICANT = 0.01
+"""Draws of the right posterior are called wrong in one of a hundred runs at most."""
+
+MAX_CORRELATION = 0.5
+"""Chains whose ends correlate more with their starts have kept most of what may be wrong with these."""
+
+POWER = 0.9
+"""The probability with which a drift of the size reported would have been seen."""
+
+TESTS = ("mean", "spread", "lower", "upper")
+
+
+class Estimates(NamedTuple):
+    """How far unbiased estimates of the exact means and mean squares are from those of the draws, and errors [2, row].
+
+    The parameters are standardised by the mean and sd of the draws.
+    """
+
+    drift: np.ndarray
+    error: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdict:
+    """Parameters of chains before and after sweeps of an exact kernel, and whether their law has changed.
+
+    Parameters
+    ----------
+    draws
+        The draws in question by name [chain, draw, ...].
+    before
+        Those of them that exact chains began at [start, ...].
+    after
+        Where these ended [start, ...].
+    num_sweeps
+        Exact sweeps that each chain made.
+    num_warmup
+        Sweeps before them, with the parameters held, that brought the records to p(records | parameters, release).
+    settled
+        Whether those were enough. If not, a drift may come from the records.
+    unbiased
+        What coupled chains say of the exact means and mean squares; None if they were not asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.random.default_rng(2).normal(size=(4, 500))
+    >>> before, after = draws[:, :100].ravel(), draws[:, 400:].ravel()
+    >>> sweeps = {"num_sweeps": 50, "num_warmup": 10, "settled": True}
+    >>> Verdict({"mean": draws}, {"mean": before}, {"mean": after}, **sweeps).outcome
+    'no drift'
+    >>> Verdict({"mean": draws}, {"mean": before}, {"mean": after + 1.0}, **sweeps).outcome
+    'wrong'
+    """
+
+    draws: dict[str, np.ndarray]
+    before: dict[str, np.ndarray]
+    after: dict[str, np.ndarray]
+    num_sweeps: int
+    num_warmup: int
+    settled: bool
+    unbiased: Estimates | None = None
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the scalar parameters."""
+        return tuple(row for name, draws in self.after.items() for row in entry_names(name, {name: draws[0]}))
+
+    @cached_property
+    def standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draws [chain, draw, row], starts and ends [start, row], less the mean of the draws and over their sd.
+
+        What is one number by its nature, such as the diagonal of a correlation matrix, is 0 throughout.
+        """
+        draws, before, after = columns(self.draws, 2), columns(self.before, 1), columns(self.after, 1)
+        centre, scale = np.mean(draws, axis=(0, 1)), np.std(draws, axis=(0, 1))
+        # Draws that are all one have no unit of their own.
+        scale = np.where(scale > 0, scale, np.where(np.ptp(after, axis=0) > 0, np.std(after, axis=0), 1.0))
+        draws, before, after = (
+            (each - centre) / np.where(self.fixed, np.inf, scale) for each in (draws, before, after)
+        )
+        return draws, before, after
+
+    @cached_property
+    def fixed(self) -> np.ndarray:
+        """Which scalar parameters are one number at all draws and ends, up to rounding [row]."""
+        return are_one(self.draws, self.after)
+
+    @cached_property
+    def comparison(self) -> tuple[np.ndarray, np.ndarray]:
+        """How far the mean of each function is from that of the draws at the ends, and its error, each [test, row].
+
+        The functions are the standardised parameter; its square; and whether it is below the 10 %, or above the 90 %,
+        quantile of the draws.
+        """
+        return compare(*self.standardised)
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """The drifts of bounded functions of ranks over their errors [test, row], which decide; see `rank_scores`."""
+        return rank_scores(*self.standardised)
+
+    @property
+    def p_values(self) -> np.ndarray:
+        """The p-values of t tests that the means of ranks have not changed [test, row], each by itself."""
+        return 2 * scipy.stats.t.sf(np.abs(self.scores), self.num_starts - 2)
+
+    @property
+    def p_value(self) -> float:
+        """The smallest p-value times the number of tests (Bonferroni), those of unbiased estimates among them."""
+        smallest = np.min(self.p_values)
+        if self.unbiased is not None:
+            smallest = min(smallest, 2 * scipy.stats.norm.sf(np.max(np.abs(ratio(*self.unbiased)))))
+        return float(min(1.0, smallest * self.num_tests))
+
+    @property
+    def num_tests(self) -> int:
+        """How many tests there are."""
+        return self.scores.size + (0 if self.unbiased is None else self.unbiased.drift.size)
+
+    @property
+    def num_starts(self) -> int:
+        """How many chains there were."""
+        return len(self.standardised[1])
+
+    @cached_property
+    def correlation(self) -> np.ndarray:
+        """The correlation of ends with starts [row]: near 1 where chains have hardly moved, NaN of what is fixed."""
+        _, before, after = self.standardised
+        correlation = covariance_over(before.std(axis=0) * after.std(axis=0), before, after)
+        return np.where(self.fixed, np.nan, correlation)
+
+    @property
+    def detectable(self) -> np.ndarray:
+        """The shift of a mean, in standard deviations of the draws, that would have been seen nine times in ten [row].
+
+        A shift fades as chains forget their starts, so that a share of 1 - correlation of it is seen as a drift.
+        """
+        significant = scipy.stats.t.isf(SIGNIFICANT / (2 * self.num_tests), self.num_starts - 1)
+        critical = significant + scipy.stats.norm.ppf(POWER)
+        left = 1 - np.maximum(self.correlation, 0.0)
+        return critical * self.comparison[1][0] / np.where(left > 0, left, np.nan)
+
+    @property
+    def outcome(self) -> Literal["no drift", "wrong", "inconclusive"]:
+        """``"wrong"`` if the law has changed; ``"inconclusive"`` if it could not have been seen to change."""
+        if not self.settled:
+            return "inconclusive"
+        if self.p_value < SIGNIFICANT:
+            return "wrong"
+        still = np.all(self.fixed) or np.nanmax(self.correlation) > MAX_CORRELATION
+        return "inconclusive" if still else "no drift"
+
+    @property
+    def passed(self) -> bool:
+        """Whether no drift was seen, by chains that moved enough to show one."""
+        return self.outcome == "no drift"
+
+    @property
+    def table(self) -> Summary:
+        """Mean and sd of draws and ends, the drift, the scores of the four tests, and how far the chains have moved.
+
+        The drift of the mean, its standard error and the shift that would have been seen are in standard deviations of
+        the draws. The scores are those of ranks: of normal scores, of their squares, and of the lowest and highest
+        fifths; the p-value is the smallest of the four, times the number of all tests. Of unbiased estimates the
+        difference from the mean of the draws is given, too, in the same unit.
+        """
+        draws, after = columns(self.draws, 2), columns(self.after, 1)
+        figures = {
+            "mean": draws.mean(axis=(0, 1)),
+            "sd": draws.std(axis=(0, 1), ddof=1),
+            "mean_after": after.mean(axis=0),
+            "sd_after": after.std(axis=0, ddof=1),
+            "drift": self.comparison[0][0],
+            "se_drift": self.comparison[1][0],
+            **{f"z_{test}": score for test, score in zip(TESTS, self.scores, strict=True)},
+            "p_value": np.minimum(1.0, np.min(self.p_values, axis=0) * self.num_tests),
+            "correlation": self.correlation,
+            "detectable": self.detectable,
+        }
+        if self.unbiased is not None:
+            figures |= {"unbiased": self.unbiased.drift[0], "se_unbiased": self.unbiased.error[0]}
+        return Summary(self.rows, figures)
+
+    def describe(self) -> str:
+        """The verdict in words."""
+        made = f"{self.num_starts} chains, {self.num_sweeps} exact sweeps each"
+        if not self.settled:
+            return (
+                f"Inconclusive: with the parameters held, the records had not settled after {self.num_warmup} sweeps. "
+                f"Pass a larger num_warmup, or another imputation. ({made})"
+            )
+        if self.outcome == "wrong":
+            return f"The draws are wrong: {self.say_drift()} (p = {self.p_value:.1g}; {made})."
+        if np.all(self.fixed):
+            return f"Inconclusive: neither draws nor ends differ from each other. ({made})"
+        slowest = int(np.nanargmax(self.correlation))
+        if self.outcome == "inconclusive":
+            return (
+                f"Inconclusive: chains have moved too little; the ends of {self.rows[slowest]} still correlate by "
+                f"{self.correlation[slowest]:.2f} with the starts. Pass a larger num_sweeps. ({made})"
+            )
+        return (
+            f"No drift was seen: any shift of a mean above {np.nanmax(self.detectable):.2g} sd would have been, nine "
+            f"times in ten ({made}; p = {self.p_value:.2g})."
+        )
+
+    def say_drift(self) -> str:
+        """The clearest of the changes in words."""
+        if self.unbiased is not None:
+            scores = np.abs(ratio(*self.unbiased))
+            test, row = np.unravel_index(np.argmax(scores), scores.shape)
+            if scores[test, row] > np.max(np.abs(self.scores)):
+                what = ("mean", "mean square")[test]
+                drift, error = (each[test, row] for each in self.unbiased)
+                return f"an unbiased estimate of the {what} of {self.rows[row]} is off by {drift:.2g} ± {error:.1g} sd"
+        test, row = np.unravel_index(np.argmax(np.abs(self.scores)), self.scores.shape)
+        name, drift, error = self.rows[row], *(each[test, row] for each in self.comparison)
+        if test == 0:
+            return f"the mean of {name} moved by {drift:.2g} ± {error:.1g} sd"
+        if test == 1:
+            return f"the mean square of {name}, about its mean in units of its sd, changed by {drift:.2g} ± {error:.1g}"
+        side = f"below the {TAIL:.0%}" if test == 2 else f"above the {1 - TAIL:.0%}"
+        return f"the share of {name} {side} quantile changed by {100 * drift:.2g} ± {100 * error:.1g} percentage points"
+
+    __repr__ = describe
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """The median and central 90 % of the draws and of the ends, a row for each of up to 40 scalar parameters.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw into; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.plot.sampler_tests import plot_verdict
+
+        return plot_verdict(self, axes)

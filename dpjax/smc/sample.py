@@ -1,0 +1,179 @@
+"""Tempered sequential Monte Carlo by independent islands: input checks, the compiled run, and the combined sample."""
+
+import warnings
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import logsumexp
+
+from dpjax._util.threads import one_blas_thread
+from dpjax._util.validation import check_array, check_count, check_key, fail
+from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
+from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.records.unknown_number import warn_of_room
+from dpjax.diagnostics.warnings import free_numbers, name_stuck, warn_of_nonfinite
+from dpjax.models.recipe import jit_model
+from dpjax.release import PrivateRelease
+from dpjax.smc.result import TemperedSample, relative_error
+from dpjax.smc.sampler import MAX_TEMPERATURES, Trace, run_island
+
+
+def tempered(
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    *,
+    num_particles: int = 500,
+    num_islands: int = 8,
+    num_sweeps: int = 5,
+    target_ess: float = 0.7,
+    imputation: Imputation | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+) -> TemperedSample:
+    """Draw from p(parameters | release) by sequential Monte Carlo from the prior, and estimate log p(release value).
+
+    For posteriors with modes that no chain crosses between, and for comparing models. The release's density is raised
+    to a power that grows from 0 to 1, as fast as the weights allow.
+
+    Parameters
+    ----------
+    key
+        One typed key.
+    model
+        What is believed about the records.
+    release
+        What was released.
+    num_particles
+        Particles of an island. Each is a set of parameters with n records: ``num_islands * num_particles * n`` records
+        are held at once.
+    num_islands
+        Independent runs; from the spread between them come all standard errors.
+    num_sweeps
+        Gibbs sweeps of each particle at each power.
+    target_ess
+        The effective sample size of each step as a share of the particles, between 0 and 1: nearer to 1 there are more
+        steps, and each loses less.
+    imputation
+        Of the sweep; see `dpjax.gibbs`. It is tuned to the particles at each power. Records of a local release are
+        drawn exactly where there are finitely many, else by Metropolis steps.
+    interweave
+        Of the sweep; see `dpjax.gibbs`.
+    parameter_kernel
+        Of the sweep; see `dpjax.gibbs`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable (before compilation), the release has zero density at all particles from the prior,
+        or 200 powers do not suffice.
+
+    Warns
+    -----
+    UserWarning
+        If a few islands outweigh all others.
+
+    Notes
+    -----
+    For given powers the estimate of p(release value) is unbiased; choosing them from the particles adds a bias that
+    falls with ``num_particles`` faster than the error does. A mode that no particle from the prior comes near is missed
+    without a sign.
+    """
+    check_key("key", key)
+    check_count("num_particles", num_particles, "Pass a whole number of at least 2.", least=2)
+    check_count("num_islands", num_islands, "Errors come from the spread between islands: pass 2 or more.", least=2)
+    check_count("num_sweeps", num_sweeps)
+    check_share(target_ess)
+    plan = make_plan(model, release, imputation, interweave, parameter_kernel)
+    check_closed(plan.imputation, imputation)
+    model, release = latent_form(model, release, plan.imputation)
+    target = jnp.asarray(target_ess, float)
+    with one_blas_thread():
+        result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
+    draws, trace = result
+    combined = combine(draws, trace, num_sweeps)
+    warn_of_room(release, draws, stacklevel=3)
+    warn_of_stuck(model, draws)
+    return combined
+
+
+def check_share(target_ess: Any) -> None:
+    """Raise unless the target is a number strictly between 0 and 1."""
+    expected, remedy = "a number between 0 and 1", "Pass the share of particles that a step may not fall below."
+    if isinstance(target_ess, bool) or not isinstance(target_ess, (int, float, np.number)):
+        fail("target_ess", repr(target_ess), expected, remedy, error=TypeError)
+    check_array("target_ess", target_ess, lambda array: (array > 0) & (array < 1), expected, remedy)
+
+
+@partial(jit_model, static_argnames=("plan", "num_islands", "num_particles", "num_sweeps"))
+def run(
+    model: Model,
+    plan: SweepPlan,
+    num_islands: int,
+    num_particles: int,
+    num_sweeps: int,
+    key: Key,
+    release: PrivateRelease,
+    target_ess: Array,
+) -> tuple[Parameters, Trace]:
+    """Draws [island, particle, ...] and the islands' traces [island, step]."""
+
+    def one(number: Array) -> tuple[Parameters, Trace]:
+        island_key = jax.random.fold_in(key, number)
+        island = run_island(model, plan, num_particles, num_sweeps, island_key, release, target_ess)
+        parameters, latent = island.particles
+        derived = {} if model.derived is None else jax.vmap(model.derived)(parameters)
+        reported = {} if model.reported is None else jax.vmap(model.reported)(latent.records)
+        return {**parameters, **derived, **reported}, island.trace
+
+    return jax.vmap(one)(jnp.arange(num_islands))
+
+
+def warn_of_stuck(model: Model, draws: dict[str, np.ndarray]) -> None:
+    """Warn if all particles of an island [island, particle, ...] are one."""
+    found = name_stuck(draws, free_numbers(model, draws), "island")
+    if found:
+        text = f"All particles of an island are one: {', '.join(found[:6])}. No move of theirs was accepted"
+        warnings.warn(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.", stacklevel=3)
+
+
+def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> TemperedSample:
+    """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few outweigh the rest."""
+    num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
+    last = np.nanmax(trace.temperature, axis=1, initial=0)
+    if np.all(num_steps == 0):
+        given = f"a value of zero density at every particle of all {len(num_steps)} islands"
+        remedy = "Check the units of the value, mechanism and statistic; or pass more particles."
+        fail("release", given, "positive density at some", remedy)
+    if np.any((num_steps > 0) & (last < 1)):
+        given = f"steps so short that {MAX_TEMPERATURES} of them end at {np.min(last[num_steps > 0]):.2g}"
+        fail("target_ess", given, "steps that reach 1", "Pass a smaller share, more sweeps or more particles.")
+    trace = Trace(*(figure[:, : np.max(num_steps)] for figure in trace))
+    # An island all of whose particles have zero density estimates a marginal likelihood of zero.
+    log_likelihoods = np.where(num_steps > 0, np.nansum(trace.log_increment, axis=1, dtype=float), -np.inf)
+    log_total = logsumexp(log_likelihoods)
+    weights = np.exp(log_likelihoods - log_total)
+    warn_of_disagreement(weights)
+    # A particle is a chain, of which there are as many sweeps.
+    sweeps = num_sweeps * next((leaf.shape[1] for leaf in draws.values()), 1)
+    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=4, runs="islands", sweeps=sweeps)
+    return TemperedSample(
+        draws,
+        log_likelihoods - log_total,
+        float(log_total - np.log(len(weights))),
+        relative_error(weights),
+        *(np.asarray(figure) for figure in trace),
+    )
+
+
+def warn_of_disagreement(weights: np.ndarray) -> None:
+    """Warn if the islands are worth fewer than half their number."""
+    effective = 1 / np.sum(weights**2)
+    if effective < len(weights) / 2:
+        text = f"The islands disagree: {len(weights)} of them are worth {effective:.1f}"
+        warnings.warn(f"{text}. Pass more particles, more sweeps or a target_ess nearer to 1.", stacklevel=4)

@@ -1,0 +1,207 @@
+"""Thresholded tables against enumeration, by formulas and numbers of their own."""
+
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+import dpjax
+from dpjax import models, statistics
+from dpjax.mechanisms import Censored, DiscreteLaplace, Laplace, PartitionSelection
+from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, has_integer_noise
+from dpjax.release.releases import thresholded
+
+N, SCALE, THRESHOLD = 5, 1.5, 2
+PRIOR = np.array([1.0, 2.0, 0.5])
+MODEL = models.categorical(concentration=PRIOR)
+KEYS = ["a", "b", "c"]
+NOISE = {"whole": DiscreteLaplace(SCALE), "real": Laplace(SCALE)}
+PUBLISHED = {"whole": 3.0, "real": 2.7}
+ABOVE = {"whole": stats.dlaplace(1 / SCALE).pmf, "real": stats.laplace(scale=SCALE).pdf}
+BELOW = {
+    "whole": lambda count: stats.dlaplace(1 / SCALE).cdf(THRESHOLD - 1 - count),
+    "real": lambda count: stats.laplace(scale=SCALE).cdf(THRESHOLD - count),
+}
+CASES = [(kind, only_present) for kind in NOISE for only_present in (False, True)]
+
+
+def build(kind, only_present, value=None):
+    values = [PUBLISHED[kind] if value is None else value]
+    return thresholded(["b"], values, KEYS, NOISE[kind], THRESHOLD, n=N, only_present=only_present)
+
+
+def log_likelihood(kind, only_present, counts):
+    """log p(b published with its value, a and c not published | counts [3])."""
+    with np.errstate(divide="ignore"):
+        published = np.log(ABOVE[kind](PUBLISHED[kind] - counts[1]))
+        hidden = [np.log(BELOW[kind](count)) if count > 0 or not only_present else 0.0 for count in counts[[0, 2]]]
+    return -np.inf if only_present and counts[1] == 0 else published + sum(hidden)
+
+
+def enumerate_counts(kind, only_present):
+    """The posterior mean of the probabilities."""
+    tables = np.array([counts for counts in product(range(N + 1), repeat=3) if sum(counts) == N])
+    log_joint = [
+        np.sum(gammaln(PRIOR + counts) - gammaln(counts + 1.0)) + log_likelihood(kind, only_present, counts)
+        for counts in tables
+    ]
+    weights = np.exp(log_joint - logsumexp(log_joint))
+    return weights @ (PRIOR + tables) / (PRIOR.sum() + N)
+
+
+@pytest.mark.parametrize(("kind", "only_present"), CASES)
+def test_the_likelihood_of_every_table(kind, only_present):
+    release = build(kind, only_present)
+    for counts in product(range(N + 1), repeat=3):
+        expected = log_likelihood(kind, only_present, np.array(counts))
+        found = release.log_density(jnp.array(counts, release.value.dtype))
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "only_present"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case in (("whole", False), ("real", True)))) for case in CASES],
+)
+def test_imputed_records_against_enumeration(kind, only_present):
+    algorithm = dpjax.gibbs(MODEL, build(kind, only_present), dpjax.imwg())
+    start = dpjax.Position({"probabilities": jnp.full(3, 1 / 3)}, {"cell": jnp.array([0, 1, 1, 1, 2])})
+
+    @jax.jit
+    @jax.vmap
+    def means(key):
+        def sweep(state, index):
+            state = algorithm.step(jax.random.fold_in(key, index), state)[0]
+            return state, state.parameters["probabilities"]
+
+        return jnp.mean(jax.lax.scan(sweep, algorithm.init(start), jnp.arange(1_000))[1][50:], axis=0)
+
+    found = np.asarray(means(jax.random.split(jax.random.key(5), 64)))
+    error = (found.mean(axis=0) - enumerate_counts(kind, only_present)) / (found.std(axis=0) / 8)
+    assert np.max(np.abs(error)) < 5
+    other = (found.mean(axis=0) - enumerate_counts(kind, not only_present)) / (found.std(axis=0) / 8)
+    assert np.max(np.abs(other)) > 5
+
+
+@pytest.mark.parametrize(("kind", "only_present"), CASES)
+def test_samples_follow_the_likelihood(kind, only_present):
+    release, counts = build(kind, only_present), jnp.array([0.0, 3.0, 1.0])
+    draw = jax.jit(jax.vmap(release.mechanism.sample, in_axes=(0, None)))
+    draws = np.asarray(draw(jax.random.split(jax.random.key(1), 20_000), counts))
+    lower = float(release.value[0])
+    assert draws.min() == lower
+    for count, column in zip(np.asarray(counts), draws.T, strict=True):
+        hidden = 1.0 if only_present and count == 0 else BELOW[kind](count)
+        assert abs(np.mean(column == lower) - hidden) <= 5 * np.sqrt(hidden * (1 - hidden) / 20_000)
+    assert np.all(draws[draws > lower] >= THRESHOLD)
+    if only_present:
+        assert np.all(draws[:, 0] == lower)
+
+
+@pytest.mark.parametrize("kind", NOISE)
+def test_a_count_at_the_threshold_was_published(kind):
+    for threshold, only_present in product((THRESHOLD, 0), (False, True)):
+        release = thresholded(["b"], [threshold], KEYS, NOISE[kind], threshold, n=N, only_present=only_present)
+        terms = release.mechanism.log_density_terms(release.value, jnp.array([1.0, 1.0, 1.0]))
+        np.testing.assert_allclose(terms[1], np.log(ABOVE[kind](threshold - 1.0)), rtol=1e-5)
+        assert np.all(release.value[jnp.array([0, 2])] < threshold)
+
+
+def test_thresholds_between_whole_numbers():
+    release = thresholded(["b"], [3], KEYS, DiscreteLaplace(SCALE), 2.5, n=N)
+    np.testing.assert_array_equal(release.value, [2, 3, 2])
+
+
+def test_keys_without_names():
+    release = thresholded(["x", "y"], [4.0, 9.0], 4, Laplace(SCALE), 2.0, n=N)
+    np.testing.assert_allclose(release.value, [4, 9, 2, 2], rtol=1e-6)
+    assert release.statistic == statistics.cells("cell", 4)
+    nothing = thresholded([], [], 4, Laplace(SCALE), 2.0, n=N, field="page")
+    np.testing.assert_allclose(nothing.value, [2] * 4, rtol=1e-6)
+    assert nothing.statistic == statistics.cells("page", 4)
+
+
+def test_keys_of_any_kind_in_any_order():
+    keys = [("de", 3), ("fr", 1), ("de", 1)]
+    scale = jnp.array([1.0, 2.0, 3.0])
+    release = thresholded(keys[:0:-1], np.array([9, 5]), keys, DiscreteLaplace(scale), 4, n=N)
+    np.testing.assert_array_equal(release.value, [3, 5, 9])
+    numbers = thresholded(np.array([30, 10]), [9, 5], np.array([10, 20, 30]), DiscreteLaplace(scale), 4, n=N)
+    np.testing.assert_array_equal(numbers.value, [5, 3, 9])
+
+
+@pytest.mark.parametrize(("kind", "only_present"), CASES)
+def test_json(kind, only_present):
+    release = build(kind, only_present, value=THRESHOLD)
+    again = dpjax.from_json(release.to_json())
+    assert jax.tree.structure(again) == jax.tree.structure(release)
+    for leaf, copy in zip(jax.tree.leaves(release), jax.tree.leaves(again), strict=True):
+        np.testing.assert_array_equal(leaf, copy)
+
+
+def test_the_mechanism_declares_what_it_has():
+    mechanism = build("whole", True).mechanism
+    assert isinstance(mechanism, PartitionSelection)
+    assert isinstance(mechanism, ElementwiseDensity)
+    assert not isinstance(mechanism, AdditiveNoise)
+    assert has_integer_noise(mechanism)
+    release = build("whole", True)
+    residuals = release.value[:, None] - jnp.array([[0.0, 3.0], [5.0, 0.0], [0.0, 2.0]])
+    expected = [release.log_density(release.value - column) for column in residuals.T]
+    np.testing.assert_allclose(release.log_densities_at(residuals), expected, rtol=1e-6)
+
+
+def test_tables_are_parts_of_joint_releases():
+    total = dpjax.Release([2.0], dpjax.Gaussian(1.0), lambda record: record["cell"][None], N)
+    both = dpjax.joint(build("real", True), total)
+    records = {"cell": jnp.array([0, 1, 1, 1, 2])}
+    expected = log_likelihood("real", True, np.array([1, 3, 1])) + stats.norm.logpdf(2.0 - 5.0)
+    np.testing.assert_allclose(both.log_likelihood(records), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        ({"keys": ["b", "b"], "values": [3, 4]}, "keys"),
+        ({"keys": ["z"]}, "keys"),
+        ({"keys": "b"}, "keys"),
+        ({"keys": None}, "keys"),
+        ({"keys": [["b"]]}, "keys"),
+        ({"keys": ["a", "b"]}, "values"),
+        ({"values": [1]}, "values"),
+        ({"values": [np.nan]}, "values"),
+        ({"values": None}, "values"),
+        ({"values": ["3"]}, "values"),
+        ({"values": [3.5]}, "value"),
+        ({"all_keys": ["a", "b", "a"]}, "all_keys"),
+        ({"all_keys": ["b"]}, "all_keys"),
+        ({"all_keys": 0}, "all_keys"),
+        ({"all_keys": 1}, "all_keys"),
+        ({"all_keys": 100_001}, "all_keys"),
+        ({"all_keys": 2.0}, "all_keys"),
+        ({"all_keys": 2, "keys": ["a", "b", "c"], "values": [3, 3, 3]}, "all_keys"),
+        ({"mechanism": dpjax.Exact()}, "mechanism"),
+        ({"mechanism": 2.0}, "mechanism"),
+        ({"mechanism": DiscreteLaplace(jnp.ones(2))}, "mechanism"),
+        ({"threshold": None}, "threshold"),
+        ({"threshold": np.inf}, "threshold"),
+        ({"threshold": [1, 2]}, "threshold"),
+        ({"threshold": "2"}, "threshold"),
+        ({"n": 0}, "n"),
+        ({"field": 3}, "field"),
+        ({"only_present": "yes"}, "only_present"),
+    ],
+)
+def test_what_does_not_fit_is_named(change, argument):
+    given = {"keys": ["b"], "values": [3], "all_keys": KEYS, "mechanism": NOISE["whole"], "threshold": 2, "n": N}
+    with pytest.raises((ValueError, TypeError), match=rf"^{argument}\S*: given .*; expected .*\. .+\.$"):
+        thresholded(**(given | change))
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(1.0), Censored(Laplace(1.0), upper=3.0), Censored])
+def test_a_selection_needs_a_lower_bound(mechanism):
+    with pytest.raises((ValueError, TypeError), match=r"^mechanism: given .*; expected a Censored mechanism.*\. .+\.$"):
+        PartitionSelection(mechanism)

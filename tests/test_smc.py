@@ -1,0 +1,229 @@
+"""Tempering: its marginal likelihood and posterior against enumeration and quadrature, and modes apart."""
+
+from itertools import product
+
+import jax
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import dpjax
+from dpjax import models, statistics
+from dpjax.smc import TemperedSample, sampler
+from dpjax.smc.result import summarize
+from dpjax.smc.sample import combine, run
+from dpjax.smc.sampler import Trace
+
+SMALL = {"num_particles": 100, "num_islands": 16, "num_sweeps": 2}
+MAX_ERRORS = 5.0
+"""Standard errors are estimated from 16 islands: beyond 5 of them lies 1.6e-4 of Student's law."""
+
+
+def errors_off(figure: float, exact: float, error: float) -> float:
+    """How many standard errors a figure is from the truth."""
+    assert error > 0
+    return abs(figure - exact) / error
+
+
+def total(record: dict) -> jax.Array:
+    return record["y"][None]
+
+
+def squares(record: dict) -> jax.Array:
+    return record["y"][None] ** 2
+
+
+N, NOISE = 20, 5.0
+NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 2.0), variance=1.0)
+
+
+@pytest.fixture(scope="module")
+def normal() -> TemperedSample:
+    return dpjax.tempered(jax.random.key(1), NORMAL, dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N), **SMALL)
+
+
+@pytest.mark.keys
+def test_normal_mean_in_closed_form(normal: TemperedSample) -> None:
+    """Given the mean the released sum is N(n mean, n + noise²)."""
+    variance = N + NOISE**2
+    exact = stats.norm.logpdf(13.0, 0.0, np.sqrt(N**2 * 2.0**2 + variance))
+    error = normal.log_marginal_likelihood_error
+    assert error < 0.1
+    assert errors_off(normal.log_marginal_likelihood, exact, error) < MAX_ERRORS
+    precision = 1 / 2.0**2 + N**2 / variance
+    row = normal.summary()["mean"]
+    posterior = stats.norm(N * 13.0 / variance / precision, precision**-0.5)
+    assert errors_off(row["mean"], posterior.mean(), row["se_mean"]) < MAX_ERRORS
+    assert errors_off(row["sd"], posterior.std(), row["se_sd"]) < MAX_ERRORS
+    row = normal.summary(quantiles=(0.1, 0.5, 0.75))["mean"]
+    for level in (0.1, 0.5, 0.75):
+        name = f"{100 * level:g}%"
+        assert errors_off(row[name], posterior.ppf(level), row[f"se_{name}"]) < MAX_ERRORS
+    # Another posterior, half a standard deviation away, would be noticed.
+    assert errors_off(row["mean"], posterior.mean() + 0.5 * posterior.std(), row["se_mean"]) > MAX_ERRORS
+
+
+def test_a_forgotten_weight_is_noticed(normal: TemperedSample) -> None:
+    """Without the weight of the second step the marginal likelihood is off."""
+    kept = np.delete(normal.log_increments, 1, axis=1)
+    wrong = special.logsumexp(np.nansum(kept, axis=1)) - np.log(len(kept))
+    assert errors_off(wrong, normal.log_marginal_likelihood, normal.log_marginal_likelihood_error) > MAX_ERRORS
+
+
+def test_the_trace_of_an_island(normal: TemperedSample) -> None:
+    steps = np.isfinite(normal.temperatures)
+    assert np.all(np.diff(normal.temperatures, axis=1)[steps[:, 1:]] > 0)
+    assert np.all(np.nanmax(normal.temperatures, axis=1) == 1)
+    assert np.all(normal.effective_sample_sizes[steps] >= 70.0 - 1e-3)
+    for figure in (normal.effective_sample_sizes, normal.log_increments, normal.acceptance_rates):
+        np.testing.assert_array_equal(np.isfinite(figure), steps)
+    log_likelihoods = np.nansum(normal.log_increments, axis=1)
+    np.testing.assert_allclose(np.exp(normal.log_weights), special.softmax(log_likelihoods), rtol=1e-5)
+    assert np.exp(normal.log_weights).sum() == pytest.approx(1.0)
+
+
+def test_resampling_has_the_law_of_all_islands(normal: TemperedSample) -> None:
+    draws = normal.resample(jax.random.key(2), 4_000)["mean"]
+    row = normal.summary()["mean"]
+    assert draws.shape == (4_000,)
+    assert abs(draws.mean() - row["mean"]) < 5 * row["sd"] / np.sqrt(4_000)
+
+
+CELLS, CONCENTRATION, RELEASED = 5, np.array([1.0, 2.0, 1.5]), np.array([4.0, -1.0, 1.0])
+CATEGORICAL = models.categorical(CONCENTRATION)
+TABLE = dpjax.Release(RELEASED, dpjax.DiscreteLaplace(1.0), statistics.cells("cell", 3), CELLS)
+
+
+def enumerate_tables() -> tuple[np.ndarray, np.ndarray]:
+    """Every table of five records [table, 3], and the log-probability of it with the release [table]."""
+    tables = np.array([table for table in product(range(CELLS + 1), repeat=3) if sum(table) == CELLS])
+    log_table = stats.dirichlet_multinomial.logpmf(tables, CONCENTRATION, CELLS)
+    noise = RELEASED - tables
+    log_noise = np.log(np.tanh(0.5)) - np.abs(noise)
+    return tables, log_table + log_noise.sum(axis=1)
+
+
+def test_contingency_table_by_enumeration() -> None:
+    tables, log_joint = enumerate_tables()
+    result = dpjax.tempered(jax.random.key(3), CATEGORICAL, TABLE, imputation=dpjax.soma(), interweave=False, **SMALL)
+    exact, error = special.logsumexp(log_joint), result.log_marginal_likelihood_error
+    assert error < 0.1
+    assert errors_off(result.log_marginal_likelihood, exact, error) < MAX_ERRORS
+    weights = special.softmax(log_joint)
+    means = weights @ (CONCENTRATION + tables) / (CONCENTRATION.sum() + CELLS)
+    summary = result.summary()
+    for index, mean in enumerate(means):
+        row = summary[f"probabilities[{index}]"]
+        assert errors_off(row["mean"], mean, row["se_mean"]) < MAX_ERRORS
+
+
+@pytest.mark.slow
+def test_sweeps_at_the_wrong_power_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps of the posterior at every step make the particles fit too early, and the likelihood too large."""
+    _, log_joint = enumerate_tables()
+    monkeypatch.setattr(sampler, "temper", lambda release, power: release)
+    run.clear_cache()
+    try:
+        wrong = dpjax.tempered(
+            jax.random.key(3), CATEGORICAL, TABLE, imputation=dpjax.soma(), interweave=False, **SMALL
+        )
+    finally:
+        run.clear_cache()
+    exact = special.logsumexp(log_joint)
+    assert errors_off(wrong.log_marginal_likelihood, exact, wrong.log_marginal_likelihood_error) > MAX_ERRORS
+
+
+@pytest.mark.slow
+def test_two_modes_by_quadrature() -> None:
+    """Σ y² tells |mean| alone: the sign is left to the prior, N(0.5, 2²), which puts 0.62 on the right."""
+    model = models.normal(mean_prior=models.NormalPrior(0.5, 2.0), variance=1.0)
+    release = dpjax.Release([100.0], dpjax.Gaussian(10.0), squares, N)
+    grid = np.linspace(-5.0, 5.0, 801)
+    truth = np.linspace(1e-6, 200.0, 1_001)
+    chi_square = stats.ncx2.pdf(truth, N, N * grid[:, None] ** 2)
+    likelihood = np.trapezoid(chi_square * stats.norm.pdf(100.0, truth, 10.0), truth, axis=1)
+    density = stats.norm.pdf(grid, 0.5, 2.0) * likelihood
+    right = np.trapezoid(density * (grid > 0), grid) / np.trapezoid(density, grid)
+    assert density[len(grid) // 2] < 1e-3 * density.max()
+    # Without interweaving no sweep crosses between the modes.
+    result = dpjax.tempered(jax.random.key(4), model, release, interweave=False, **SMALL)
+    share = summarize(result.draws["mean"] > 0, np.exp(result.log_weights))
+    assert share["se_mean"] < 0.05
+    assert errors_off(share["mean"], right, share["se_mean"]) < MAX_ERRORS
+    assert errors_off(1 - share["mean"], right, share["se_mean"]) > MAX_ERRORS
+    exact = np.log(np.trapezoid(density, grid))
+    assert errors_off(result.log_marginal_likelihood, exact, result.log_marginal_likelihood_error) < MAX_ERRORS
+
+
+@pytest.mark.slow
+def test_a_local_release_of_two_records() -> None:
+    """With a uniform prior on (p, 1 - p) and values 0, 0 kept with 0.8: p has density ∝ (0.2 + 0.6 p)², mean 0.6226."""
+    release = dpjax.LocalRelease(np.array([0, 0]), dpjax.RandomizedResponse(0.8, 2))
+    result = dpjax.tempered(jax.random.key(5), models.categorical(np.ones(2)), release, interweave=False, **SMALL)
+    grid = (np.arange(100_000) + 0.5) / 100_000
+    density = (0.2 + 0.6 * grid) ** 2
+    row = result.summary()["probabilities[0]"]
+    assert errors_off(row["mean"], np.average(grid, weights=density), row["se_mean"]) < MAX_ERRORS
+    error = result.log_marginal_likelihood_error
+    assert errors_off(result.log_marginal_likelihood, np.log(density.mean()), error) < MAX_ERRORS
+
+
+RELEASE = dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N)
+
+
+@pytest.mark.parametrize(
+    ("choices", "error", "message"),
+    [
+        ({"key": 3}, TypeError, "key: given 3; expected one typed key"),
+        ({"num_particles": 1}, ValueError, "num_particles: given 1; expected a whole number >= 2"),
+        ({"num_islands": 1}, ValueError, "num_islands: given 1; .* Errors come from the spread"),
+        ({"num_sweeps": 0}, ValueError, "num_sweeps: given 0"),
+        ({"target_ess": 1.0}, ValueError, "target_ess: given 1.0; expected a number between 0 and 1"),
+        ({"target_ess": "half"}, TypeError, "target_ess: given 'half'"),
+        ({"imputation": dpjax.soma("auto")}, ValueError, "imputation: given SOMA.*'auto'.*; expected fixed numbers"),
+        ({"model": RELEASE, "release": NORMAL}, TypeError, r"release: given Model.*Pass \(model, release\)"),
+    ],
+)
+def test_bad_input(choices: dict, error: type, message: str) -> None:
+    arguments = {"key": jax.random.key(0), "model": NORMAL, "release": RELEASE} | choices
+    with pytest.raises(error, match=message):
+        dpjax.tempered(**arguments)
+
+
+def traces(temperatures: list[list[float]], log_increments: list[list[float]]) -> Trace:
+    """Traces of islands with these figures."""
+    figures = np.array(temperatures), np.array(log_increments)
+    ones = np.ones_like(figures[0])
+    return Trace(figures[0], 50 * ones, figures[1], 0.5 * ones, 0 * ones)
+
+
+DRAWS = {"mean": np.arange(12.0).reshape(3, 4)}
+NAN, INF = np.nan, np.inf
+
+
+def test_impossible_releases_are_an_error() -> None:
+    never = traces([[NAN, NAN]] * 3, [[-INF, NAN]] * 3)
+    with pytest.raises(ValueError, match="release: given a value of zero density at every particle of all 3 islands"):
+        combine(DRAWS, never)
+
+
+def test_too_many_steps_are_an_error() -> None:
+    short = traces([[0.1, 0.2]] * 3, [[-1.0, -1.0]] * 3)
+    with pytest.raises(
+        ValueError, match=r"target_ess: given steps so short that 200 of them end at 0\.2; expected steps"
+    ):
+        combine(DRAWS, short)
+
+
+def test_an_island_without_possible_particles_weighs_nothing() -> None:
+    result = combine(DRAWS, traces([[0.5, 1.0], [1.0, NAN], [NAN, NAN]], [[-1.0, -2.0], [-3.0, NAN], [-INF, NAN]]))
+    np.testing.assert_allclose(np.exp(result.log_weights), [0.5, 0.5, 0.0])
+    assert result.log_marginal_likelihood == pytest.approx(-3.0 + np.log(2 / 3))
+    # The likelihoods found are (1, 1, 0) times e⁻³: their mean is 2/3 of it, its error 1/3.
+    assert result.log_marginal_likelihood_error == pytest.approx(0.5)
+    assert result.summary()["mean"]["mean"] == pytest.approx(np.arange(8.0).mean())
+
+
+def test_islands_that_disagree_are_reported() -> None:
+    with pytest.warns(UserWarning, match=r"The islands disagree: 3 of them are worth 1\.0\. Pass more particles"):
+        combine(DRAWS, traces([[1.0]] * 3, [[0.0], [-9.0], [-9.0]]))
