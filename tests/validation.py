@@ -49,7 +49,7 @@ GROUPS = (
             "tests/clt/test_posteriors*",
             "tests/counts/test_exactness*",
             "tests/counts/test_oracle*",
-            "tests/test_tempered*",
+            "tests/test_smc*",
             "tests/test_coming_from_*",
             "tests/mixture/test_long_runs*",
             "tests/mixture/test_marginal_long_runs*",
@@ -73,7 +73,7 @@ GROUPS = (
         "Mechanisms, statistics and releases",
         "densities, samplers, sensitivities, conventions, files",
         "closed forms, SciPy, numerical sums, OpenDP",
-        ("tests/mechanisms/*", "tests/statistics/*", "tests/release/*", "tests/releases/*"),
+        ("tests/mechanisms/*", "tests/statistics/*", "tests/release/*"),
     ),
     Group(
         "Kernels on given innovations",
