@@ -28,7 +28,7 @@ class Case:
     """
 
     name: str
-    imputation: dpjax.Imputation
+    imputation: dpjax.base.Imputation
     sweeps: int
     attempts: int | None = None
     bound: float | None = None

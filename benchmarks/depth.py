@@ -39,11 +39,11 @@ Program = tuple[Callable[..., Any], tuple[Any, ...], int]
 
 def leave(model: dpjax.Model, release: dpjax.Release) -> Callable[..., Any]:
     """The imputation that does nothing, to see the rest of a sweep."""
-    info = dpjax.ImputationInfo(jnp.zeros(()), jnp.zeros(release.n, int), jnp.array(0))
+    info = dpjax.base.ImputationInfo(jnp.zeros(()), jnp.zeros(release.n, int), jnp.array(0))
     return lambda rng_key, latent, parameters: (latent, info)
 
 
-def regression(imputation: dpjax.Imputation, n: int, interweave: bool = False) -> Program:
+def regression(imputation: dpjax.base.Imputation, n: int, interweave: bool = False) -> Program:
     """A sweep of the private regression; of its records alone where nothing else moves."""
     model = make_model()
     release = dpjax.Release(np.zeros(9), make_mechanism(1), STATISTIC, n)
@@ -54,15 +54,15 @@ def regression(imputation: dpjax.Imputation, n: int, interweave: bool = False) -
     return kernel, (KEY, state.latent, state.parameters), release.value.size
 
 
-def table(release: Callable[[int], Any], imputation: dpjax.Imputation | None, n: int) -> Program:
+def table(release: Callable[[int], Any], imputation: dpjax.base.Imputation | None, n: int) -> Program:
     """A sweep of a table."""
     model = models.categorical(concentration=np.ones(CELLS))
     return sweep(model, release(n), imputation)
 
 
-def sweep(model: dpjax.Model, release: Any, imputation: dpjax.Imputation | None) -> Program:
+def sweep(model: dpjax.Model, release: Any, imputation: dpjax.base.Imputation | None) -> Program:
     """A whole sweep."""
-    tuning = dpjax.initial_tuning(jax.random.key(0), model)
+    tuning = dpjax.data_augmentation.initial_tuning(jax.random.key(0), model)
     state = state_shapes(dpjax.gibbs(model, release, imputation, tuning=tuning), model)
 
     def step(key: jax.Array, release: Any, state: Any, tuning: Any) -> Any:
@@ -71,9 +71,11 @@ def sweep(model: dpjax.Model, release: Any, imputation: dpjax.Imputation | None)
     return step, (KEY, release, state, tuning), release.observed.size
 
 
-def state_shapes(algorithm: dpjax.SamplingAlgorithm, model: dpjax.Model) -> dpjax.GibbsState:
+def state_shapes(algorithm: dpjax.base.SamplingAlgorithm, model: dpjax.Model) -> dpjax.data_augmentation.GibbsState:
     """The shapes of parameters from the prior, and of records."""
-    state: dpjax.GibbsState = jax.eval_shape(lambda key: algorithm.init(model.sample_prior(key), key), KEY)
+    state: dpjax.data_augmentation.GibbsState = jax.eval_shape(
+        lambda key: algorithm.init(model.sample_prior(key), key), KEY
+    )
     return state
 
 
@@ -197,7 +199,7 @@ def measure_rounds(imputation: Any, n: int, epsilon: float) -> float:
     model = make_model()
     records, release = simulate(model, n, epsilon)
     kernel = imputation(model, release)
-    latent = dpjax.gibbs(model, release).init(dpjax.Position(parameters(), records)).latent
+    latent = dpjax.gibbs(model, release).init(dpjax.data_augmentation.Position(parameters(), records)).latent
     keys = jax.random.split(jax.random.key(1), -(-MEASURED // n))
     _, rounds = jax.jit(partial(jax.lax.scan, lambda latent, key: report(kernel(key, latent, parameters()))))(
         latent, keys
@@ -206,7 +208,7 @@ def measure_rounds(imputation: Any, n: int, epsilon: float) -> float:
     return float(jnp.mean(rounds)) / -(-offers // min(imputation.window, offers))
 
 
-def report(moved: tuple[Any, dpjax.ImputationInfo]) -> tuple[Any, jax.Array]:
+def report(moved: tuple[Any, dpjax.base.ImputationInfo]) -> tuple[Any, jax.Array]:
     """What a sweep leads to, and its rounds."""
     return moved[0], moved[1].num_rounds
 

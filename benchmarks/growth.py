@@ -17,7 +17,7 @@ SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 RECORDS = 20_000_000
 """Records are updated so many times in all."""
 BOUND = 4.0
-PLAN = dpjax.SweepPlan(dpjax.imwg(), True, None, "moved by surrogate")
+PLAN = dpjax.data_augmentation.SweepPlan(dpjax.imwg(), True, None, "moved by surrogate")
 
 
 def measure(quick: bool) -> Iterator[Row]:

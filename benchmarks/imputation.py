@@ -80,7 +80,7 @@ def budgets_of(n: int, quick: bool) -> tuple[float, ...]:
 
 
 def measure_cell(
-    case: str, model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, quick: bool
+    case: str, model: dpjax.Model, release: dpjax.Release, imputation: dpjax.base.Imputation, quick: bool
 ) -> Row:
     """The row of one sampler: the smallest effective size of any parameter, for the time of its draws' sweeps."""
     num_samples = int(np.clip(UPDATES // release.n, 200, 4_000)) // (10 if quick else 1)
@@ -110,7 +110,7 @@ def measure_cell(
     return Row("imputation", case, release.n, release.value.size, CHAINS, summarize(first, [seconds]), figures)
 
 
-def numbers_of(imputation: dpjax.Imputation) -> dict[str, float]:
+def numbers_of(imputation: dpjax.base.Imputation) -> dict[str, float]:
     """The numbers of an imputation, as warm-up chose them."""
     values = {name: getattr(imputation, name, None) for name in ("attempts", "block", "correlation")}
     return {name: float(value) for name, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""`dpjax.large_sample` on the private regression: its speed for any number of records, and exact chains beside it."""
+"""`dpjax.sample_clt` on the private regression: its speed for any number of records, and exact chains beside it."""
 
 import time
 import warnings
@@ -38,7 +38,7 @@ def measure(quick: bool) -> Iterator[Row]:
             "R-hat": float(np.max(split_r_hat(draws))),
         }
         target = ("effective per s", ">=", WANTED)
-        yield Row("large", "large_sample", n, release.value.size, CHAINS, timing, figures, target=target)
+        yield Row("large", "sample_clt", n, release.value.size, CHAINS, timing, figures, target=target)
     for n, wanted in list(EXACT_SIZES.items())[: 1 if quick else None]:
         yield measure_exact(model, n, wanted)
 
@@ -79,7 +79,7 @@ def measure_exact(model: dpjax.Model, n: int, wanted: float | None) -> Row:
 
 def draw(model: dpjax.Model, release: dpjax.Release, options: dict) -> np.ndarray:
     """The coefficients [chain, draw, 3]."""
-    return dpjax.large_sample(jax.random.key(1), model, release, **options).draws["coef"]
+    return dpjax.sample_clt(jax.random.key(1), model, release, **options).draws["coef"]
 
 
 def normal_release(model: dpjax.Model, n: int) -> dpjax.Release:
@@ -92,5 +92,5 @@ def normal_release(model: dpjax.Model, n: int) -> dpjax.Release:
     total = n * mean + np.sqrt(n) * np.linalg.cholesky(covariance) @ normals
     mechanism = make_mechanism(1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dpjax.PrecisionWarning)
+        warnings.simplefilter("ignore", dpjax.release.PrecisionWarning)
         return dpjax.Release(mechanism.sample(noise_key, jnp.asarray(total, float)), mechanism, STATISTIC, n)

@@ -74,7 +74,7 @@ def privatize(key: jax.Array, mechanism: dpjax.Mechanism, statistic, records, n:
     total = np.sum(jax.jit(jax.vmap(statistic))(records), axis=0, dtype=float)
     value = mechanism.sample(key, jnp.asarray(total, float))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dpjax.PrecisionWarning)
+        warnings.simplefilter("ignore", dpjax.release.PrecisionWarning)
         return dpjax.Release(value, mechanism, statistic, n)
 
 

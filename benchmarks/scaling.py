@@ -32,7 +32,7 @@ def measure(quick: bool) -> Iterator[Row]:
 
 
 def measure_sizes(
-    name: str, model: dpjax.Model, imputation: dpjax.Imputation, chains: int, quick: bool
+    name: str, model: dpjax.Model, imputation: dpjax.base.Imputation, chains: int, quick: bool
 ) -> Iterator[Row]:
     """Rows for n from small to large; the ratio is to the first n."""
     first, updates = None, UPDATES // 10 if quick else UPDATES

@@ -13,14 +13,19 @@ from benchmarks.timing import Timing, time_program
 
 
 def time_imputation(
-    model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, chains: int, sweeps: int, repeats: int
+    model: dpjax.Model,
+    release: dpjax.Release,
+    imputation: dpjax.base.Imputation,
+    chains: int,
+    sweeps: int,
+    repeats: int,
 ) -> tuple[Timing, float]:
     """The timing of so many sweeps of a bare imputation kernel at fixed parameters, and its acceptance rate."""
     start_key, run_key = jax.random.split(jax.random.key(1))
     algorithm = dpjax.gibbs(model, release, imputation=imputation)
     starts = jax.jit(jax.vmap(partial(algorithm.init, parameters())))(jax.random.split(start_key, chains))
 
-    def program(release: dpjax.Release, parameters: dict, latent: dpjax.Latent) -> tuple[dpjax.Latent, Any]:
+    def program(release: dpjax.Release, parameters: dict, latent: dpjax.base.Latent) -> tuple[dpjax.base.Latent, Any]:
         kernel = imputation(model, release)
         return repeat(lambda key, latent: kernel(key, latent, parameters), run_key, latent, sweeps)
 
@@ -29,14 +34,21 @@ def time_imputation(
 
 
 def time_sweep(
-    model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, chains: int, sweeps: int, repeats: int
+    model: dpjax.Model,
+    release: dpjax.Release,
+    imputation: dpjax.base.Imputation,
+    chains: int,
+    sweeps: int,
+    repeats: int,
 ) -> tuple[Timing, float]:
     """The timing of so many whole sweeps from adapted chains, and the acceptance rate of their imputation."""
     sample_key, run_key = jax.random.split(jax.random.key(2))
     options = {"num_chains": chains, "num_warmup": 500, "num_samples": 4, "imputation": imputation, "progress": False}
     posterior = dpjax.sample(sample_key, model, release, **options)
 
-    def program(release: dpjax.Release, state: dpjax.GibbsState) -> tuple[dpjax.GibbsState, jax.Array]:
+    def program(
+        release: dpjax.Release, state: dpjax.data_augmentation.GibbsState
+    ) -> tuple[dpjax.data_augmentation.GibbsState, jax.Array]:
         algorithm = dpjax.gibbs(model, release, imputation=imputation, tuning=posterior.tuning)
         return repeat(algorithm.step, run_key, state, sweeps)
 

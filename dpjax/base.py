@@ -191,7 +191,7 @@ class Model(NamedTuple):
     statistic_moments
         ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of what one record adds to a released sum; of
         records that are not of one law, the averages of both. The covariance may be None, and is then found by
-        quadrature; so may the whole, for a statistic whose moments are not known. For `dpjax.large_sample`.
+        quadrature; so may the whole, for a statistic whose moments are not known. For `dpjax.sample_clt`.
     conjugate
         ``() -> ConjugateCounts`` where the possible records are finitely many and the parameters can be integrated out.
     reported

@@ -111,7 +111,7 @@ def square(record):
 
 sign = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
 squares = dpjax.Release([270.0], dpjax.Laplace(5.0), square, n=50)
-found = dpjax.tempered(jax.random.key(5), sign, squares)
+found = dpjax.sample_smc(jax.random.key(5), sign, squares)
 weights = np.exp(found.log_weights)
 share = np.sum(weights * np.mean(found.draws["mean"] > 0, axis=1))
 print(f"probability of a positive mean: {share:.2f}; summary:")

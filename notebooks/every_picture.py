@@ -144,12 +144,12 @@ cells.plot_table(jax.random.key(8), labels=["0–9", "10–19", "20–39", "40�
 plt.show()
 
 # %% [markdown]
-# ## Calibration, and the referee
+# ## Calibration, and the invariance test
 #
 # Ranks of the truth among draws are uniform where sampler, model and release fit together: bars stay in the grey band.
 
 # %% alt="Three histograms of ranks, for the log-density and the two coefficients, all within their grey bands."
-calibration = dpjax.calibrate(jax.random.key(9), model, template, num_replicates=100, num_draws=49)
+calibration = dpjax.sbc(jax.random.key(9), model, template, num_replicates=100, num_draws=49)
 calibration.plot()
 plt.show()
 
@@ -157,11 +157,11 @@ plt.show()
 assert min(np.min(p_value) for p_value in calibration.p_values().values()) > 0.001
 
 # %% [markdown]
-# The referee starts exact chains at draws in question, here those of the normal law of the sum, and compares the ends.
+# The invariance test starts exact chains at draws in question, here those of the normal law of the sum, and compares the ends.
 
 # %% alt="For both coefficients the median and central 90 % of the draws, and below them those after exact sweeps, nearly the same."
-approximate = dpjax.large_sample(jax.random.key(10), model, release, num_samples=500)
-verdict = dpjax.referee(jax.random.key(11), approximate)
+approximate = dpjax.sample_clt(jax.random.key(10), model, release, num_samples=500)
+verdict = dpjax.invariance_test(jax.random.key(11), approximate)
 verdict.plot()
 plt.show()
 print(verdict)

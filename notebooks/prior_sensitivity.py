@@ -19,7 +19,7 @@ import dpjax
 # # Prior sensitivity, and which model
 #
 # A posterior from a noisy release leans on its prior more than one from the data would. How much? And can the release tell
-# two models apart? `dpjax.tempered` answers both: its particles come from the prior, and it estimates the probability of
+# two models apart? `dpjax.sample_smc` answers both: its particles come from the prior, and it estimates the probability of
 # the release under each model.
 
 # %%
@@ -54,7 +54,7 @@ options = {"num_islands": 8, "num_particles": 250}
 answers = {}
 for place, shape in enumerate(shapes):
     model = dpjax.models.exponential(dpjax.models.GammaPrior(shape, 10.0 * shape))
-    answers[shape] = dpjax.tempered(jax.random.fold_in(jax.random.key(1), place), model, release, **options)
+    answers[shape] = dpjax.sample_smc(jax.random.fold_in(jax.random.key(1), place), model, release, **options)
 for shape, answer in answers.items():
     row = answer.summary()["rate"]
     evidence, error = answer.log_marginal_likelihood, answer.log_marginal_likelihood_error
@@ -126,7 +126,7 @@ def steady(n):
         numpyro.sample("y", dist.Gamma(3.0, 3.0 * rate))
 
 
-steadier = dpjax.tempered(jax.random.key(4), dpjax.from_numpyro(steady, records=["y"]), release, **options)
+steadier = dpjax.sample_smc(jax.random.key(4), dpjax.from_numpyro(steady, records=["y"]), release, **options)
 factor = evidence[2.0] - steadier.log_marginal_likelihood
 error = np.hypot(answers[2.0].log_marginal_likelihood_error, steadier.log_marginal_likelihood_error)
 print(f"log Bayes factor of the exponential law: {factor:.2f} ± {error:.2f}")

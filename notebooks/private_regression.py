@@ -102,7 +102,7 @@ answers = {}
 for place, (epsilon, release) in enumerate(releases.items()):
     chain_key, large_key = jax.random.split(jax.random.fold_in(jax.random.key(5), place))
     exact = dpjax.sample(chain_key, model, release, num_warmup=1_000, num_samples=1_500, progress=False)
-    large = dpjax.large_sample(large_key, model, release, num_chains=2, num_warmup=400, num_samples=500, progress=False)
+    large = dpjax.sample_clt(large_key, model, release, num_chains=2, num_warmup=400, num_samples=500, progress=False)
     found = {
         "non-private": given_sums(np.asarray(confidential, float), rng),
         "naive": given_sums(np.asarray(release.value, float), rng),
@@ -161,8 +161,8 @@ assert len(off) < 3 or max(off) > 3
 # %% [markdown]
 # ## The normal law of the sum
 #
-# With 442 patients the sums are nearly Normal, so that `large_sample`, which imputes no record, agrees with the exact chain. How
-# well can be asked of `dpjax.referee`.
+# With 442 patients the sums are nearly Normal, so that `sample_clt`, which imputes no record, agrees with the exact chain. How
+# well can be asked of `dpjax.invariance_test`.
 
 # %%
 for epsilon, found in answers.items():

@@ -112,7 +112,7 @@ def clustered(sampler: mixture.Sampler, channel: Any = None) -> Any:
     return posterior.draws, posterior.info
 
 
-def met(imputation: dpjax.Imputation) -> Any:
+def met(imputation: dpjax.base.Imputation) -> Any:
     """Meeting times of pairs."""
     kernel = coupling.coupled_gibbs(CATEGORICAL, TABLE, imputation)
     meetings = coupling.meeting_times(jax.random.key(3), kernel, num_pairs=6, max_steps=400)
@@ -186,14 +186,14 @@ CALLS: dict[str, Callable[[], Any]] = {
     ),
     "batch": lambda: batch([SUM, dpjax.Release([-8.0], dpjax.Laplace(2.0), TOTAL, N)]),
     "normal law": lambda: large(NORMAL, SUM),
-    "tempered": lambda: (
-        dpjax.tempered(jax.random.key(5), NORMAL, SUM, num_particles=16, num_islands=2, num_sweeps=1).draws
+    "sample_smc": lambda: (
+        dpjax.sample_smc(jax.random.key(5), NORMAL, SUM, num_particles=16, num_islands=2, num_sweeps=1).draws
     ),
     "importance": lambda: dpjax.importance_sample(jax.random.key(6), NORMAL, SUM, 500).draws,
     "simulation-based calibration": lambda: (
-        dpjax.calibrate(jax.random.key(7), NORMAL, SUM, num_replicates=20, num_draws=8, thin=1, num_warmup=16).ranks
+        dpjax.sbc(jax.random.key(7), NORMAL, SUM, num_replicates=20, num_draws=8, thin=1, num_warmup=16).ranks
     ),
-    "prior predictive": lambda: dpjax.prior_predict(jax.random.key(8), NORMAL, SUM, num_draws=20),
+    "prior predictive": lambda: dpjax.sample_prior_predictive(jax.random.key(8), NORMAL, SUM, num_draws=20),
     "predictive": lambda: dpjax.sample(jax.random.key(1), NORMAL, SUM, **SHORT).predict(jax.random.key(9)),
     "pairs by IMwG": lambda: met(dpjax.imwg()),
     "pairs by SOMA": lambda: met(dpjax.soma()),
@@ -218,7 +218,7 @@ CALLS: dict[str, Callable[[], Any]] = {
 }
 
 
-def records_of(state: dpjax.GibbsState) -> Any:
+def records_of(state: dpjax.data_augmentation.GibbsState) -> Any:
     """The imputed records."""
     return state.latent.records
 
@@ -235,7 +235,7 @@ def batch(releases: list[dpjax.Release]) -> Any:
 
 def large(model: dpjax.Model, release: dpjax.Release) -> Any:
     """Draws under the normal law."""
-    return dpjax.large_sample(jax.random.key(11), model, release, **SHORT).draws
+    return dpjax.sample_clt(jax.random.key(11), model, release, **SHORT).draws
 
 
 def digest(result: Any) -> str:

@@ -24,33 +24,33 @@ RELEASE = dpjax.Release([RELEASED], dpjax.Gaussian(NOISE), total, N)
 PARAMETERS = {"mean": MEAN}
 
 
-def exact_start(key: jax.Array, centre: float, mean_variance: float) -> dpjax.Position:
+def exact_start(key: jax.Array, centre: float, mean_variance: float) -> dpjax.data_augmentation.Position:
     """A draw of mean ~ N(centre, mean_variance) and records given the release, by Matheron's rule."""
     mean_key, record_key, noise_key = jax.random.split(key, 3)
     mean = centre + jnp.sqrt(mean_variance) * jax.random.normal(mean_key)
     records = mean + jax.random.normal(record_key, (N,))
     surprise = RELEASED - jnp.sum(records) - NOISE * jax.random.normal(noise_key)
     scaled = surprise / (N**2 * mean_variance + N + NOISE**2)
-    return dpjax.Position(
+    return dpjax.data_augmentation.Position(
         {"mean": mean + N * mean_variance * scaled}, {"y": records + (1 + N * mean_variance) * scaled}
     )
 
 
-def gibbs() -> tuple[dpjax.SamplingAlgorithm, Callable]:
+def gibbs() -> tuple[dpjax.base.SamplingAlgorithm, Callable]:
     return dpjax.gibbs(MODEL, RELEASE), lambda key: exact_start(key, 0.0, 1.0)
 
 
-def imwg() -> tuple[dpjax.SamplingAlgorithm, Callable]:
+def imwg() -> tuple[dpjax.base.SamplingAlgorithm, Callable]:
     return dpjax.impute(MODEL, RELEASE, PARAMETERS), lambda key: exact_start(key, MEAN, 0.0).records
 
 
-def soma() -> tuple[dpjax.SamplingAlgorithm, Callable]:
+def soma() -> tuple[dpjax.base.SamplingAlgorithm, Callable]:
     return dpjax.impute(MODEL, RELEASE, PARAMETERS, dpjax.soma(3)), lambda key: exact_start(key, MEAN, 0.0).records
 
 
 def sum_of(state: Any) -> jax.Array:
     """The sum of the records [] in a state of either kind."""
-    return (state.latent if isinstance(state, dpjax.GibbsState) else state).statistic[0]
+    return (state.latent if isinstance(state, dpjax.data_augmentation.GibbsState) else state).statistic[0]
 
 
 def exact_mean(mean_variance: float, centre: float) -> tuple[float, float]:
@@ -121,7 +121,7 @@ def test_bad_input(choices: dict, error: type, message: str) -> None:
 
 def test_prior_predictive_releases_have_their_law() -> None:
     """The released sum is N(0, n² + n + noise²)."""
-    prediction = dpjax.prior_predict(jax.random.key(4), MODEL, RELEASE, 4_000)
+    prediction = dpjax.sample_prior_predictive(jax.random.key(4), MODEL, RELEASE, 4_000)
     assert prediction.values.shape == (4_000, 1)
     np.testing.assert_array_equal(prediction.released, [RELEASED])
     sd = np.sqrt(N**2 + N + NOISE**2)
@@ -131,7 +131,7 @@ def test_prior_predictive_releases_have_their_law() -> None:
 
 def test_prior_predictive_local_releases() -> None:
     release = dpjax.LocalRelease(np.zeros(3, int), dpjax.RandomizedResponse(0.8, 2))
-    prediction = dpjax.prior_predict(jax.random.key(5), models.categorical(np.ones(2)), release, 50)
+    prediction = dpjax.sample_prior_predictive(jax.random.key(5), models.categorical(np.ones(2)), release, 50)
     assert prediction.values.shape == (50, 3)
     with pytest.raises(ValueError, match="num_draws: given 0"):
-        dpjax.prior_predict(jax.random.key(5), MODEL, RELEASE, 0)
+        dpjax.sample_prior_predictive(jax.random.key(5), MODEL, RELEASE, 0)

@@ -17,7 +17,7 @@ def test_the_code_runs(capsys):
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         exec(compile("\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.S)), "README.md", "exec"), names)
     assert names["posterior"].draws["coef"].shape == (4, 2_000, 3)
-    assert isinstance(names["algorithm"], dpjax.SamplingAlgorithm)
+    assert isinstance(names["algorithm"], dpjax.base.SamplingAlgorithm)
     assert "r_hat" in capsys.readouterr().out
 
 

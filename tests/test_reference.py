@@ -121,9 +121,9 @@ def code_of_guides() -> str:
 
 
 WITHOUT_EXAMPLE = {
-    "dpjax.PrecisionWarning": "a warning, which depends on the float type of the process",
-    "dpjax.SamplingAlgorithm": "BlackJAX's own, documented there",
-    "dpjax.NormalScores": "a pair of functions, which belongs to `NonCentred`",
+    "dpjax.release.PrecisionWarning": "a warning, which depends on the float type of the process",
+    "dpjax.base.SamplingAlgorithm": "BlackJAX's own, documented there",
+    "dpjax.base.NormalScores": "a pair of functions, which belongs to `NonCentred`",
 }
 """Of protocols and type aliases none is asked for, either: they are what others are made like."""
 

@@ -20,7 +20,9 @@ LOCAL = dpjax.LocalRelease(np.zeros(6), dpjax.Laplace(2.0), field="y")
 def test_a_state_is_that_of_parameters_from_the_prior_and_records_given_them(release: object) -> None:
     parameter_key, record_key = jax.random.split(jax.random.key(1))
     parameters = MODEL.sample_prior(parameter_key)
-    position = dpjax.Position(parameters, MODEL.sample_records(jax.random.clone(record_key), parameters, 6))
+    position = dpjax.data_augmentation.Position(
+        parameters, MODEL.sample_records(jax.random.clone(record_key), parameters, 6)
+    )
     chex.assert_trees_all_equal(simulation.draw_position(jax.random.key(1), MODEL, 6), position)
     chex.assert_trees_all_equal(simulation.draw_position_at(record_key, MODEL, parameters, 6), position)
     chex.assert_trees_all_equal(simulation.draw_state(jax.random.key(1), MODEL, release), init_state(release, position))

@@ -9,7 +9,7 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.smc import TemperedSample, sampler
+from dpjax.smc import SMCSample, sampler
 from dpjax.smc.result import summarize
 from dpjax.smc.sample import combine, run
 from dpjax.smc.sampler import Trace
@@ -38,12 +38,12 @@ NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 2.0), variance=1.0)
 
 
 @pytest.fixture(scope="module")
-def normal() -> TemperedSample:
-    return dpjax.tempered(jax.random.key(1), NORMAL, dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N), **SMALL)
+def normal() -> SMCSample:
+    return dpjax.sample_smc(jax.random.key(1), NORMAL, dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N), **SMALL)
 
 
 @pytest.mark.keys
-def test_normal_mean_in_closed_form(normal: TemperedSample) -> None:
+def test_normal_mean_in_closed_form(normal: SMCSample) -> None:
     """Given the mean the released sum is N(n mean, n + noise²)."""
     variance = N + NOISE**2
     exact = stats.norm.logpdf(13.0, 0.0, np.sqrt(N**2 * 2.0**2 + variance))
@@ -63,14 +63,14 @@ def test_normal_mean_in_closed_form(normal: TemperedSample) -> None:
     assert errors_off(row["mean"], posterior.mean() + 0.5 * posterior.std(), row["se_mean"]) > MAX_ERRORS
 
 
-def test_a_forgotten_weight_is_noticed(normal: TemperedSample) -> None:
+def test_a_forgotten_weight_is_noticed(normal: SMCSample) -> None:
     """Without the weight of the second step the marginal likelihood is off."""
     kept = np.delete(normal.log_increments, 1, axis=1)
     wrong = special.logsumexp(np.nansum(kept, axis=1)) - np.log(len(kept))
     assert errors_off(wrong, normal.log_marginal_likelihood, normal.log_marginal_likelihood_error) > MAX_ERRORS
 
 
-def test_the_trace_of_an_island(normal: TemperedSample) -> None:
+def test_the_trace_of_an_island(normal: SMCSample) -> None:
     steps = np.isfinite(normal.temperatures)
     assert np.all(np.diff(normal.temperatures, axis=1)[steps[:, 1:]] > 0)
     assert np.all(np.nanmax(normal.temperatures, axis=1) == 1)
@@ -82,7 +82,7 @@ def test_the_trace_of_an_island(normal: TemperedSample) -> None:
     assert np.exp(normal.log_weights).sum() == pytest.approx(1.0)
 
 
-def test_resampling_has_the_law_of_all_islands(normal: TemperedSample) -> None:
+def test_resampling_has_the_law_of_all_islands(normal: SMCSample) -> None:
     draws = normal.resample(jax.random.key(2), 4_000)["mean"]
     row = normal.summary()["mean"]
     assert draws.shape == (4_000,)
@@ -105,7 +105,7 @@ def enumerate_tables() -> tuple[np.ndarray, np.ndarray]:
 
 def test_contingency_table_by_enumeration() -> None:
     tables, log_joint = enumerate_tables()
-    result = dpjax.tempered(jax.random.key(3), CATEGORICAL, TABLE, imputation=dpjax.soma(), interweave=False, **SMALL)
+    result = dpjax.sample_smc(jax.random.key(3), CATEGORICAL, TABLE, imputation=dpjax.soma(), interweave=False, **SMALL)
     exact, error = special.logsumexp(log_joint), result.log_marginal_likelihood_error
     assert error < 0.1
     assert errors_off(result.log_marginal_likelihood, exact, error) < MAX_ERRORS
@@ -124,7 +124,7 @@ def test_sweeps_at_the_wrong_power_are_noticed(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sampler, "temper", lambda release, power: release)
     run.clear_cache()
     try:
-        wrong = dpjax.tempered(
+        wrong = dpjax.sample_smc(
             jax.random.key(3), CATEGORICAL, TABLE, imputation=dpjax.soma(), interweave=False, **SMALL
         )
     finally:
@@ -146,7 +146,7 @@ def test_two_modes_by_quadrature() -> None:
     right = np.trapezoid(density * (grid > 0), grid) / np.trapezoid(density, grid)
     assert density[len(grid) // 2] < 1e-3 * density.max()
     # Without interweaving no sweep crosses between the modes.
-    result = dpjax.tempered(jax.random.key(4), model, release, interweave=False, **SMALL)
+    result = dpjax.sample_smc(jax.random.key(4), model, release, interweave=False, **SMALL)
     share = summarize(result.draws["mean"] > 0, np.exp(result.log_weights))
     assert share["se_mean"] < 0.05
     assert errors_off(share["mean"], right, share["se_mean"]) < MAX_ERRORS
@@ -159,7 +159,7 @@ def test_two_modes_by_quadrature() -> None:
 def test_a_local_release_of_two_records() -> None:
     """With a uniform prior on (p, 1 - p) and values 0, 0 kept with 0.8: p has density ∝ (0.2 + 0.6 p)², mean 0.6226."""
     release = dpjax.LocalRelease(np.array([0, 0]), dpjax.RandomizedResponse(0.8, 2))
-    result = dpjax.tempered(jax.random.key(5), models.categorical(np.ones(2)), release, interweave=False, **SMALL)
+    result = dpjax.sample_smc(jax.random.key(5), models.categorical(np.ones(2)), release, interweave=False, **SMALL)
     grid = (np.arange(100_000) + 0.5) / 100_000
     density = (0.2 + 0.6 * grid) ** 2
     row = result.summary()["probabilities[0]"]
@@ -187,7 +187,7 @@ RELEASE = dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N)
 def test_bad_input(choices: dict, error: type, message: str) -> None:
     arguments = {"key": jax.random.key(0), "model": NORMAL, "release": RELEASE} | choices
     with pytest.raises(error, match=message):
-        dpjax.tempered(**arguments)
+        dpjax.sample_smc(**arguments)
 
 
 def traces(temperatures: list[list[float]], log_increments: list[list[float]]) -> Trace:

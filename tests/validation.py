@@ -41,7 +41,7 @@ GROUPS = (
     ),
     Group(
         "Exact posteriors",
-        "draws of `sample`, `sample_batch`, `tempered`, `large_sample`, `mixture.sample` and importance sampling",
+        "draws of `sample`, `sample_batch`, `sample_smc`, `sample_clt`, `mixture.sample` and importance sampling",
         "enumeration, quadrature and long runs of other programs",
         (
             "tests/posterior/*",

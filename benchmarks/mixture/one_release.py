@@ -70,7 +70,7 @@ def make_release(records: np.ndarray, num_bins: int, epsilon: float, released: s
 def choose_weight(epsilon: float, num_bins: int, released: str) -> float:
     """δ: the smallest that is ε-private, or the smallest that fulfils the condition as the paper prints it."""
     if released == "draws":
-        return dpjax.smoothing_weight(epsilon, NUM_DRAWS, num_bins, N)
+        return dpjax.mechanisms.smoothing_weight(epsilon, NUM_DRAWS, num_bins, N)
     return num_bins / N / (num_bins / N + exp(epsilon / NUM_DRAWS) + 1)
 
 

@@ -49,7 +49,9 @@ class Channel(NamedTuple):
             return None
         if self.resolution == 0:
             return dpjax.Laplace(1 / epsilon)
-        return dpjax.HaarWavelet(dpjax.haar_scale(epsilon, self.resolution, self.calibration), self.resolution)
+        return dpjax.HaarWavelet(
+            dpjax.mechanisms.haar_scale(epsilon, self.resolution, self.calibration), self.resolution
+        )
 
 
 NONE = Channel(0, None)

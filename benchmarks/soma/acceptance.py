@@ -29,7 +29,7 @@ def measure(points: int, chains: int, sweeps: int) -> dict[str, Any]:
     return {"acceptance_rate": rates, "traces": {name: trace(sampler) for name, sampler in SAMPLERS.items()}}
 
 
-def make_chain(prior: str, imputation: dpjax.Imputation, sweeps: int) -> Any:
+def make_chain(prior: str, imputation: dpjax.base.Imputation, sweeps: int) -> Any:
     """A chain from records of 0.3 as a function of ε and its key: records and acceptance rate after each sweep."""
 
     def run(epsilon: jax.Array, key: jax.Array) -> tuple:
@@ -37,7 +37,7 @@ def make_chain(prior: str, imputation: dpjax.Imputation, sweeps: int) -> Any:
         release = dpjax.Release(release.value, dpjax.Laplace(1 / epsilon), release.statistic, release.n)
         algorithm = dpjax.impute(model, release, {}, imputation)
 
-        def step(latent: dpjax.Latent, index: jax.Array) -> tuple:
+        def step(latent: dpjax.base.Latent, index: jax.Array) -> tuple:
             latent, info = algorithm.step(jax.random.fold_in(key, index), latent)
             return latent, (latent.records["y"], info.acceptance_rate)
 
@@ -46,7 +46,7 @@ def make_chain(prior: str, imputation: dpjax.Imputation, sweeps: int) -> Any:
     return run
 
 
-def measure_rates(prior: str, grid: list[float], imputation: dpjax.Imputation, chains: int, sweeps: int) -> Any:
+def measure_rates(prior: str, grid: list[float], imputation: dpjax.base.Imputation, chains: int, sweeps: int) -> Any:
     """The mean rate and its standard error at each ε, after a tenth as many sweeps of warm-up."""
     run = make_chain(prior, imputation, sweeps + sweeps // 10)
 
@@ -62,7 +62,7 @@ def measure_rates(prior: str, grid: list[float], imputation: dpjax.Imputation, c
     return {"mean": jnp.mean(found, axis=1).tolist(), "standard_error": errors.tolist()}
 
 
-def trace(imputation: dpjax.Imputation) -> list[list[float]]:
+def trace(imputation: dpjax.base.Imputation) -> list[list[float]]:
     """Both records after each of 250 sweeps of two offers."""
     run = jax.jit(make_chain("beta", imputation, 250))
     return run(jnp.asarray(TRACE_EPSILON), jax.random.key(6))[0].tolist()

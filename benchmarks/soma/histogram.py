@@ -64,7 +64,7 @@ def measure_meetings(problem: Problem, name: str, pairs: int, cap: int) -> dict[
     return {"mean": float(times.mean()), "quartiles": quartiles, "capped": meetings.num_censored}
 
 
-def trace_quartiles(problem: Problem, imputation: dpjax.Imputation) -> list[Any]:
+def trace_quartiles(problem: Problem, imputation: dpjax.base.Imputation) -> list[Any]:
     """The quartiles over runs of the quartiles of the records [sweep, 3, 3], from records that all start at 0.05."""
     model, release = problem
     algorithm = dpjax.impute(model, release, {}, imputation)
@@ -72,7 +72,7 @@ def trace_quartiles(problem: Problem, imputation: dpjax.Imputation) -> list[Any]
     @jax.jit
     @jax.vmap
     def run(key: jax.Array) -> jax.Array:
-        def step(latent: dpjax.Latent, index: jax.Array) -> tuple:
+        def step(latent: dpjax.base.Latent, index: jax.Array) -> tuple:
             latent, _ = algorithm.step(jax.random.fold_in(key, index), latent)
             return latent, latent.records["y"]
 

@@ -49,7 +49,7 @@ def measure(n: int, pairs: int, cap: int) -> dict[str, Any]:
     return result
 
 
-def make_kernel(problem: tuple, imputation: dpjax.Imputation, relabel: bool, offers: int) -> CoupledKernel:
+def make_kernel(problem: tuple, imputation: dpjax.base.Imputation, relabel: bool, offers: int) -> CoupledKernel:
     """Pairs whose steps make so many offers, at releases of their own; the first chain brings the pair's release."""
     model, template = problem
 

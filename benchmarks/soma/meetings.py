@@ -21,7 +21,7 @@ def coupled_steps(meetings: Meetings) -> list[int]:
     return [int(time) for time in meetings.times - meetings.lag]
 
 
-def acceptance_rate(problem: Problem, imputation: dpjax.Imputation, chains: int = 64, sweeps: int = 500) -> float:
+def acceptance_rate(problem: Problem, imputation: dpjax.base.Imputation, chains: int = 64, sweeps: int = 500) -> float:
     """The share of offers that single chains accept, after a quarter as many sweeps of warm-up."""
     model, release = problem
     algorithm = dpjax.gibbs(model, release, imputation, interweave=False)
@@ -32,7 +32,7 @@ def acceptance_rate(problem: Problem, imputation: dpjax.Imputation, chains: int 
         parameter_key, records_key, run_key = jax.random.split(key, 3)
         state = algorithm.init(model.sample_prior(parameter_key), records_key)
 
-        def step(state: dpjax.GibbsState, index: jax.Array) -> tuple:
+        def step(state: dpjax.data_augmentation.GibbsState, index: jax.Array) -> tuple:
             state, info = algorithm.step(jax.random.fold_in(run_key, index), state)
             return state, info.imputation.acceptance_rate
 

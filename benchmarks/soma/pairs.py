@@ -21,7 +21,7 @@ def join(key: jax.Array, kernel: CoupledKernel) -> Any:
     return kernel.join(kernel.first(ahead), kernel.sample_start(second_key), jnp.asarray(False))
 
 
-def make_meet(model: dpjax.Model, imputation: dpjax.Imputation, relabel: bool, cap: int, **options: Any) -> Meet:
+def make_meet(model: dpjax.Model, imputation: dpjax.base.Imputation, relabel: bool, cap: int, **options: Any) -> Meet:
     """The meeting times of so many pairs of a release, at most `cap` coupled steps each, as a function of the two."""
 
     @jax.jit

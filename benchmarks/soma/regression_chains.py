@@ -14,7 +14,9 @@ N, EPSILON = 100, 30
 NAMES = ("β₀", "β₁", "β₂", "σ²")
 
 
-def make_chains(imputation: dpjax.Imputation, iterations: int, thinning: int = 1) -> Callable[[jax.Array], np.ndarray]:
+def make_chains(
+    imputation: dpjax.base.Imputation, iterations: int, thinning: int = 1
+) -> Callable[[jax.Array], np.ndarray]:
     """Chains as a function of their keys: parameters [chain, draw, 4], every `thinning`-th of so many iterations.
 
     Each starts at parameters from the prior and records from the model. An iteration is an exact update of the

@@ -50,7 +50,9 @@ def measure_budget(epsilon: int, pairs: int, cap: int) -> dict[str, Any]:
     return rows
 
 
-def measure_kernel(problem: tuple, imputation: dpjax.Imputation, relabel: bool, pairs: int, cap: int) -> dict[str, Any]:
+def measure_kernel(
+    problem: tuple, imputation: dpjax.base.Imputation, relabel: bool, pairs: int, cap: int
+) -> dict[str, Any]:
     """The coupling times of one kernel."""
     meetings = meet(coupled_gibbs(*problem, imputation, relabel=relabel, parameters="common"), pairs, cap)
     times = coupled_steps(meetings)

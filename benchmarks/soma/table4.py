@@ -68,9 +68,9 @@ def count_sweeps(name: str, n: int) -> int:
     return ITERATIONS[kind] // n if kind == "histogram" else ITERATIONS[kind]
 
 
-def make_program(model: dpjax.Model, imputation: dpjax.Imputation, sweeps: int) -> Any:
+def make_program(model: dpjax.Model, imputation: dpjax.base.Imputation, sweeps: int) -> Any:
     """A chain of so many sweeps at a release, as a program that returns its acceptance rate."""
-    tuning = dpjax.initial_tuning(jax.random.key(0), model)
+    tuning = dpjax.data_augmentation.initial_tuning(jax.random.key(0), model)
 
     @jax.jit
     def run(release: dpjax.Release) -> jax.Array:
@@ -78,7 +78,7 @@ def make_program(model: dpjax.Model, imputation: dpjax.Imputation, sweeps: int) 
         algorithm = dpjax.gibbs(model, release, imputation, interweave=False, tuning=tuning)
         state = algorithm.init(model.sample_prior(parameter_key), records_key)
 
-        def step(state: dpjax.GibbsState, index: jax.Array) -> tuple:
+        def step(state: dpjax.data_augmentation.GibbsState, index: jax.Array) -> tuple:
             state, info = algorithm.step(jax.random.fold_in(run_key, index), state)
             return state, info.imputation.acceptance_rate
 

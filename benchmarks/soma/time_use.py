@@ -78,7 +78,7 @@ def make_problem(sex: str, shares: np.ndarray | None) -> Problem:
     return model, template.sample(noise_key, records)
 
 
-def measure_sampler(problem: Problem, imputation: dpjax.Imputation, chains: int, sweeps: int) -> dict[str, Any]:
+def measure_sampler(problem: Problem, imputation: dpjax.base.Imputation, chains: int, sweeps: int) -> dict[str, Any]:
     """The diagnostics of the shapes and the posterior mean of the shares."""
     shapes, accepted = run_chains(problem, imputation, chains, sweeps)
     return {
@@ -90,7 +90,7 @@ def measure_sampler(problem: Problem, imputation: dpjax.Imputation, chains: int,
     }
 
 
-def run_chains(problem: Problem, imputation: dpjax.Imputation, chains: int, sweeps: int) -> tuple:
+def run_chains(problem: Problem, imputation: dpjax.base.Imputation, chains: int, sweeps: int) -> tuple:
     """The shapes [chain, sweep, 3] and the share of offers accepted [chain, sweep] of chains after their warm-up."""
     model = problem[0]
 

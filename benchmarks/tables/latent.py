@@ -35,7 +35,7 @@ def compare(name: str, n: int, budget: dict[str, list[int]]) -> dict[str, Any]:
 
 
 def run(
-    model: dpjax.Model, release: dpjax.Release, imputation: dpjax.Imputation, warmup: int, kept: int
+    model: dpjax.Model, release: dpjax.Release, imputation: dpjax.base.Imputation, warmup: int, kept: int
 ) -> tuple[np.ndarray, float]:
     """Draws [chain, draw, number], and the CPU seconds of those kept: of a run, less those of one that keeps one."""
     seconds = {}

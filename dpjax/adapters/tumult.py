@@ -5,7 +5,7 @@ from typing import Any
 
 from dpjax._util.validation import fail
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from dpjax.release import mechanism_from
+from dpjax.release import mechanism_from_published
 
 __all__ = ["mechanism_from_tumult"]
 
@@ -46,4 +46,4 @@ def mechanism_from_tumult(noise: Mapping[str, Any]) -> Laplace | Gaussian | Disc
     if name not in CONVENTIONS:
         remedy = "Only noise that is added to a sum can be read."
         fail("noise_mechanism", repr(name), f"one of {sorted(CONVENTIONS)}", remedy)
-    return mechanism_from(CONVENTIONS[name], noise["noise_parameter"])
+    return mechanism_from_published(CONVENTIONS[name], noise["noise_parameter"])

@@ -2,6 +2,6 @@
 
 from dpjax.clt.inputs import check_problem
 from dpjax.clt.predictive import predict_values
-from dpjax.clt.sample import Drawn, Size, default_points, draw, large_sample
+from dpjax.clt.sample import Drawn, Size, default_points, draw, sample_clt
 
-__all__ = ["Drawn", "Size", "check_problem", "default_points", "draw", "large_sample", "predict_values"]
+__all__ = ["Drawn", "Size", "check_problem", "default_points", "draw", "predict_values", "sample_clt"]

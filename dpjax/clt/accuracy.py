@@ -155,6 +155,6 @@ def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
         f"Coordinate {worst} of the released sum has skewness {skewness[worst]:.2g}, as a count of about "
         f"{max(1 / skewness[worst] ** 2, 0.1):.1g} has, and the Normal law has none: standard deviations of what "
         f"depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or ask "
-        "dpjax.referee."
+        "dpjax.invariance_test."
     )
     warnings.warn(message, stacklevel=stacklevel + 1)

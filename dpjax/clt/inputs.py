@@ -1,4 +1,4 @@
-"""What `large_sample` refuses before anything is compiled, and where it takes the moments from."""
+"""What `sample_clt` refuses before anything is compiled, and where it takes the moments from."""
 
 from typing import Any, NoReturn
 

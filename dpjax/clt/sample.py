@@ -32,7 +32,7 @@ REFINEMENT = 2
 """How much finer the rule is that the quadrature is compared with."""
 
 
-def large_sample(
+def sample_clt(
     key: Key,
     model: Model,
     release: Release,
@@ -109,7 +109,7 @@ def large_sample(
     source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
     size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
     drawn = draw(key, model, release, source, size, progress, choose_mesh(devices, num_chains))
-    interrupted = is_interrupted("large_sample", drawn.run.schedule, drawn.status, None, stacklevel=2)
+    interrupted = is_interrupted("sample_clt", drawn.run.schedule, drawn.status, None, stacklevel=2)
     return report(drawn, release, interrupted)
 
 

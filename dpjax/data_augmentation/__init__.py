@@ -1,1 +1,8 @@
 """Data augmentation: confidential records or counts are imputed given the parameters, and parameters given these."""
+
+from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, initial_tuning
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.sweep import GibbsInfo
+from dpjax.models.simulation import GibbsState, Position
+
+__all__ = ["GibbsInfo", "GibbsState", "ParameterKernel", "Position", "SweepPlan", "Tuning", "initial_tuning"]

@@ -138,7 +138,7 @@ def make_plan(
 def check_size(release: PrivateRelease) -> None:
     """Raise if there are more records to impute than can be told apart."""
     if not is_unknown(release) and release.n > MOST_RECORDS:
-        remedy = "Impute counts, where records take few values, or take the normal law of the sum: dpjax.large_sample."
+        remedy = "Impute counts, where records take few values, or take the normal law of the sum: dpjax.sample_clt."
         fail("release", f"n = {release.n} records to impute", f"at most {MOST_RECORDS}", remedy)
 
 

@@ -45,7 +45,7 @@ DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
 
 STARTS = (
     "Chains that stand apart may have started badly, or in modes of their own: pass starts (initial=, which takes "
-    '"large-sample", too), or use dpjax.tempered.'
+    '"large-sample", too), or use dpjax.sample_smc.'
 )
 
 

@@ -66,7 +66,7 @@ def check_initial(
 
 
 def check_word(model: Model, release: PrivateRelease, initial: str) -> Literal["large-sample"]:
-    """The word, or an error unless it is the known one and `dpjax.large_sample` takes model and release."""
+    """The word, or an error unless it is the known one and `dpjax.sample_clt` takes model and release."""
     if initial != LARGE_SAMPLE:
         fail("initial", repr(initial), f"parameters [chain, ...], {LARGE_SAMPLE!r} or None", "Leave it out.")
     with refused_by_name():
@@ -76,10 +76,10 @@ def check_word(model: Model, release: PrivateRelease, initial: str) -> Literal["
 
 @contextmanager
 def refused_by_name() -> Iterator[None]:
-    """Whatever `dpjax.large_sample` refuses is an error that names `initial`."""
+    """Whatever `dpjax.sample_clt` refuses is an error that names `initial`."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        given = f"{LARGE_SAMPLE!r}, which dpjax.large_sample refuses ({error})"
+        given = f"{LARGE_SAMPLE!r}, which dpjax.sample_clt refuses ({error})"
         remedy = "Leave `initial` out, or pass parameters."
         fail("initial", given, "a model and a release with a normal law of the sum", remedy, error=type(error))

@@ -118,7 +118,7 @@ def sample(
         Imputed records are not kept otherwise. A function defined once compiles once.
     initial
         Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior. With
-        ``"large-sample"`` chains start at draws of `dpjax.large_sample`, and the coordinates of the kernel are whitened
+        ``"large-sample"`` chains start at draws of `dpjax.sample_clt`, and the coordinates of the kernel are whitened
         by these and stay so: where a sweep is dear, a warm-up of some hundred steps then does. Starts are no wider than
         the posterior, so that R-hat does not see modes that they miss.
     progress

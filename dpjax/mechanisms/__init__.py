@@ -1,5 +1,6 @@
 """How a statistic was privatized: laws of a released value given the statistic, and what they promise."""
 
+from dpjax._util.pytree import frozen_pytree
 from dpjax.mechanisms.additive import Exact, Gaussian, Laplace
 from dpjax.mechanisms.base import Additive, Mechanism
 from dpjax.mechanisms.calibration import (
@@ -33,6 +34,7 @@ __all__ = [
     "Privacy",
     "RandomizedResponse",
     "SmoothedHistogram",
+    "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",
     "haar_scale",

@@ -79,7 +79,7 @@ class SmoothedHistogram:
     Examples
     --------
     >>> import dpjax
-    >>> weight = dpjax.smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
+    >>> weight = dpjax.mechanisms.smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
     >>> mechanism = dpjax.SmoothedHistogram(weight, num_draws=50)
     """
 

@@ -103,7 +103,7 @@ class HaarWavelet:
     Examples
     --------
     >>> import dpjax
-    >>> channel = dpjax.HaarWavelet(dpjax.haar_scale(epsilon=2.0, resolution=3), resolution=3)
+    >>> channel = dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(epsilon=2.0, resolution=3), resolution=3)
     """
 
     scale: Array | float

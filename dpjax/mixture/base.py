@@ -35,8 +35,8 @@ Theta = dict[str, Array]
 class Component(Protocol):
     """A mixture kernel f(y | θ) with the base measure of its parameters θ.
 
-    A component is a frozen pytree (`dpjax.frozen_pytree` above ``@dataclass(frozen=True)``), or hashable. A record is
-    an array [] or [p].
+    A component is a frozen pytree (`dpjax.mechanisms.frozen_pytree` above ``@dataclass(frozen=True)``), or hashable. A
+    record is an array [] or [p].
     """
 
     def sample_prior(self, key: Key, size: int) -> Theta:

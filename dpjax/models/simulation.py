@@ -50,8 +50,8 @@ class GibbsState(NamedTuple):
     >>> import jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> algorithm = dpjax.gibbs(model, release, tuning=dpjax.initial_tuning(jax.random.key(1), model))
-    >>> state = algorithm.init(dpjax.Position({"mean": 1.0}, {"y": jax.numpy.ones(10)}))
+    >>> algorithm = dpjax.gibbs(model, release, tuning=dpjax.data_augmentation.initial_tuning(jax.random.key(1), model))
+    >>> state = algorithm.init(dpjax.data_augmentation.Position({"mean": 1.0}, {"y": jax.numpy.ones(10)}))
     >>> float(state.latent.statistic[0])
     10.0
     """

@@ -2,8 +2,8 @@
 
 Each function draws into the axes that it is given, or else into those of a new figure of pyplot, and returns them. A
 picture of one result is a method of it: `Posterior.plot_forest`, `plot_table`, `plot_predictive` and `plot_acceptance`,
-`Calibration.plot`, `Verdict.plot`, and those of `mixture.MixturePosterior`. Traces, ranks and pairs of parameters are
-ArviZ's: ``arviz.plot_trace(posterior.to_arviz())``.
+`SBCResult.plot`, `InvarianceTestResult.plot`, and those of `mixture.MixturePosterior`. Traces, ranks and pairs of
+parameters are ArviZ's: ``arviz.plot_trace(posterior.to_arviz())``.
 """
 
 from dpjax.plot.intervals import forest

@@ -44,7 +44,7 @@ def check_rates(posterior: "Posterior") -> np.ndarray:
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
     if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, Counts)):
         expected = "the posterior of imputed records, by dpjax.sample"
-        fail("posterior", "draws without rates of records", expected, "Counts and large_sample have no such offers.")
+        fail("posterior", "draws without rates of records", expected, "Counts and sample_clt have no such offers.")
     return rates
 
 

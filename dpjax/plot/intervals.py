@@ -9,7 +9,7 @@ from dpjax._util.validation import check_share, fail, name_of
 from dpjax.diagnostics.summary import entry_names
 from dpjax.importance import ImportanceSample, quantile_function
 from dpjax.plot.style import legend_above, looks_of, new_axes, tidy
-from dpjax.smc.result import TemperedSample
+from dpjax.smc.result import SMCSample
 
 MAX_ROWS = 60
 
@@ -118,7 +118,7 @@ def weights_of(answer: Any, shape: tuple[int, ...]) -> np.ndarray:
     weights = np.ones(shape)
     if isinstance(answer, ImportanceSample):
         weights = np.exp(answer.log_weights)
-    if isinstance(answer, TemperedSample):
+    if isinstance(answer, SMCSample):
         weights = weights * np.exp(answer.log_weights)[:, None]
     return weights.ravel() / weights.sum()
 

@@ -10,22 +10,22 @@ from dpjax.plot.style import BAND, POSTERIOR, RELEASED, legend_above, new_axes, 
 from dpjax.posterior.posterior import merge
 
 if TYPE_CHECKING:
-    from dpjax.sampler_tests.ranks import Calibration
+    from dpjax.sampler_tests.ranks import SBCResult
 
 MAX_PANELS = 24
 MAX_COLUMNS = 4
 COVERED = 0.99
 
 if TYPE_CHECKING:
-    from dpjax.sampler_tests.verdict import Verdict
+    from dpjax.sampler_tests.verdict import InvarianceTestResult
 
 MAX_ROWS = 40
 QUANTILES = (0.05, 0.5, 0.95)
 SIDES = {"draws": (-0.13, RELEASED), "after exact sweeps": (0.13, POSTERIOR)}
 
 
-def plot_ranks(calibration: "Calibration", axes: Any = None) -> Any:
-    """The axes [quantity] with a histogram for each scalar quantity, up to 24; see `Calibration.plot`."""
+def plot_ranks(calibration: "SBCResult", axes: Any = None) -> Any:
+    """The axes [quantity] with a histogram for each scalar quantity, up to 24; see `SBCResult.plot`."""
     counts = dict(list(panels_of(calibration).items())[:MAX_PANELS])
     panels = choose_panels(axes, len(counts))
     for panel, (name, bins) in zip(panels, counts.items(), strict=True):
@@ -45,7 +45,7 @@ def choose_panels(axes: Any, number: int) -> list[Any]:
     return panels[:number]
 
 
-def panels_of(calibration: "Calibration") -> dict[str, np.ndarray]:
+def panels_of(calibration: "SBCResult") -> dict[str, np.ndarray]:
     """The counts [bin] of each scalar quantity."""
     panels: dict[str, np.ndarray] = {}
     for name, counts in calibration.counts().items():
@@ -54,7 +54,7 @@ def panels_of(calibration: "Calibration") -> dict[str, np.ndarray]:
     return panels
 
 
-def draw_histogram(axes: Any, calibration: "Calibration", name: str, counts: np.ndarray) -> None:
+def draw_histogram(axes: Any, calibration: "SBCResult", name: str, counts: np.ndarray) -> None:
     """Bars of the counts [bin] with their band."""
     expected = calibration.expected_counts()
     low, high = scipy.stats.binom.interval(COVERED, calibration.num_replicates, expected / expected.sum())
@@ -66,8 +66,8 @@ def draw_histogram(axes: Any, calibration: "Calibration", name: str, counts: np.
     tidy(axes, "left")
 
 
-def plot_verdict(verdict: "Verdict", axes: Any = None) -> Any:
-    """The axes with median and central 90 % of draws and ends, a row for each parameter; see `Verdict.plot`."""
+def plot_verdict(verdict: "InvarianceTestResult", axes: Any = None) -> Any:
+    """The axes with median and central 90 % of draws and ends by parameter; see `InvarianceTestResult.plot`."""
     rows = np.arange(min(len(verdict.rows), MAX_ROWS))
     axes = new_axes(axes, 6.0, 1.4 + 0.35 * len(rows))
     draws, _, after = verdict.standardised

@@ -278,7 +278,7 @@ class Posterior(Pickled, Pictured):
     plan
         The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
     approximate
-        Whether the draws are from the posterior under the normal law of the sum, by `dpjax.large_sample`. No records
+        Whether the draws are from the posterior under the normal law of the sum, by `dpjax.sample_clt`. No records
         were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
     keys
         What tells the key of each chain from others [chain], for `concat`.

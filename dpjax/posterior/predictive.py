@@ -12,7 +12,9 @@ from dpjax.posterior.posterior import Prediction, make_prediction
 from dpjax.release import PrivateRelease
 
 
-def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_draws: int = 1_000) -> Prediction:
+def sample_prior_predictive(
+    key: Key, model: Model, release_design: PrivateRelease, num_draws: int = 1_000
+) -> Prediction:
     """Releases drawn from the prior predictive: for each draw parameters, records, and a release of them.
 
     Where the values are far from anything believed possible, the prior, the units or the statistic are amiss. The
@@ -39,7 +41,7 @@ def prior_predict(key: Key, model: Model, release_design: PrivateRelease, num_dr
     >>> import jax, dpjax
     >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     >>> design = dpjax.Release([0.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -3.0, 3.0), n=20)
-    >>> prior_predict(jax.random.key(1), model, design, num_draws=5).values.shape
+    >>> sample_prior_predictive(jax.random.key(1), model, design, num_draws=5).values.shape
     (5, 1)
     """
     check_key("key", key)

@@ -2,7 +2,7 @@
 
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import PrecisionWarning
-from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from
+from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from_published
 from dpjax.release.describe import describe
 from dpjax.release.from_json import from_json
 from dpjax.release.joint import joint
@@ -21,5 +21,5 @@ __all__ = [
     "describe",
     "from_json",
     "joint",
-    "mechanism_from",
+    "mechanism_from_published",
 ]

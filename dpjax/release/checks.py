@@ -65,7 +65,7 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> No
         fail(argument, name_of(mechanism), "an instance with log_density", remedy, error=TypeError)
     for name, part, part_shape in _named_parts(argument, mechanism, shape):
         if is_opaque(part) and not isinstance(part, Hashable):
-            remedy = "Register it with dpjax.frozen_pytree, or make it hashable (frozen=True)."
+            remedy = "Register it with dpjax.mechanisms.frozen_pytree, or make it hashable (frozen=True)."
             fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
         if adds_noise(part) and not is_opaque(part):
             _check_parameter_shapes(name, part, part_shape)

@@ -73,7 +73,7 @@ CONVENTIONS = {
 }
 
 
-def mechanism_from(
+def mechanism_from_published(
     convention: str, published: Any, *, sensitivity: float | None = None, privacy: Privacy | None = None
 ) -> Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian:
     """The mechanism whose noise was published as some other number than our scale.

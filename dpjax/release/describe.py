@@ -67,8 +67,8 @@ def describe(release: Release | LocalRelease) -> str:
     Notes
     -----
     ε of Laplace noise is Δ₁ / b, ρ of Gaussian noise Δ₂² / 2σ²; independent releases add up; clamping costs nothing.
-    And ρ is told as ε at δ = 10⁻⁶ (`dpjax.zcdp_epsilon`). All of it presumes noise as the mechanism says: that of a
-    program with floating-point numbers has gaps, which only those who made the release can speak of.
+    And ρ is told as ε at δ = 10⁻⁶ (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says:
+    that of a program with floating-point numbers has gaps, which only those who made the release can speak of.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def rounding(parameters: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def compare(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The drifts of four functions and their standard errors, each [test, row]; see `Verdict.comparison`.
+    """The drifts of four functions and their standard errors, each [test, row]; see `InvarianceTestResult.comparison`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The referee: whether draws of parameters, however made, have the law that an exact kernel leaves as it is.
+"""The invariance test: whether draws of parameters, however made, have the law that an exact kernel leaves as it is.
 
 Let q be the law of the draws. Chains begin at θ ~ q with records x ~ p(x | θ, release), and then make sweeps that leave
 p(θ, x | release) invariant. If q is the posterior, that is the law they begin in, and θ keeps it. If not, the law of θ
@@ -33,7 +33,7 @@ from dpjax.release import PrivateRelease
 from dpjax.sampler_tests.drifts import are_one, merged
 from dpjax.sampler_tests.settle import Settling, settle, start_at, sweep_all
 from dpjax.sampler_tests.unbiased import coupled_pairs, estimate
-from dpjax.sampler_tests.verdict import Verdict
+from dpjax.sampler_tests.verdict import InvarianceTestResult
 
 MIN_DRAWS, MAX_DRAWS = 20, 1_000
 """The fewest chains that standard errors can be had from, and how many there are unless more are asked for."""
@@ -45,7 +45,7 @@ MIN_SETS = 32
 """The fewest sets of records by which the number of warm-up sweeps is chosen."""
 
 
-def referee(
+def invariance_test(
     key: Key,
     posterior: Posterior,
     *,
@@ -56,7 +56,7 @@ def referee(
     imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
-) -> Verdict:
+) -> InvarianceTestResult:
     """Compare the law of the parameters before and after sweeps that leave p(parameters, records | release) invariant.
 
     Chains begin at draws of the posterior, with records brought to p(records | parameters, release). If the draws are
@@ -89,7 +89,7 @@ def referee(
 
     Returns
     -------
-    Verdict
+    InvarianceTestResult
         ``print(verdict)`` says it in words; ``verdict.passed``, ``verdict.table``, ``verdict.plot()``.
 
     Raises
@@ -141,7 +141,7 @@ def check_draws(posterior: Posterior) -> Parameters:
     """The draws of the model's parameters [chain, draw, ...] in its types, or an error where they do not fit it."""
     shapes = parameter_shapes(posterior.model)
     if not shapes:
-        fail("posterior", "a model without parameters", "parameters to compare", "There is nothing to referee.")
+        fail("posterior", "a model without parameters", "parameters to compare", "There is nothing to test.")
     given = {name: posterior.draws[name] for name in shapes if name in posterior.draws}
     return check_parameters("posterior.draws", posterior.model, given, np.shape(next(iter(given.values()), ()))[:2])
 
@@ -201,7 +201,7 @@ def run(
     starts: Parameters,
     num_sweeps: int,
     num_warmup: int | None,
-) -> tuple[Verdict, np.ndarray]:
+) -> tuple[InvarianceTestResult, np.ndarray]:
     """The verdict on starts [draw, ...], and how many offers and moves of each chain were undone [draw].
 
     Parameters
@@ -227,7 +227,7 @@ def run(
     advance = partial(run_batch, model, release, held, plan, tuning, settling.num_sweeps, num_sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance)
     given, before = jax.device_get((draws, starts))
-    return Verdict(given, before, ends, num_sweeps, settling.num_sweeps, settling.settled), num_nonfinite
+    return InvarianceTestResult(given, before, ends, num_sweeps, settling.num_sweeps, settling.settled), num_nonfinite
 
 
 def paired(starts: Parameters, number: int) -> Parameters:

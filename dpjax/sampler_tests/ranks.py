@@ -13,7 +13,7 @@ MIN_IN_BIN = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class SBCResult:
     """The ranks of the truth among draws from the posterior.
 
     Parameters
@@ -31,10 +31,10 @@ class Calibration:
     --------
     >>> import numpy as np
     >>> ranks = np.random.default_rng(1).integers(0, 100, size=400)
-    >>> right = Calibration({"mean": ranks}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> right = SBCResult({"mean": ranks}, num_draws=99, autocorrelation={"mean": np.zeros(())})
     >>> bool(right.p_values()["mean"] > 0.01)
     True
-    >>> wrong = Calibration({"mean": ranks // 2}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> wrong = SBCResult({"mean": ranks // 2}, num_draws=99, autocorrelation={"mean": np.zeros(())})
     >>> bool(wrong.p_values()["mean"] > 0.01)
     False
     """

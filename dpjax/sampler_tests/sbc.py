@@ -42,7 +42,7 @@ from dpjax.models.simulation import (
 )
 from dpjax.release import PrivateRelease
 from dpjax.runtime.schedule import Segment, is_done
-from dpjax.sampler_tests.ranks import Calibration
+from dpjax.sampler_tests.ranks import SBCResult
 
 WINDOWS = (1, 1, 2, 4)
 """Lengths of the warm-up windows, in eighths of the warm-up; each gives as many draws as are kept."""
@@ -84,7 +84,7 @@ class Design(NamedTuple):
     schedule: tuple[Segment, ...]
 
 
-def calibrate(
+def sbc(
     key: Key,
     model: Model,
     release_design: PrivateRelease,
@@ -98,7 +98,7 @@ def calibrate(
     imputation: Imputation | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
-) -> Calibration:
+) -> SBCResult:
     """Rank true parameters, drawn from the prior, among draws from the posteriors of releases simulated from them.
 
     Uniform ranks show that model, release and sampler fit together; ranks that are not uniform, that one of them is
@@ -283,7 +283,7 @@ def begin_or_explain(run: Run, keys: RunKeys) -> Status:
         raise
 
 
-def summarize(design: Design, reports: Replicates) -> Calibration:
+def summarize(design: Design, reports: Replicates) -> SBCResult:
     """The ranks, with a warning if neighbouring draws are correlated."""
     correlations = {name: np.mean(leaf, axis=0) for name, leaf in reports.autocorrelation.items()}
     high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))
@@ -291,7 +291,7 @@ def summarize(design: Design, reports: Replicates) -> Calibration:
         found = f"Neighbouring draws of {', '.join(high[:6])} correlate by more than {MAX_AUTOCORRELATION}"
         warnings.warn(f"{found}, so that their ranks need not be uniform. Pass a larger `thin`.", stacklevel=3)
     ranks = {name: np.asarray(leaf) for name, leaf in reports.ranks.items()}
-    return Calibration(ranks, design.schedule[-1].draws, correlations)
+    return SBCResult(ranks, design.schedule[-1].draws, correlations)
 
 
 @partial(jit_model, static_argnames=("ranked",))

@@ -1,4 +1,4 @@
-"""What the referee found: parameters before and after exact sweeps, tests that their law is the same, and words."""
+"""What the invariance test found: parameters before and after exact sweeps, p-values, and words."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +33,7 @@ class Estimates(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Verdict:
+class InvarianceTestResult:
     """Parameters of chains before and after sweeps of an exact kernel, and whether their law has changed.
 
     Parameters
@@ -59,9 +59,9 @@ class Verdict:
     >>> draws = np.random.default_rng(2).normal(size=(4, 500))
     >>> before, after = draws[:, :100].ravel(), draws[:, 400:].ravel()
     >>> sweeps = {"num_sweeps": 50, "num_warmup": 10, "settled": True}
-    >>> Verdict({"mean": draws}, {"mean": before}, {"mean": after}, **sweeps).outcome
+    >>> InvarianceTestResult({"mean": draws}, {"mean": before}, {"mean": after}, **sweeps).outcome
     'no drift'
-    >>> Verdict({"mean": draws}, {"mean": before}, {"mean": after + 1.0}, **sweeps).outcome
+    >>> InvarianceTestResult({"mean": draws}, {"mean": before}, {"mean": after + 1.0}, **sweeps).outcome
     'wrong'
     """
 

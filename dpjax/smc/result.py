@@ -13,7 +13,7 @@ from dpjax.importance import quantile_function
 
 
 @dataclass(frozen=True, eq=False)
-class TemperedSample:
+class SMCSample:
     """Draws from p(parameters | release) by independent islands of particles.
 
     Parameters
@@ -46,7 +46,7 @@ class TemperedSample:
     >>> import jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> sample = dpjax.tempered(jax.random.key(1), model, release, num_particles=50, num_islands=4)
+    >>> sample = dpjax.sample_smc(jax.random.key(1), model, release, num_particles=50, num_islands=4)
     >>> sample.draws["mean"].shape, sample.log_weights.shape
     ((4, 50), (4,))
     """

@@ -19,11 +19,11 @@ from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, name_stuck, warn_of_nonfinite
 from dpjax.models.recipe import jit_model
 from dpjax.release import PrivateRelease
-from dpjax.smc.result import TemperedSample, relative_error
+from dpjax.smc.result import SMCSample, relative_error
 from dpjax.smc.sampler import MAX_TEMPERATURES, Trace, run_island
 
 
-def tempered(
+def sample_smc(
     key: Key,
     model: Model,
     release: PrivateRelease,
@@ -35,7 +35,7 @@ def tempered(
     imputation: Imputation | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
-) -> TemperedSample:
+) -> SMCSample:
     """Draw from p(parameters | release) by sequential Monte Carlo from the prior, and estimate log p(release value).
 
     For posteriors with modes that no chain crosses between, and for comparing models. The release's density is raised
@@ -142,7 +142,7 @@ def warn_of_stuck(model: Model, draws: dict[str, np.ndarray]) -> None:
         warnings.warn(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.", stacklevel=3)
 
 
-def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> TemperedSample:
+def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> SMCSample:
     """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few outweigh the rest."""
     num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
     last = np.nanmax(trace.temperature, axis=1, initial=0)
@@ -162,7 +162,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
     # A particle is a chain, of which there are as many sweeps.
     sweeps = num_sweeps * next((leaf.shape[1] for leaf in draws.values()), 1)
     warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=4, runs="islands", sweeps=sweeps)
-    return TemperedSample(
+    return SMCSample(
         draws,
         log_likelihoods - log_total,
         float(log_total - np.log(len(weights))),

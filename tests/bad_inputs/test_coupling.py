@@ -65,7 +65,7 @@ CASES = {
     },
     "meetings of a seed": (met(key=3), "key"),
     "meetings of no kernel": (met(kernel=None), "kernel"),
-    "meetings of a single kernel": (met(kernel=dpjax.SamplingAlgorithm(lambda x: x, lambda x: x)), "kernel"),
+    "meetings of a single kernel": (met(kernel=dpjax.base.SamplingAlgorithm(lambda x: x, lambda x: x)), "kernel"),
     "meetings of fewer steps than the lag": (met(lag=100), "max_steps"),
     **{
         f"estimates of {argument} {kind}": (estimated(**{argument: value}), argument)
@@ -95,7 +95,7 @@ CASES = {
     "coupled without an update": (coupled(model=MODEL._replace(update=None)), "model"),
     "coupled with half an offer": (coupled(imputation=dpjax.soma(), offers=0.5), "offers"),
     "coupled with fewer offers than a scan": (coupled(imputation=dpjax.imwg(), offers=3), "offers"),
-    "coupled from a position": (coupled(sample_start=dpjax.Position({}, {})), ""),
+    "coupled from a position": (coupled(sample_start=dpjax.data_augmentation.Position({}, {})), ""),
     "coupled from a number": (coupled(sample_start=3), "sample_start"),
     "bounds at a negative time": (lambda: coupling.total_variation_bounds(MET, np.array([0, -1])), "times"),
     "bounds at a missing time": (lambda: coupling.total_variation_bounds(MET, np.array([np.nan])), "times"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax import Model, NonCentred, models
+from dpjax import Model, models
+from dpjax.base import NonCentred
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalInverseGammaPrior, NormalInverseWishartPrior, NormalPrior
 
 MEAN = NormalPrior(0.0, 1.0)
@@ -189,8 +190,8 @@ CASES = {
     "a support of numbers": (checked(support=lambda: {"y": 3.0}), "Model.support"),
     "derived quantities that are no dict": (checked(derived=lambda parameters: jnp.zeros(2)), "Model.derived"),
     "a Normal field of three": (checked(normal_field=lambda parameters: (0.0, 1.0, 2.0)), "Model.normal_field"),
-    "frozen_pytree of no dataclass": (lambda: dpjax.frozen_pytree(int), "cls"),
-    "frozen_pytree of an object": (lambda: dpjax.frozen_pytree(MEAN), "cls"),
+    "frozen_pytree of no dataclass": (lambda: dpjax.mechanisms.frozen_pytree(int), "cls"),
+    "frozen_pytree of an object": (lambda: dpjax.mechanisms.frozen_pytree(MEAN), "cls"),
 }
 
 

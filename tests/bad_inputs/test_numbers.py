@@ -17,7 +17,7 @@ def release_of(n: int) -> dpjax.Release:
     return dpjax.Release([2.0, 1.0], dpjax.Laplace(1.0), STATISTIC, n)
 
 
-def sample(imputation: dpjax.Imputation, release: dpjax.Release | None = None, **options: int) -> dpjax.Posterior:
+def sample(imputation: dpjax.base.Imputation, release: dpjax.Release | None = None, **options: int) -> dpjax.Posterior:
     model = dpjax.models.categorical([1.0, 1.0])
     return dpjax.sample(jax.random.key(0), model, release or release_of(3), imputation=imputation, **options)
 
@@ -48,14 +48,14 @@ BAD = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 @pytest.mark.parametrize(("build", "argument"), BAD.values(), ids=BAD)
 def test_bad_numbers_are_refused_by_name(build, argument):
     with pytest.raises((TypeError, ValueError), match=rf"(?s){argument}: given .*; expected "):
         build()
 
 
-@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 @pytest.mark.skipif(jax.config.jax_enable_x64, reason="64 bits hold such numbers")
 def test_a_table_of_more_records_than_32_bits_count_is_refused():
     with pytest.raises(ValueError, match="release: given n = 1000000000000 records; expected at most 2147483647"):

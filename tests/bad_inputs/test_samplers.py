@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax import Laplace, LocalRelease, Position, Posterior, RandomizedResponse, Release, models, statistics
+from dpjax import Laplace, LocalRelease, Posterior, RandomizedResponse, Release, models, statistics
+from dpjax.data_augmentation import Position
 from dpjax.importance import ImportanceSample
 
 KEY = jax.random.key(0)
@@ -17,8 +18,8 @@ LOCAL = LocalRelease([0, 1, 2], RandomizedResponse(0.9, 3))
 OTHER = Release([3.0], Laplace(1.0), statistics.total("z", -2, 2), 10)
 MEAN = {"mean": 0.0}
 EQUAL = np.full(3, 1 / 3)
-PLAN = dpjax.SweepPlan(dpjax.imwg(), True, None)
-TUNING = dpjax.Tuning(np.zeros(1), np.eye(1), np.ones(()))
+PLAN = dpjax.data_augmentation.SweepPlan(dpjax.imwg(), True, None)
+TUNING = dpjax.data_augmentation.Tuning(np.zeros(1), np.eye(1), np.ones(()))
 RECORDS = {"y": np.zeros(10)}
 
 NO_KEY = {"none": None, "a seed": 0, "raw": jax.random.key_data(KEY), "two": jax.random.split(KEY), "text": "key"}
@@ -26,31 +27,31 @@ NO_COUNT = {"none": None, "zero": 0, "negative": -1, "a fraction": 2.5, "a float
 NO_MODEL = {"none": None, "a class": dpjax.Model, "a function": jnp.sin, "a release": RELEASE}
 NO_RELEASE = {"none": None, "an array": np.zeros(3), "a class": Release, "a model": MODEL, "a mechanism": Laplace(1.0)}
 NO_IMPUTATION = {"text": "imwg", "a number": 3, "a list": [dpjax.imwg()]}
-NO_KERNEL = {"unknown": "gibbs", "a number": 3, "a list": ["nuts"], "a class": dpjax.ParameterKernel}
+NO_KERNEL = {"unknown": "gibbs", "a number": 3, "a list": ["nuts"], "a class": dpjax.data_augmentation.ParameterKernel}
 
 CALLS = {
     "sample": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sample(key, model, release, **more),
-    "tempered": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.tempered(key, model, release, **more),
-    "calibrate": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.calibrate(key, model, release, **more),
+    "sample_smc": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sample_smc(key, model, release, **more),
+    "sbc": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sbc(key, model, release, **more),
     "importance_sample": lambda key=KEY, model=MODEL, release=RELEASE, num_draws=100: dpjax.importance_sample(
         key, model, release, num_draws
     ),
-    "prior_predict": lambda key=KEY, model=MODEL, release=RELEASE, num_draws=100: dpjax.prior_predict(
-        key, model, release, num_draws
+    "sample_prior_predictive": lambda key=KEY, model=MODEL, release=RELEASE, num_draws=100: (
+        dpjax.sample_prior_predictive(key, model, release, num_draws)
     ),
     "gibbs": lambda model=MODEL, release=RELEASE, **more: dpjax.gibbs(model, release, **more),
     "impute": lambda model=MODEL, release=RELEASE, parameters=MEAN, **more: dpjax.impute(
         model, release, parameters, **more
     ),
 }
-KEYED = ("sample", "tempered", "calibrate", "importance_sample", "prior_predict")
-UNTUNED = ("tempered", "calibrate", "gibbs", "impute")
+KEYED = ("sample", "sample_smc", "sbc", "importance_sample", "sample_prior_predictive")
+UNTUNED = ("sample_smc", "sbc", "gibbs", "impute")
 COUNTS = {
     "sample": ("num_chains", "num_warmup", "num_samples", "thin"),
-    "tempered": ("num_particles", "num_islands", "num_sweeps"),
-    "calibrate": ("num_replicates", "num_draws", "thin", "num_warmup"),
+    "sample_smc": ("num_particles", "num_islands", "num_sweeps"),
+    "sbc": ("num_replicates", "num_draws", "thin", "num_warmup"),
     "importance_sample": ("num_draws",),
-    "prior_predict": ("num_draws",),
+    "sample_prior_predictive": ("num_draws",),
 }
 
 
@@ -79,7 +80,7 @@ def posterior():
     """A posterior that nothing was drawn for."""
     draws = {"mean": np.zeros((2, 5))}
     info = {"acceptance_rate": np.zeros((2, 5)), "num_nonfinite": np.zeros((2, 5), int)}
-    states = dpjax.GibbsState({"mean": jnp.zeros(2)}, None)
+    states = dpjax.data_augmentation.GibbsState({"mean": jnp.zeros(2)}, None)
     return Posterior(draws, info, None, False, MODEL, RELEASE, states, TUNING, PLAN)
 
 
@@ -89,7 +90,7 @@ CASES = {
     **made("key", NO_KEY, KEYED),
     **made("model", NO_MODEL, CALLS),
     **made("release", NO_RELEASE, CALLS),
-    **made("imputation", NO_IMPUTATION, ("sample", "tempered", "calibrate", "gibbs", "impute")),
+    **made("imputation", NO_IMPUTATION, ("sample", "sample_smc", "sbc", "gibbs", "impute")),
     **made("parameter_kernel", NO_KERNEL, ("sample", "gibbs"), said=""),
     **made("interweave", {"text": "yes", "a number": 3}, ("sample", "gibbs")),
     **{
@@ -148,7 +149,11 @@ CASES = {
     ),
     **made("imputation", {"open attempts": dpjax.soma("auto"), "open blocks": dpjax.pcn()}, UNTUNED),
     "gibbs of a tuning that is a number": (lambda: CALLS["gibbs"](tuning=3.0), "tuning"),
-    **made("plan", {"text": "imwg", "an imputation": dpjax.imwg(), "a class": dpjax.SweepPlan}, ("gibbs",)),
+    **made(
+        "plan",
+        {"text": "imwg", "an imputation": dpjax.imwg(), "a class": dpjax.data_augmentation.SweepPlan},
+        ("gibbs",),
+    ),
     **{
         f"gibbs of a plan and {argument}": (
             lambda choice={argument: value}: CALLS["gibbs"](plan=PLAN, **choice),
@@ -161,7 +166,7 @@ CASES = {
         "interweave",
     ),
     "gibbs of a tuning of another size": (
-        lambda: CALLS["gibbs"](tuning=dpjax.Tuning(jnp.zeros(2), jnp.eye(2), jnp.ones(()))),
+        lambda: CALLS["gibbs"](tuning=dpjax.data_augmentation.Tuning(jnp.zeros(2), jnp.eye(2), jnp.ones(()))),
         "tuning",
     ),
     **{
@@ -203,24 +208,24 @@ CASES = {
     },
     "impute from records that are an array": (lambda: CALLS["impute"]().init(np.zeros(10)), "records"),
     "impute from too few records": (lambda: CALLS["impute"]().init({"y": np.zeros(9)}), "records['y']"),
-    "calibrate of another model": (lambda: CALLS["calibrate"](fit=CELLS), ""),
-    "calibrate of a number": (lambda: CALLS["calibrate"](fit=3), "model"),
-    "calibrate of few replicates": (lambda: CALLS["calibrate"](num_replicates=10), "num_replicates"),
-    "calibrate of quantities that are text": (lambda: CALLS["calibrate"](quantities="mean"), "quantities"),
-    "calibrate of quantities that are no dict": (
-        lambda: CALLS["calibrate"](quantities=lambda parameters, records, release: 3.0),
+    "sbc of another model": (lambda: CALLS["sbc"](fit=CELLS), ""),
+    "sbc of a number": (lambda: CALLS["sbc"](fit=3), "model"),
+    "sbc of few replicates": (lambda: CALLS["sbc"](num_replicates=10), "num_replicates"),
+    "sbc of quantities that are text": (lambda: CALLS["sbc"](quantities="mean"), "quantities"),
+    "sbc of quantities that are no dict": (
+        lambda: CALLS["sbc"](quantities=lambda parameters, records, release: 3.0),
         "quantities",
     ),
-    "calibrate of quantities that fail": (
-        lambda: CALLS["calibrate"](quantities=lambda parameters, records, release: {"x": records["x"]}),
+    "sbc of quantities that fail": (
+        lambda: CALLS["sbc"](quantities=lambda parameters, records, release: {"x": records["x"]}),
         "quantities",
     ),
-    "calibrate of quantities named as parameters": (
-        lambda: CALLS["calibrate"](quantities=lambda parameters, records, release: dict(parameters)),
+    "sbc of quantities named as parameters": (
+        lambda: CALLS["sbc"](quantities=lambda parameters, records, release: dict(parameters)),
         "quantities",
     ),
     **{
-        f"tempered of a target {name}": (lambda value=value: CALLS["tempered"](target_ess=value), "target_ess")
+        f"sample_smc of a target {name}": (lambda value=value: CALLS["sample_smc"](target_ess=value), "target_ess")
         for name, value in {"zero": 0.0, "one": 1.0, "text": "0.5", "none": None, "two": [0.5, 0.5]}.items()
     },
     "imwg of another scan": (lambda: dpjax.imwg("backwards"), "scan"),
@@ -255,7 +260,9 @@ CASES = {
     },
     **{
         f"initial_tuning of {argument} {kind}": (
-            lambda arguments={"key": KEY, "model": MODEL, argument: value}: dpjax.initial_tuning(**arguments),
+            lambda arguments={"key": KEY, "model": MODEL, argument: value}: dpjax.data_augmentation.initial_tuning(
+                **arguments
+            ),
             argument,
         )
         for argument, values in {"key": NO_KEY, "model": NO_MODEL, "num_draws": NO_COUNT}.items()

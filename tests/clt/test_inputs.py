@@ -1,4 +1,4 @@
-"""What `large_sample` refuses, and what its posterior says of itself."""
+"""What `sample_clt` refuses, and what its posterior says of itself."""
 
 import jax
 import jax.numpy as jnp
@@ -87,7 +87,7 @@ REFUSED = {
 def test_what_has_no_normal_law_of_the_sum_is_refused_by_name(case):
     model, release, message = REFUSED[case]
     with pytest.raises((TypeError, ValueError), match=message):
-        dpjax.large_sample(KEY, model, release, progress=False)
+        dpjax.sample_clt(KEY, model, release, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_what_has_no_normal_law_of_the_sum_is_refused_by_name(case):
 )
 def test_numbers_that_make_no_sense_are_refused_by_name(arguments, name):
     with pytest.raises((TypeError, ValueError), match=f"{name}: given"):
-        dpjax.large_sample(KEY, MODEL, RELEASE, **arguments)
+        dpjax.sample_clt(KEY, MODEL, RELEASE, **arguments)
 
 
 @pytest.fixture(scope="module")
 def posterior() -> dpjax.Posterior:
-    return dpjax.large_sample(KEY, MODEL, RELEASE, num_chains=2, num_samples=400, progress=False)
+    return dpjax.sample_clt(KEY, MODEL, RELEASE, num_chains=2, num_samples=400, progress=False)
 
 
 @pytest.mark.filterwarnings("ignore:.*effective sample size")
@@ -131,7 +131,7 @@ def test_predicted_sums_are_those_of_the_normal_law(posterior):
 
 
 def test_equal_keys_give_equal_draws(posterior):
-    again = dpjax.large_sample(KEY, MODEL, RELEASE, num_chains=2, num_samples=400, progress=False)
+    again = dpjax.sample_clt(KEY, MODEL, RELEASE, num_chains=2, num_samples=400, progress=False)
     np.testing.assert_array_equal(again.draws["mean"], posterior.draws["mean"])
 
 

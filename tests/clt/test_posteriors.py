@@ -35,10 +35,10 @@ def moments_on(grid: np.ndarray, log_density: np.ndarray) -> tuple[float, float]
 
 
 @pytest.mark.parametrize(("n", "scale"), [pytest.param(10**7, 3_000.0, marks=pytest.mark.slow), (10**8, 2_000.0)])
-@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 def test_normal_mean_of_many_records_is_that_of_the_closed_form(n, scale):
     value = 1.3 * n + 2.5 * sqrt(4 * n + scale**2)
-    posterior = dpjax.large_sample(
+    posterior = dpjax.sample_clt(
         jax.random.key(1), MEAN, dpjax.Release([value], dpjax.Gaussian(scale), TOTAL, n), **FEW
     )
     precision = 1 / 100 + n**2 / (4 * n + scale**2)
@@ -51,7 +51,7 @@ def test_normal_mean_of_many_records_is_that_of_the_closed_form(n, scale):
 def test_laplace_noise_is_integrated_out():
     n, scale = 50, 20.0
     release = dpjax.Release([130.0], dpjax.Laplace(scale), TOTAL, n)
-    posterior = dpjax.large_sample(jax.random.key(2), MEAN, release, **FEW)
+    posterior = dpjax.sample_clt(jax.random.key(2), MEAN, release, **FEW)
     grid = np.linspace(-4, 10, 1_001)
     likelihood = dpjax.Laplace(scale).log_marginal_normal(
         jnp.asarray(130.0), jnp.asarray(n * grid), jnp.full(grid.shape, sqrt(4.0 * n))
@@ -64,7 +64,7 @@ def test_laplace_noise_is_integrated_out():
 def test_other_noise_is_latent(value):
     n, scale, bound = 50, 20.0, 60.0
     mechanism = dpjax.Censored(dpjax.Laplace(scale), upper=bound)
-    posterior = dpjax.large_sample(jax.random.key(3), MEAN, dpjax.Release([value], mechanism, TOTAL, n), **FEW)
+    posterior = dpjax.sample_clt(jax.random.key(3), MEAN, dpjax.Release([value], mechanism, TOTAL, n), **FEW)
     grid, sums = np.linspace(-8, 30, 400), np.linspace(-600, 2_400, 6_001)
     noise = stats.laplace.logpdf(value - sums, scale=scale)
     if value == bound:
@@ -77,7 +77,7 @@ def test_cells_that_sum_to_n_agree_with_enumeration():
     n, scale = 400, 6.0
     model = dpjax.models.categorical([1.0, 1.0])
     release = dpjax.Release([131.0, 262.0], dpjax.DiscreteLaplace(scale), dpjax.statistics.cells("cell", 2), n)
-    posterior = dpjax.large_sample(jax.random.key(4), model, release, **FEW)
+    posterior = dpjax.sample_clt(jax.random.key(4), model, release, **FEW)
     grid, counts = np.linspace(0.001, 0.999, 999), np.arange(n + 1)
     noise = -(np.abs(131 - counts) + np.abs(262 - (n - counts))) / scale
     agree(
@@ -98,7 +98,7 @@ def test_poisson_counts_agree_with_a_convolution():
     n, scale, value = 300, 30.0, 960.0
     model = dpjax.from_numpyro(poisson, ["y"], 3)
     release = dpjax.Release([value], dpjax.Gaussian(scale), TOTAL, n)
-    posterior = dpjax.large_sample(jax.random.key(5), model, release, num_points=256, **FEW)
+    posterior = dpjax.sample_clt(jax.random.key(5), model, release, num_points=256, **FEW)
     grid, sums = np.linspace(2.0, 5.0, 601), np.arange(2_000)
     noise = stats.norm.logpdf(value, sums, scale)
     likelihood = logsumexp(stats.poisson.logpmf(sums, n * grid[:, None]) + noise, axis=1)
@@ -128,7 +128,7 @@ def clamped_moment(mean: float, power: int) -> float:
 def test_clamped_records_agree_with_moments_by_scipy(clamped, known):
     release, grid, log_density = clamped
     model = MEAN if known else MEAN._replace(statistic_moments=None)
-    agree(dpjax.large_sample(jax.random.key(6), model, release, **FEW).draws["mean"], grid, log_density)
+    agree(dpjax.sample_clt(jax.random.key(6), model, release, **FEW).draws["mean"], grid, log_density)
 
 
 @pytest.mark.slow
@@ -138,9 +138,7 @@ def test_a_covariance_without_clamping_is_noticed(clamped):
     def moments(parameters, statistic):
         return MEAN.statistic_moments(parameters, statistic)[0], jnp.full((1, 1), 4.0)
 
-    draws = dpjax.large_sample(jax.random.key(7), MEAN._replace(statistic_moments=moments), release, **FEW).draws[
-        "mean"
-    ]
+    draws = dpjax.sample_clt(jax.random.key(7), MEAN._replace(statistic_moments=moments), release, **FEW).draws["mean"]
     with pytest.raises(AssertionError):
         agree(draws, grid, log_density)
 
@@ -149,7 +147,7 @@ def test_a_covariance_without_clamping_is_noticed(clamped):
 def test_too_coarse_a_quadrature_is_refused(clamped):
     model = MEAN._replace(statistic_moments=None)
     with pytest.raises(ValueError, match=r"num_points: given 8 points, by which the mean .* Pass more points"):
-        dpjax.large_sample(jax.random.key(8), model, clamped[0], num_points=8, **FEW)
+        dpjax.sample_clt(jax.random.key(8), model, clamped[0], num_points=8, **FEW)
 
 
 def with_one(record: dict[str, jax.Array]) -> jax.Array:
@@ -161,7 +159,7 @@ def with_one(record: dict[str, jax.Array]) -> jax.Array:
 def test_a_constant_tells_its_noise_alone():
     n = 1_000
     release = dpjax.Release([1_310.0, 1_200.0], dpjax.Gaussian([50.0, 100.0]), with_one, n)
-    draws = dpjax.large_sample(jax.random.key(9), MEAN, release, **FEW).draws["mean"]
+    draws = dpjax.sample_clt(jax.random.key(9), MEAN, release, **FEW).draws["mean"]
     precision = 1 / 100 + n**2 / (4 * n + 50.0**2)
     grid = 1.31 + np.linspace(-6, 6, 401) / sqrt(precision)
     agree(draws, grid, -precision * (grid - 1.31 * (1 - 0.01 / precision)) ** 2 / 2)
@@ -173,7 +171,7 @@ def test_a_constant_without_noise_is_refused():
         dpjax.Release([1_000.0], dpjax.Exact(), one, 1_000),
     )
     with pytest.raises(ValueError, match=r"release: given a value of which some part.* Leave out exact totals"):
-        dpjax.large_sample(jax.random.key(10), MEAN, release, **FEW)
+        dpjax.sample_clt(jax.random.key(10), MEAN, release, **FEW)
 
 
 def one(record: dict[str, jax.Array]) -> jax.Array:
@@ -188,7 +186,7 @@ def test_a_private_regression_agrees_with_exact_chains():
     release = simulated_release(model, 10_000)
     options = {"num_warmup": 200, "num_samples": 1_500, "initial": "large-sample", "progress": False}
     exact = dpjax.sample(jax.random.key(13), model, release, **options).draws["coef"].astype(float)
-    other = dpjax.large_sample(jax.random.key(14), model, release, num_samples=2_000, progress=False)
+    other = dpjax.sample_clt(jax.random.key(14), model, release, num_samples=2_000, progress=False)
     draws = other.draws["coef"].astype(float)
     sd = np.std(exact, axis=(0, 1))
     error = (

@@ -51,7 +51,7 @@ def test_a_rare_cell_is_warned_of(cell, noticed):
     model = dpjax.models.categorical([1.0, 1.0])
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        posterior = dpjax.large_sample(KEY, model, release, num_warmup=100, num_samples=100, progress=False)
+        posterior = dpjax.sample_clt(KEY, model, release, num_warmup=100, num_samples=100, progress=False)
     noise = 0.25 + posterior.draws["probabilities"][..., 0] * n
     expected = np.sqrt(np.mean((noise - 0.25) ** 2 / noise**3))
     np.testing.assert_allclose(posterior.info["skewness"][0], expected, rtol=0.25)

@@ -29,7 +29,7 @@ def test_a_total_without_bounds_and_a_variance_that_is_not_known(bounds: dict) -
     """The posterior of the mean given a total of 800 of 400 records: about Normal at 2."""
     statistic = dpjax.statistics.total("y", **bounds)
     release = dpjax.Release([800.0 if not bounds else 500.0], dpjax.Laplace(10.0), statistic, n=400)
-    posterior = dpjax.large_sample(
+    posterior = dpjax.sample_clt(
         jax.random.key(1), MODEL, release, num_chains=2, num_warmup=150, num_samples=150, progress=False
     )
     assert np.all(np.isfinite(posterior.draws["mean"]))

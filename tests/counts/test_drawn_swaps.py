@@ -118,11 +118,13 @@ def test_a_table_that_no_listed_swap_changes_is_left() -> None:
     table = table_of(count_form(model, release)[1])
     stuck = find_stuck(swaps_listed(table))
     algorithm = dpjax.gibbs(model, release, imputation=dpjax.counts(1))
-    start = algorithm.init(dpjax.Position(model.sample_prior(jax.random.key(1)), {"counts": jnp.asarray(stuck)[None]}))
+    start = algorithm.init(
+        dpjax.data_augmentation.Position(model.sample_prior(jax.random.key(1)), {"counts": jnp.asarray(stuck)[None]})
+    )
 
     @jax.jit
     def run(key: jax.Array) -> jax.Array:
-        def sweep(number: jax.Array, state: dpjax.GibbsState) -> dpjax.GibbsState:
+        def sweep(number: jax.Array, state: dpjax.data_augmentation.GibbsState) -> dpjax.data_augmentation.GibbsState:
             return algorithm.step(jax.random.fold_in(key, number), state)[0]
 
         return jax.lax.fori_loop(0, 100, sweep, start).latent.records["counts"][0]

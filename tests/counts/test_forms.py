@@ -21,11 +21,11 @@ COUNTS = dpjax.counts(width=8)
 MOST_ERRORS = 5.0
 
 
-def position_of(case: cases.Case, row: int) -> dpjax.Position:
+def position_of(case: cases.Case, row: int) -> dpjax.data_augmentation.Position:
     """Some parameters, and one of the tables that are possible."""
     possible = case.law.tables[np.isfinite(case.law.log_weights)]
     counts = jnp.asarray(possible[row % len(possible)])
-    return dpjax.Position(case.model.sample_prior(jax.random.key(row)), {"counts": counts[None]})
+    return dpjax.data_augmentation.Position(case.model.sample_prior(jax.random.key(row)), {"counts": counts[None]})
 
 
 @pytest.mark.slow
@@ -35,8 +35,8 @@ def test_a_loop_of_ones_own_meets_the_oracle() -> None:
     states = [algorithm.init(position_of(case, 100 * chain)) for chain in range(16)]
 
     @jax.jit
-    def run(key: jax.Array, state: dpjax.GibbsState) -> tuple:
-        def step(state: dpjax.GibbsState, key: jax.Array) -> tuple:
+    def run(key: jax.Array, state: dpjax.data_augmentation.GibbsState) -> tuple:
+        def step(state: dpjax.data_augmentation.GibbsState, key: jax.Array) -> tuple:
             state, _ = algorithm.step(key, state)
             return state, (state.latent.records["counts"][0], state.parameters["probabilities"])
 
@@ -60,7 +60,7 @@ def moments_error(result: object, name: str, moments: cases.Moments) -> float:
 @pytest.mark.parametrize("name", ["skewed", pytest.param("uniform size", marks=pytest.mark.slow)])
 def test_marginal_likelihoods_meet_the_oracle(name: str) -> None:
     case, sizes = cases.build(name), {"num_particles": 200, "num_islands": 16, "num_sweeps": 2}
-    result = dpjax.tempered(jax.random.key(32), case.model, case.release, imputation=COUNTS, **sizes)
+    result = dpjax.sample_smc(jax.random.key(32), case.model, case.release, imputation=COUNTS, **sizes)
     error = result.log_marginal_likelihood_error
     assert error < 0.2
     assert abs(result.log_marginal_likelihood - case.law.log_evidence) < MOST_ERRORS * error
@@ -85,9 +85,7 @@ def small_design(n: object = 20) -> dpjax.Release:
 def test_ranks_are_uniform(name: str) -> None:
     n = 20 if name == "table" else dpjax.UnknownCount(models.PoissonCount(15.0))
     lengths = {"num_replicates": 400, "num_draws": 19, "thin": 4, "num_warmup": 50}
-    result = dpjax.calibrate(
-        jax.random.key(33), SMALL, small_design(n), quantities=fullest, imputation=COUNTS, **lengths
-    )
+    result = dpjax.sbc(jax.random.key(33), SMALL, small_design(n), quantities=fullest, imputation=COUNTS, **lengths)
     assert {"probabilities", "fullest", "noise"} <= set(result.ranks)
     assert min(np.min(p_value) for p_value in result.p_values().values()) > 1e-4
 
@@ -154,7 +152,7 @@ def test_no_tuning_is_made_where_no_step_uses_one(monkeypatch: pytest.MonkeyPatc
     assert posterior.tuning is None
     dpjax.gibbs(case.model, case.release, plan=posterior.plan, tuning=posterior.tuning)
     sizes = {"num_particles": 20, "num_islands": 2, "num_sweeps": 1}
-    dpjax.tempered(jax.random.key(40), case.model, case.release, imputation=COUNTS, **sizes)
+    dpjax.sample_smc(jax.random.key(40), case.model, case.release, imputation=COUNTS, **sizes)
 
 
 def test_predictions_have_the_law_of_new_tables(skewed: dpjax.Posterior) -> None:
@@ -204,7 +202,7 @@ def test_a_run_is_taken_up_where_it_stopped(tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_array_equal(rest.draws["num_records"], rest.collected.sum(axis=-1))
 
 
-def counts_of(position: dpjax.Position) -> dict:
+def counts_of(position: dpjax.data_augmentation.Position) -> dict:
     return {"counts": position.records["counts"][0].astype(float), "shares": position.parameters["probabilities"]}
 
 
@@ -223,7 +221,7 @@ def test_coupled_chains_meet_and_are_unbiased() -> None:
 @pytest.mark.parametrize(
     "imputation", [dpjax.counts(8), pytest.param(dpjax.imwg(), marks=pytest.mark.slow)], ids=["counts", "records"]
 )
-def test_predictions_have_as_many_records_as_their_draws(imputation: dpjax.Imputation) -> None:
+def test_predictions_have_as_many_records_as_their_draws(imputation: dpjax.base.Imputation) -> None:
     number = dpjax.UnknownCount(models.UniformCount(0, 60))
     release = dpjax.Release([11.0, 9.0], dpjax.Gaussian(0.5), dpjax.statistics.cells("cell", 2), number)
     model = models.categorical([1.0, 1.0])

@@ -14,7 +14,7 @@ RELEASE = dpjax.Release([12.0, 30.0, 8.0], dpjax.DiscreteLaplace(2.0), dpjax.sta
 IMPUTATION = dpjax.counts(width=16)
 
 
-def run(model: dpjax.Model, imputation: dpjax.Imputation | None = IMPUTATION) -> np.ndarray:
+def run(model: dpjax.Model, imputation: dpjax.base.Imputation | None = IMPUTATION) -> np.ndarray:
     posterior = dpjax.sample(
         jax.random.key(3), model, RELEASE, num_chains=2, num_warmup=8, num_samples=8, imputation=imputation
     )
@@ -99,7 +99,7 @@ def test_a_kernel_can_be_built_within_a_program() -> None:
     @jax.jit
     def draw(key: jax.Array) -> jax.Array:
         algorithm = dpjax.gibbs(model, RELEASE, IMPUTATION)
-        position = dpjax.Position(model.sample_prior(key), {"counts": jnp.array([[12, 30, 8]])})
+        position = dpjax.data_augmentation.Position(model.sample_prior(key), {"counts": jnp.array([[12, 30, 8]])})
         return algorithm.step(key, algorithm.init(position))[0].parameters["probabilities"]
 
     assert abs(float(jnp.sum(draw(jax.random.key(1)))) - 1) < 1e-5

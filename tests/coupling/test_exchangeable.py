@@ -41,7 +41,7 @@ def ends(step: Callable, starts: np.ndarray) -> np.ndarray:
     return np.asarray(step(keys, jnp.asarray(starts, float))).astype(int) @ 2 ** np.arange(N)[::-1]
 
 
-def one_step(algorithm: dpjax.SamplingAlgorithm) -> Callable:
+def one_step(algorithm: dpjax.base.SamplingAlgorithm) -> Callable:
     """The program of a step from many starts."""
     return jax.jit(jax.vmap(lambda key, start: algorithm.step(key, algorithm.init(start))[0].records))
 

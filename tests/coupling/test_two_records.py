@@ -13,7 +13,7 @@ from dpjax.coupling import UnbiasedEstimates, coupled_gibbs, unbiased_estimates
 EPSILON, VALUE = 20.0, 0.65
 
 
-def moments(position: dpjax.Position) -> dict[str, jax.Array]:
+def moments(position: dpjax.data_augmentation.Position) -> dict[str, jax.Array]:
     """Functions that do not depend on the order of the two."""
     first, second = position.records["y"]
     return {"sum": first + second, "product": first * second, "squares": first**2 + second**2}
@@ -29,7 +29,7 @@ def exact() -> dict[str, float]:
     }
 
 
-def run(imputation: dpjax.Imputation, relabel: bool) -> UnbiasedEstimates:
+def run(imputation: dpjax.base.Imputation, relabel: bool) -> UnbiasedEstimates:
     """Beta(10, 10) records, released off the prior's mean, so that chains start where they must not stay."""
     release = dpjax.Release([VALUE], dpjax.Laplace(1 / EPSILON), statistics.mean("y", 2), 2)
     kernel = coupled_gibbs(models.beta(10.0, 10.0), release, imputation, relabel=relabel)
@@ -42,7 +42,7 @@ def run(imputation: dpjax.Imputation, relabel: bool) -> UnbiasedEstimates:
     ("imputation", "relabel"),
     [(dpjax.soma(), True), (dpjax.soma(), False), (dpjax.imwg(), False), (dpjax.imwg(scan="random"), True)],
 )
-def test_estimates_have_the_means_of_quadrature(imputation: dpjax.Imputation, relabel: bool) -> None:
+def test_estimates_have_the_means_of_quadrature(imputation: dpjax.base.Imputation, relabel: bool) -> None:
     found = run(imputation, relabel)
     estimate = found.estimate()
     for name, expected in exact().items():

@@ -62,7 +62,7 @@ def test_standard_errors_are_honest(run: UnbiasedEstimates, name: str) -> None:
     assert coverage(values, EXACT[name], inflation=2.0) < 0.92
 
 
-def probabilities(position: dpjax.Position) -> jax.Array:
+def probabilities(position: dpjax.data_augmentation.Position) -> jax.Array:
     return position.parameters["probabilities"]
 
 

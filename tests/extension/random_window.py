@@ -18,7 +18,7 @@ class RandomWindow:
     size: int | Literal["auto"]
 
     def __call__(self, model: dpjax.Model, release: dpjax.release.PrivateRelease) -> dpjax.base.ImputationKernel:
-        def step(rng_key: jax.Array, latent: dpjax.Latent, parameters: dict) -> tuple[dpjax.Latent, Any]:
+        def step(rng_key: jax.Array, latent: dpjax.base.Latent, parameters: dict) -> tuple[dpjax.base.Latent, Any]:
             offer_key, place_key, accept_key = jax.random.split(rng_key, 3)
             first = jax.random.randint(place_key, (), 0, release.n)
             offered = (jnp.arange(release.n) - first) % release.n < self.size
@@ -28,7 +28,7 @@ class RandomWindow:
             accepted = jnp.log(jax.random.uniform(accept_key)) < log_ratio
             moved = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposed, latent)
             taken = (offered & accepted).astype(int)
-            return moved, dpjax.ImputationInfo(accepted.astype(float), taken, jnp.isnan(log_ratio).astype(int))
+            return moved, dpjax.base.ImputationInfo(accepted.astype(float), taken, jnp.isnan(log_ratio).astype(int))
 
         return step
 
@@ -39,6 +39,6 @@ class RandomWindow:
     def closed(self) -> "RandomWindow":
         return replace(self, size=1)
 
-    def adapt(self, key: Any, model: Any, release: Any, latent: dpjax.Latent, parameters: dict) -> "RandomWindow":
+    def adapt(self, key: Any, model: Any, release: Any, latent: dpjax.base.Latent, parameters: dict) -> "RandomWindow":
         """Half of the records where all chains have a density that is finite, else one."""
         return replace(self, size=release.n // 2 if jnp.all(jnp.isfinite(latent.log_density)) else 1)

@@ -10,7 +10,7 @@ import dpjax
 from dpjax.mechanisms import Additive
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class RoundedLaplace(Additive):
     """Adds round(L), L of density exp(-|u| / scale) / (2 scale), to each coordinate."""

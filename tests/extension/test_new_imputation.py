@@ -36,7 +36,7 @@ def test_known_parameters(release: dpjax.release.PrivateRelease) -> None:
 
 @pytest.mark.slow
 def test_tempered_run() -> None:
-    found = dpjax.tempered(
+    found = dpjax.sample_smc(
         jax.random.key(5), MODEL, SUMMED, imputation=RandomWindow(2), num_particles=20, num_islands=2, num_sweeps=1
     )
     assert np.all(np.isfinite(found.draws["probabilities"]))

@@ -96,7 +96,7 @@ def test_importance_sampling_agrees() -> None:
 
 
 def test_tempered_run_agrees() -> None:
-    found = dpjax.tempered(jax.random.key(4), MODEL, SUMMED, num_particles=50, num_islands=16, num_sweeps=1)
+    found = dpjax.sample_smc(jax.random.key(4), MODEL, SUMMED, num_particles=50, num_islands=16, num_sweeps=1)
     error = abs(found.log_marginal_likelihood - enumerate_records(SUMMED)[0])
     assert error < MAX_ERRORS * found.log_marginal_likelihood_error
 

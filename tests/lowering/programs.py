@@ -130,7 +130,7 @@ def holder(build: Callable, *noise: Any, **options: Any) -> Program:
 
 
 def large(model: dpjax.Model, release: dpjax.Release) -> Program:
-    """A step of `dpjax.large_sample`."""
+    """A step of `dpjax.sample_clt`."""
     points = find_points(model)
     rule = make_rule(jax.random.key(0), 2, 16) if points == "scores" else None
     problem = build_problem(model, release, Source((False, False), points), rule, jnp.ones(len(release.value)))
@@ -142,7 +142,7 @@ def large(model: dpjax.Model, release: dpjax.Release) -> Program:
 
 
 def tempered(model: dpjax.Model, release: dpjax.Release) -> Program:
-    """A run of `dpjax.tempered`, whose state is the release."""
+    """A run of `dpjax.sample_smc`, whose state is the release."""
     plan = make_plan(model, release)
     run = partial(run_island, model, plan, 4, 1)
     return Program(lambda key, release: run(key, release, jnp.array(0.9)), lambda key: release)
@@ -193,7 +193,7 @@ QUICK: dict[str, Callable[[], Program]] = {
     "mixture, neal 5": partial(clusters, mixture.neal5(), VALUES, LAPLACE, GAUSSIAN),
     "private hmc": partial(holder, private.dp_hmc, noise.jax, **LEAPFROG, **NOISY_QUERIES),
     "private langevin": partial(holder, private.dp_sgld, noise.jax, **SAMPLED),
-    "large_sample": partial(large, NORMAL, TOTAL),
+    "sample_clt": partial(large, NORMAL, TOTAL),
 }
 """Those of every change."""
 
@@ -234,8 +234,8 @@ LONG: dict[str, Callable[[], Program]] = {
     "private thermostat": partial(holder, private.dp_sgnht, noise.jax, diffusion=10.0, **SAMPLED),
     "hmc": partial(holder, private.hmc, **LEAPFROG),
     "random walk": partial(holder, private.rwmh, proposal_scale=1.0),
-    "large_sample of a regression": partial(large, REGRESSION, GRAM),
-    "large_sample of a table": partial(large, TABLE, CELLS),
-    "tempered": partial(tempered, NORMAL, TOTAL),
+    "sample_clt of a regression": partial(large, REGRESSION, GRAM),
+    "sample_clt of a table": partial(large, TABLE, CELLS),
+    "sample_smc": partial(tempered, NORMAL, TOTAL),
 }
 """And all others."""

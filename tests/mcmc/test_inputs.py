@@ -56,7 +56,7 @@ BAD = [
     (
         {"initial": "large-sample"},
         ValueError,
-        r"initial: given 'large-sample', which dpjax.large_sample refuses \(model: given .*\); expected",
+        r"initial: given 'large-sample', which dpjax.sample_clt refuses \(model: given .*\); expected",
     ),
     ({"initial": {"mean": ["a"] * 4}}, TypeError, r"initial\['mean'\]: given an array of <U1; expected finite numbers"),
     ({"checkpoint": 3}, TypeError, "checkpoint: given 3; expected a path"),

@@ -80,7 +80,7 @@ def test_starts_need_no_fine_quadrature(few, monkeypatch):
     model = MODEL._replace(statistic_moments=None)
     release = dpjax.Release([2_400.0], dpjax.Gaussian(5.0), dpjax.statistics.total("y", -1.0, 1.0), 4_000)
     with pytest.raises(ValueError, match="num_points: given 8 points"):
-        dpjax.large_sample(jax.random.key(4), model, release, num_warmup=60, num_samples=20, progress=False)
+        dpjax.sample_clt(jax.random.key(4), model, release, num_warmup=60, num_samples=20, progress=False)
     options = {"num_warmup": 8, "num_samples": 8, "progress": False}
     posterior = dpjax.sample(jax.random.key(4), model, release, initial="large-sample", **options)
     assert np.all(np.isfinite(posterior.draws["mean"]))

@@ -26,7 +26,7 @@ def test_predictions_that_are_no_numbers_are_refused() -> None:
     posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=20, num_samples=20, progress=False)
     for predict in (
         lambda: posterior.predict(jax.random.key(2), 5),
-        lambda: dpjax.prior_predict(jax.random.key(2), model, release, 5),
+        lambda: dpjax.sample_prior_predictive(jax.random.key(2), model, release, 5),
     ):
         with pytest.raises(
             ValueError, match=r"^release.mechanism: given a sampler that returned NaN in 100% of releases"

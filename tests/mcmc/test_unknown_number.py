@@ -68,7 +68,7 @@ def test_collected_data_sets_have_a_number_of_real_rows() -> None:
 
 
 def test_prior_prediction() -> None:
-    drawn = dpjax.prior_predict(jax.random.key(3), normal(), release(), 500)
+    drawn = dpjax.sample_prior_predictive(jax.random.key(3), normal(), release(), 500)
     assert abs(drawn.values[:, :2].sum(axis=1).mean() - 7.5) < 0.9  # five standard errors
 
 
@@ -77,7 +77,7 @@ def test_ranks_of_the_number_are_uniform() -> None:
     def number(parameters: dict, records: dict, release: dpjax.Release) -> dict:
         return {"number": records["num_records"][0]}
 
-    calibration = dpjax.calibrate(
+    calibration = dpjax.sbc(
         jax.random.key(4), normal(), release(), quantities=number, num_draws=19, thin=4, num_warmup=152
     )
     assert min(np.min(p) for p in calibration.p_values().values()) > 1e-4

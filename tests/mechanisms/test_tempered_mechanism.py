@@ -35,7 +35,7 @@ def summed(mechanism: object) -> dpjax.Release:
 
 
 @partial(jax.jit, static_argnames=("model", "imputation"))
-def sweeps(release: object, model: dpjax.Model, parameters: dict, imputation: dpjax.Imputation) -> Latent:
+def sweeps(release: object, model: dpjax.Model, parameters: dict, imputation: dpjax.base.Imputation) -> Latent:
     """The records after ten sweeps."""
     kernel = imputation(model, release)
     latent = init_latent(release, model.sample_records(jax.random.key(1), parameters, N))
@@ -56,7 +56,7 @@ def same(one: Latent, other: Latent) -> bool:
     [dpjax.imwg(), dpjax.imwg("random"), dpjax.soma(), dpjax.soma(3)],
     ids=lambda imputation: repr(imputation),
 )
-def test_sweeps_of_a_summed_release(imputation: dpjax.Imputation) -> None:
+def test_sweeps_of_a_summed_release(imputation: dpjax.base.Imputation) -> None:
     tempered = sweeps(temper(summed(dpjax.Laplace(SCALES)), jnp.array(POWER)), NORMAL, PARAMETERS, imputation)
     assert same(tempered, sweeps(summed(dpjax.Laplace(SCALES / POWER)), NORMAL, PARAMETERS, imputation))
     assert not same(tempered, sweeps(summed(dpjax.Laplace(SCALES)), NORMAL, PARAMETERS, imputation))

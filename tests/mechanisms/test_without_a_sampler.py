@@ -15,7 +15,7 @@ MODEL = dpjax.models.categorical([1.0, 2.0])
 CELLS = dpjax.statistics.cells("cell", 2)
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class Density:
     """Laplace noise, by its density alone."""
@@ -26,7 +26,7 @@ class Density:
         return dpjax.Laplace(self.scale).log_density(value, statistic)
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class Terms(Density):
     """The same, coordinate by coordinate."""
@@ -44,7 +44,7 @@ RELEASES = {
 }
 
 
-def share(release: dpjax.Release | dpjax.LocalRelease, imputation: dpjax.Imputation | None) -> np.ndarray:
+def share(release: dpjax.Release | dpjax.LocalRelease, imputation: dpjax.base.Imputation | None) -> np.ndarray:
     posterior = dpjax.sample(
         jax.random.key(4), MODEL, release, imputation=imputation, num_warmup=200, num_samples=1_000, progress=False
     )
@@ -71,7 +71,7 @@ def test_nothing_can_be_released_by_it(kind):
     with pytest.raises(TypeError, match=r"(mechanism|channel): given .*, which has no `sample`"):
         release.sample(jax.random.key(1), {"cell": jnp.zeros(20, int)})
     with pytest.raises(TypeError, match="which has no `sample`"):
-        dpjax.prior_predict(jax.random.key(1), MODEL, release, num_draws=4)
+        dpjax.sample_prior_predictive(jax.random.key(1), MODEL, release, num_draws=4)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 2.0, 3e5])

@@ -22,8 +22,8 @@ ROUNDING = 1e-4 if FLOAT32 else 1e-9
 
 CHANNELS = {
     "laplace": dpjax.Laplace(dpjax.laplace_scale(EPSILON, 1.0)),
-    "wavelet": dpjax.HaarWavelet(dpjax.haar_scale(EPSILON, 2), 2),
-    "wavelet, as published": dpjax.HaarWavelet(dpjax.haar_scale(EPSILON, 2, "paper"), 2),
+    "wavelet": dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(EPSILON, 2), 2),
+    "wavelet, as published": dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(EPSILON, 2, "paper"), 2),
 }
 
 

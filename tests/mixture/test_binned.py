@@ -26,7 +26,7 @@ BASE = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
 
 
 def smoothed(num_draws: int = 7) -> dpjax.Release:
-    mechanism = dpjax.SmoothedHistogram(dpjax.smoothing_weight(EPSILON, num_draws, 5, N), num_draws)
+    mechanism = dpjax.SmoothedHistogram(dpjax.mechanisms.smoothing_weight(EPSILON, num_draws, 5, N), num_draws)
     return dpjax.Release(np.linspace(0.05, 0.19, num_draws), mechanism, statistics.histogram("y", EDGES), N)
 
 
@@ -136,7 +136,7 @@ class Rounded:
         return statistic
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class Exact(Rounded):
     """One that adds no noise."""

@@ -29,7 +29,7 @@ def test_the_laplace_channel_keeps_its_promise() -> None:
 @pytest.mark.parametrize("resolution", [0, 2, 4])
 @pytest.mark.parametrize("calibration", ["tight", "paper"])
 def test_the_wavelet_channel_keeps_its_promise(resolution: int, calibration: str) -> None:
-    channel = dpjax.HaarWavelet(dpjax.haar_scale(EPSILON, resolution, calibration), resolution)
+    channel = dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(EPSILON, resolution, calibration), resolution)
     points = (np.arange(2 ** (resolution + 1)) + 0.5) / 2 ** (resolution + 1)
     # The loss is largest at released values that are the coefficients of some record.
     loss = largest_loss(channel, points, jax.vmap(channel.coefficients)(jnp.asarray(points)))
@@ -39,7 +39,7 @@ def test_the_wavelet_channel_keeps_its_promise(resolution: int, calibration: str
         half = dpjax.HaarWavelet(channel.scale / 1.2, resolution)
         assert largest_loss(half, points, jax.vmap(channel.coefficients)(jnp.asarray(points))) > EPSILON
     else:
-        assert 5 < channel.scale / dpjax.haar_scale(EPSILON, resolution) < 21
+        assert 5 < channel.scale / dpjax.mechanisms.haar_scale(EPSILON, resolution) < 21
 
 
 def test_wavelet_coefficients_are_those_of_the_formula() -> None:
@@ -66,7 +66,7 @@ def test_wavelet_samples_follow_the_density() -> None:
 
 @pytest.mark.parametrize(("num_bins", "n", "num_draws"), [(10, 50, 5), (4, 100, 20)])
 def test_the_smoothed_histogram_keeps_its_promise(num_bins: int, n: int, num_draws: int) -> None:
-    mechanism = dpjax.SmoothedHistogram(dpjax.smoothing_weight(EPSILON, num_draws, num_bins, n), num_draws)
+    mechanism = dpjax.SmoothedHistogram(dpjax.mechanisms.smoothing_weight(EPSILON, num_draws, num_bins, n), num_draws)
     counts = np.zeros(num_bins)
     counts[1] = n
     neighbour = counts.copy()
@@ -112,11 +112,11 @@ def test_the_marginal_of_a_normal_value_is_the_integral(mechanism: type) -> None
     [
         (lambda: dpjax.HaarWavelet(-1.0, 2), "scale"),
         (lambda: dpjax.HaarWavelet(1.0, 2.5), "resolution"),
-        (lambda: dpjax.haar_scale(1.0, 2, "loose"), "calibration"),
-        (lambda: dpjax.haar_scale(0.0, 2), "epsilon"),
+        (lambda: dpjax.mechanisms.haar_scale(1.0, 2, "loose"), "calibration"),
+        (lambda: dpjax.mechanisms.haar_scale(0.0, 2), "epsilon"),
         (lambda: dpjax.SmoothedHistogram(0.0, 5), "weight"),
         (lambda: dpjax.SmoothedHistogram(0.5, 0), "num_draws"),
-        (lambda: dpjax.smoothing_weight(1.0, 5, 0, 10), "num_bins"),
+        (lambda: dpjax.mechanisms.smoothing_weight(1.0, 5, 0, 10), "num_bins"),
     ],
 )
 def test_unusable_channels_are_refused(build, argument: str) -> None:

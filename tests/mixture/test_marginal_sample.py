@@ -45,7 +45,7 @@ def check_draws(posterior: mixture.MixturePosterior) -> None:
     [VALUES, np.zeros(6), np.array([-1e6, 0.0, 0.0, 0.1, 0.2, 1e6])],
     ids=["ordinary", "identical", "far outside"],
 )
-@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 def test_any_values_give_finite_draws(values: np.ndarray) -> None:
     check_draws(draw(mixture.neal5(), values))
 
@@ -58,7 +58,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 @pytest.mark.parametrize("sampler", OTHERS)
 def test_the_others_draw_too(sampler: str) -> None:
     check_draws(draw(SAMPLERS[sampler](), **OTHERS[sampler]))

@@ -72,7 +72,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     [VALUES, np.zeros(6), np.array([-1e6, 0.0, 0.0, 0.1, 0.2, 1e6])],
     ids=["ordinary", "identical", "far outside"],
 )
-@pytest.mark.filterwarnings("ignore::dpjax.PrecisionWarning")
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 def test_any_values_give_finite_draws(values: np.ndarray) -> None:
     posterior = draw(values)
     number = posterior.draws["num_clusters"]

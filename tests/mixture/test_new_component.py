@@ -22,7 +22,7 @@ NUM_CHAINS, NUM_SWEEPS, BURN_IN = 200, 150, 30
 NUM_CLUSTERS = np.array([len(set(labels)) for labels in PARTITIONS])
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class GammaRates:
     """Records y ~ Poisson(λ) with λ ~ Gamma(shape, rate)."""

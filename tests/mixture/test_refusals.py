@@ -136,7 +136,7 @@ def test_values_that_float32_rounds() -> None:
     if jax.config.jax_enable_x64:
         pytest.skip("float64 holds them")
     base = mixture.NormalInverseGamma(1.7e9, 0.1, 3.0, 3.0)
-    with pytest.warns(dpjax.PrecisionWarning):
+    with pytest.warns(dpjax.release.PrecisionWarning):
         sample(values=1.7e9 + VALUES, component=base)
 
 

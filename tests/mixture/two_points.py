@@ -13,7 +13,7 @@ SCALE = 0.7
 PRIOR = (0.3, 0.7)
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class TwoPoints:
     """Records N(mean, SCALE²), where the mean is one of `MEANS` with probabilities `PRIOR`."""
@@ -39,13 +39,13 @@ class TwoPoints:
         return {"mean": jnp.where(second, MEANS[1], MEANS[0])}
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class KnownTwoPoints(TwoPoints):
     """The same, registered with its marginal under Laplace noise."""
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class ReleasedTwoPoints(TwoPoints):
     """Released values of such records behind Laplace noise: to a sampler, records without a channel."""
@@ -74,7 +74,7 @@ def two_points_behind_laplace(channel: dpjax.Laplace, component: KnownTwoPoints)
     )
 
 
-@dpjax.frozen_pytree
+@dpjax.mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class ConjugateTwoPoints(KnownTwoPoints):
     """The same with the evidence of records, so that their parameters can be integrated out."""

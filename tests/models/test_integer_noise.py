@@ -121,10 +121,10 @@ ENTRIES = {
     "sample": lambda model, release: dpjax.sample(jax.random.key(0), model, release),
     "gibbs": dpjax.gibbs,
     "impute": lambda model, release: dpjax.impute(model, release, {"mean": 0.0}),
-    "tempered": lambda model, release: dpjax.tempered(jax.random.key(0), model, release),
+    "sample_smc": lambda model, release: dpjax.sample_smc(jax.random.key(0), model, release),
     "importance_sample": lambda model, release: dpjax.importance_sample(jax.random.key(0), model, release, 100),
-    "calibrate": lambda model, release: dpjax.calibrate(jax.random.key(0), model, release),
-    "prior_predict": lambda model, release: dpjax.prior_predict(jax.random.key(0), model, release),
+    "sbc": lambda model, release: dpjax.sbc(jax.random.key(0), model, release),
+    "sample_prior_predictive": lambda model, release: dpjax.sample_prior_predictive(jax.random.key(0), model, release),
     "coupled_gibbs": coupling.coupled_gibbs,
 }
 

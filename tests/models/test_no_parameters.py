@@ -29,7 +29,7 @@ def test_the_loop_imputes_the_records() -> None:
 def test_collected_records_have_the_exact_mean() -> None:
     """Given s = 3 the sum of four standard Normals is N(4 / 5 · 3, 4 / 5)."""
 
-    def sums(state: dpjax.GibbsState) -> jax.Array:
+    def sums(state: dpjax.data_augmentation.GibbsState) -> jax.Array:
         return jnp.sum(state.latent.records["y"])
 
     posterior = dpjax.sample(jax.random.key(3), MODEL, RELEASE, collect=sums, **SETTINGS)

@@ -56,7 +56,7 @@ DESIGNS = {
 def test_ranks_of_the_truth_are_uniform(name: str) -> None:
     program, records, design = DESIGNS[name]
     model = dpjax.from_numpyro(program, records=records)
-    calibration = dpjax.calibrate(jax.random.key(5), model, design, num_replicates=REPLICATES, thin=20)
+    calibration = dpjax.sbc(jax.random.key(5), model, design, num_replicates=REPLICATES, thin=20)
     for quantity, p_value in calibration.p_values().items():
         assert np.min(p_value) > REJECT, (quantity, p_value)
 
@@ -73,5 +73,5 @@ def test_a_wrong_model_is_found_out() -> None:
 
     program, records, design = DESIGNS["logistic regression"]
     model, wrong = (dpjax.from_numpyro(each, records=records) for each in (program, narrow))
-    calibration = dpjax.calibrate(jax.random.key(5), model, design, fit=wrong, num_replicates=REPLICATES, thin=20)
+    calibration = dpjax.sbc(jax.random.key(5), model, design, fit=wrong, num_replicates=REPLICATES, thin=20)
     assert min(np.min(p_value) for p_value in calibration.p_values().values()) < REJECT

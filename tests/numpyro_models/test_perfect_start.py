@@ -52,7 +52,7 @@ def test_a_perfect_start_stays_perfect(name: str) -> None:
 def test_noise_taken_for_free_of_the_parameters_is_found_out() -> None:
     """The planted fault: the records themselves as their noise, without the density that they then have."""
     model = dpjax.from_numpyro(programs.beta_regression, records=["x", "y"])
-    taken = dpjax.NonCentred(lambda key, parameters, records: records, lambda parameters, noise: noise)
+    taken = dpjax.base.NonCentred(lambda key, parameters, records: records, lambda parameters, noise: noise)
     after = replicates(programs.beta_regression, model._replace(noncentred=taken))
     laws = CASES["beta"][1]
     assert min(noise_p_value(after.noise, stats.laplace()), parameter_p_value(after, laws)) < REJECT

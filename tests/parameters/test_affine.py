@@ -135,7 +135,7 @@ HISTOGRAM = dpjax.Release([500.0, 500.0], dpjax.Laplace(0.2), statistics.histogr
 
 
 def test_a_surrogate_that_is_mostly_refused_is_given_up() -> None:
-    plan = dpjax.SweepPlan(dpjax.imwg(), True, None, "moved by surrogate")
+    plan = dpjax.data_augmentation.SweepPlan(dpjax.imwg(), True, None, "moved by surrogate")
     assert check_surrogate(plan, {"interweaving_is_accepted": np.full((2, 8), 0.6)}) == plan
     assert check_surrogate(plan, {"interweaving_is_accepted": np.full((2, 8), 0.4)}).noise == "moved"
     assert CHECKED < 8
@@ -162,7 +162,7 @@ def test_where_the_noise_is_held(model: dpjax.Model, release: dpjax.Release) -> 
 ])  # fmt: skip
 def test_a_plan_that_no_step_follows_is_refused(release: dpjax.Release, noise: str, expected: str) -> None:
     with pytest.raises(ValueError, match=f"plan: given noise='{noise}'; expected {expected}"):
-        dpjax.gibbs(MEAN, release, plan=dpjax.SweepPlan(dpjax.imwg(), True, None, noise))
+        dpjax.gibbs(MEAN, release, plan=dpjax.data_augmentation.SweepPlan(dpjax.imwg(), True, None, noise))
 
 
 def test_the_plan_of_a_run_is_taken_up(half_known: dpjax.Posterior) -> None:

@@ -18,7 +18,7 @@ from dpjax.data_augmentation.plan import make_plan
 N = 20
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
 RELEASE = dpjax.Release([1.0], dpjax.Laplace(2.0), statistics.total("y", -3.0, 3.0), N)
-UNIT = dpjax.Tuning(jnp.zeros(1), jnp.eye(1), jnp.ones(()))
+UNIT = dpjax.data_augmentation.Tuning(jnp.zeros(1), jnp.eye(1), jnp.ones(()))
 
 
 class Count(NamedTuple):
@@ -35,13 +35,13 @@ class Report(NamedTuple):
     flag: jax.Array
 
 
-def walk(log_density: Callable) -> dpjax.SamplingAlgorithm:
+def walk(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
     """One step to the right."""
 
     def step(rng_key: jax.Array, state: Count) -> tuple[Count, Report]:
         return Count(state.position + 1.0), Report(jnp.array(1), state.position[0], state.position[0] > 0.5)
 
-    return dpjax.SamplingAlgorithm(lambda position, rng_key=None: Count(position), step)
+    return dpjax.base.SamplingAlgorithm(lambda position, rng_key=None: Count(position), step)
 
 
 @pytest.mark.parametrize(("num_steps", "before", "flag"), [(1, 0.0, False), (4, 1.5, 0.75)])
@@ -53,12 +53,12 @@ def test_as_many_steps_are_made_as_asked_for(num_steps: int, before: float, flag
 
 
 def test_every_step_has_a_key_of_its_own() -> None:
-    def noise(log_density: Callable) -> dpjax.SamplingAlgorithm:
+    def noise(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
         def step(rng_key: jax.Array, state: Count) -> tuple[Count, jax.Array]:
             drawn = jax.random.normal(rng_key, state.position.shape)
             return Count(state.position + drawn), drawn[0] ** 2
 
-        return dpjax.SamplingAlgorithm(lambda position, rng_key=None: Count(position), step)
+        return dpjax.base.SamplingAlgorithm(lambda position, rng_key=None: Count(position), step)
 
     step = build_centred_step(MODEL, dpjax.parameter_kernel(noise, 2))
     parameters, square, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, UNIT)

@@ -65,14 +65,14 @@ def test_the_joint_law_is_invariant(name: str) -> None:
     assert p_value(name) > REJECT
 
 
-def stale(log_density: Callable) -> dpjax.SamplingAlgorithm:
+def stale(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
     """A planted fault: the density in the state is that of another time."""
     algorithm = blackjax.normal_random_walk(log_density, jnp.full(2, 0.7))
 
     def init(position: jax.Array, rng_key: jax.Array | None = None) -> object:
         return algorithm.init(position)._replace(logdensity=log_density(jnp.zeros_like(position)))
 
-    return dpjax.SamplingAlgorithm(init, algorithm.step)
+    return dpjax.base.SamplingAlgorithm(init, algorithm.step)
 
 
 def test_a_stale_density_is_rejected() -> None:
@@ -101,7 +101,7 @@ def test_the_step_size_meets_its_target_though_it_starts_a_hundred_times_too_wid
     step = jax.vmap(build_centred_step(KNOWN, kernel), in_axes=(0, 0, 0, None))
 
     @jax.jit
-    def rate(tuning: dpjax.Tuning) -> jax.Array:
+    def rate(tuning: dpjax.data_augmentation.Tuning) -> jax.Array:
         def body(parameters: dict, index: jax.Array) -> tuple:
             step_keys = jax.vmap(lambda key: jax.random.fold_in(key, index))(record_keys)
             parameters, info, _ = step(step_keys, parameters, records, tuning)

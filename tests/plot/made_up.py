@@ -17,5 +17,5 @@ def make_posterior(release=RELEASE, model=MODEL, imputation=None, num_draws=40):
     draws = {"mean": rng.normal(0.4, 0.2, (2, num_draws)).astype(jnp.zeros(()).dtype)}
     rates = np.linspace(0.5, 0.9, release.n) + np.array([[-0.05], [0.05]])
     info = {"acceptance_rate": np.full((2, num_draws), 0.7), "acceptance_rate_per_record": rates}
-    plan = dpjax.SweepPlan(dpjax.imwg() if imputation is None else imputation, False, None)
+    plan = dpjax.data_augmentation.SweepPlan(dpjax.imwg() if imputation is None else imputation, False, None)
     return dpjax.Posterior(draws, info, None, False, model, release, None, None, plan)

@@ -8,7 +8,7 @@ from dpjax import plot
 from dpjax.importance import ImportanceSample
 from dpjax.plot.intervals import MAX_ROWS
 from dpjax.plot.style import INK, KNOWN, MARKS, NAIVE, POSTERIOR, SERIES, looks_of
-from dpjax.smc.result import TemperedSample
+from dpjax.smc.result import SMCSample
 from tests.plot.made_up import make_posterior
 
 figure = pytest.importorskip("matplotlib.figure")
@@ -55,9 +55,7 @@ def test_weights_count():
     log_weights = np.log(np.repeat([0.16, 0.04], 5))
     weighted = ImportanceSample({"mean": np.arange(10.0)}, log_weights, 9.0, 0.1, 0.0, 0.1)
     repeated = {"mean": np.repeat(np.arange(10.0), np.repeat([4, 1], 5))[None]}
-    islands = TemperedSample(
-        {"mean": np.arange(10.0).reshape(2, 5)}, np.log([0.8, 0.2]), 0.0, 0.1, *(np.zeros((2, 1)),) * 5
-    )
+    islands = SMCSample({"mean": np.arange(10.0).reshape(2, 5)}, np.log([0.8, 0.2]), 0.0, 0.1, *(np.zeros((2, 1)),) * 5)
     one, two, three = (
         bars(plot.forest({"a": answer}, level=0.7, axes=new_axes())) for answer in (weighted, repeated, islands)
     )

@@ -30,7 +30,7 @@ TOLERANCE = 0.15
     (dpjax.imwg(), 30, 51.23),
     (dpjax.imwg(scan="random"), 30, 51.23),
 ])  # fmt: skip
-def test_stationary_acceptance(imputation: dpjax.Imputation, epsilon: int, percent: float) -> None:
+def test_stationary_acceptance(imputation: dpjax.base.Imputation, epsilon: int, percent: float) -> None:
     model = models.linear_regression(
         covariate_mean=[0.9, -1.17],
         covariate_cov=np.eye(2),

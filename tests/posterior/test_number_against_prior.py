@@ -60,7 +60,7 @@ def test_a_number_far_from_its_prior(mean: float, value: list[float]) -> None:
 
 @pytest.mark.slow
 def test_particles_have_as_much_room() -> None:
-    result = dpjax.tempered(jax.random.key(2), MODEL, released(10.0, [60.0, 30.0], 3.0), num_particles=200)
+    result = dpjax.sample_smc(jax.random.key(2), MODEL, released(10.0, [60.0, 30.0], 3.0), num_particles=200)
     numbers = np.asarray(result.draws["num_records"], float)
     centre, spread = exact(10.0, [60.0, 30.0], 3.0)
     weights = np.exp(result.log_weights)

@@ -98,11 +98,11 @@ def test_a_wrong_imputation_misses_its_reference() -> None:
 def accept_all(model: dpjax.Model, release: dpjax.Release) -> Callable:
     """A planted fault: every offer is taken."""
 
-    def step(rng_key: jax.Array, latent: dpjax.Latent, parameters: dict) -> tuple:
+    def step(rng_key: jax.Array, latent: dpjax.base.Latent, parameters: dict) -> tuple:
         records = model.sample_records(rng_key, parameters, release.n)
         statistic = release.total(records)
         ones = jax.numpy.ones(release.n, int)
-        info = dpjax.ImputationInfo(jax.numpy.ones(()), ones, jax.numpy.zeros((), int))
-        return dpjax.Latent(records, statistic, release.log_density(statistic)), info
+        info = dpjax.base.ImputationInfo(jax.numpy.ones(()), ones, jax.numpy.zeros((), int))
+        return dpjax.base.Latent(records, statistic, release.log_density(statistic)), info
 
     return step

@@ -23,7 +23,7 @@ def draw(model: dpjax.Model, release: dpjax.Release, interweave: bool) -> dict[s
         prior_key, record_key, run_key = jax.random.split(key, 3)
         state = algorithm.init(model.sample_prior(prior_key), record_key)
 
-        def step(state: dpjax.GibbsState, key: jax.Array) -> tuple:
+        def step(state: dpjax.data_augmentation.GibbsState, key: jax.Array) -> tuple:
             state, _ = algorithm.step(key, state)
             return state, {**state.parameters, "num_records": state.latent.records["num_records"][0]}
 
@@ -82,7 +82,7 @@ def test_two_categories_against_enumeration(interweave: bool) -> None:
 def test_marginal_likelihood_against_enumeration() -> None:
     n, _, weight, log_marginal = enumerate_tables()
     options = {"num_particles": 100, "num_islands": 16, "num_sweeps": 2, "imputation": dpjax.imwg()}
-    found = dpjax.tempered(jax.random.key(4), TABLE, NOISY_TABLE, **options)
+    found = dpjax.sample_smc(jax.random.key(4), TABLE, NOISY_TABLE, **options)
     assert abs(found.log_marginal_likelihood - log_marginal) < MAX_Z * found.log_marginal_likelihood_error
     numbers = found.resample(jax.random.key(5), 4_000)["num_records"]
     assert abs(numbers.mean() - np.sum(weight * n)) < 0.5

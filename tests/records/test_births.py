@@ -116,7 +116,9 @@ def test_without_information_the_number_follows_its_prior(prior: object) -> None
         start_key, run_key = jax.random.split(key)
         records = model.sample_records(start_key, {"mean": jnp.zeros(()), "variance": jnp.ones(())}, 1)
         records["num_records"] = jnp.full(1, 2)
-        state = algorithm.init(dpjax.Position({"mean": jnp.zeros(()), "variance": jnp.ones(())}, records))
+        state = algorithm.init(
+            dpjax.data_augmentation.Position({"mean": jnp.zeros(()), "variance": jnp.ones(())}, records)
+        )
         keys = jax.random.split(run_key, 30)
         return jax.lax.scan(lambda state, key: (algorithm.step(key, state)[0], None), state, keys)[0].latent.records
 

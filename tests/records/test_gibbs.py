@@ -31,7 +31,7 @@ def test_runs_unchanged_in_a_blackjax_loop() -> None:
 def test_a_position_keeps_its_records() -> None:
     records = {"y": jnp.linspace(-1.0, 1.0, N)}
     algorithm = dpjax.gibbs(MODEL, RELEASE)
-    state = algorithm.init(dpjax.Position({"mean": jnp.array(0.3)}, records))
+    state = algorithm.init(dpjax.data_augmentation.Position({"mean": jnp.array(0.3)}, records))
     np.testing.assert_array_equal(state.latent.records["y"], records["y"])
     state, info = jax.jit(algorithm.step)(jax.random.key(1), state)
     assert 0.0 <= float(info.imputation.acceptance_rate) <= 1.0
@@ -140,7 +140,9 @@ def test_chosen_attempts_grow_as_the_noise_shrinks(scale: float, least: int, mos
     keys = jax.random.split(jax.random.key(4), 32)
     records = {"y": jax.random.normal(jax.random.key(5), (32, N))}
     records = {"y": records["y"] - jnp.mean(records["y"], axis=1, keepdims=True) + 1 / N}
-    state = jax.vmap(lambda r: dpjax.gibbs(MODEL, release).init(dpjax.Position({"mean": jnp.zeros(())}, r)))(records)
+    state = jax.vmap(
+        lambda r: dpjax.gibbs(MODEL, release).init(dpjax.data_augmentation.Position({"mean": jnp.zeros(())}, r))
+    )(records)
     chosen = choose_attempts(keys[0], MODEL, release, state.latent, state.parameters)
     assert least <= chosen <= most
 

@@ -22,7 +22,7 @@ SCALES = jnp.arange(1.0, 6.0)
 UNEQUAL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)._replace(
     sample_records=lambda key, theta, n: {"y": theta["mean"] + SCALES[:n] * jax.random.normal(key, (n,), float)},
     log_density=lambda theta, records: jax.scipy.stats.norm.logpdf(records["y"], theta["mean"], SCALES),
-    noncentred=dpjax.NonCentred(
+    noncentred=dpjax.base.NonCentred(
         lambda key, theta, records: (records["y"] - theta["mean"]) / SCALES,
         lambda theta, noise: {"y": theta["mean"] + SCALES * noise},
         scores=NORMAL.noncentred.scores,

@@ -32,7 +32,9 @@ def states(release: dpjax.Release) -> GibbsState:
     """Eight chains whose statistic is the released value."""
     y = jax.random.normal(jax.random.key(1), (8, N), float)
     y = y - jnp.mean(y, axis=1, keepdims=True) + 1 / N
-    return jax.vmap(lambda y: init_state(release, dpjax.Position({"mean": jnp.zeros(())}, {"y": y})))(y)
+    return jax.vmap(lambda y: init_state(release, dpjax.data_augmentation.Position({"mean": jnp.zeros(())}, {"y": y})))(
+        y
+    )
 
 
 def choose(model: dpjax.Model, scale: float, imputation: object = "auto") -> object:

@@ -40,7 +40,7 @@ COMPOSITION = models.dirichlet(shape_prior=models.GammaPrior(3.0, 1.0), dim=2)
 LOGS = dpjax.Release(jnp.zeros(2), dpjax.Gaussian(1.5), statistics.log_composition("share", 0.05, dimension=2), N)
 
 
-def mala(log_density: Callable) -> dpjax.SamplingAlgorithm:
+def mala(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
     import blackjax
 
     return blackjax.mala(log_density, step_size=0.3)
@@ -130,7 +130,9 @@ def test_the_ratio_of_imwg_at_the_place_of_soma_is_rejected(monkeypatch: pytest.
 def test_records_on_another_scale_after_interweaving_are_rejected() -> None:
     """A planted fault: the noise is divided by the standard deviation and not multiplied by it again."""
     wide = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 30.0))
-    noncentred = dpjax.NonCentred(wide.noncentred.noise, lambda parameters, noise: {"y": parameters["mean"] + noise})
+    noncentred = dpjax.base.NonCentred(
+        wide.noncentred.noise, lambda parameters, noise: {"y": parameters["mean"] + noise}
+    )
     release = dpjax.Release(jnp.zeros(1), dpjax.Laplace(1.0), statistics.total("y", -10.0, 10.0), N)
     replicates = run(jax.random.key(11), wide._replace(noncentred=noncentred), release, dpjax.imwg(), interweave=True)
     laws = {"variance": lambda variance: (variance, stats.invgamma(4.0, scale=30.0))}

@@ -45,7 +45,7 @@ MECHANISMS = {"laplace": dpjax.Laplace, "discrete gaussian": dpjax.DiscreteGauss
 
 def random_sweep(
     key: jax.Array, template: dpjax.Release, windows: tuple[int, ...], block: int
-) -> list[tuple[dpjax.Latent, dpjax.ImputationInfo]]:
+) -> list[tuple[dpjax.base.Latent, dpjax.base.ImputationInfo]]:
     """One random problem of whole numbers, of which some are none: a sweep of it for each window."""
     keys = jax.random.split(key, 6)
     old, new = (jax.random.randint(key, (N, 2), -3, 4).astype(float) for key in keys[:2])

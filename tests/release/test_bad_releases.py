@@ -10,7 +10,7 @@ import pytest
 
 from dpjax import statistics
 from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse
-from dpjax.release import LocalRelease, Release, mechanism_from
+from dpjax.release import LocalRelease, Release, mechanism_from_published
 
 TOTAL = statistics.total("y", [0, 0], [1, 1])
 KEEP = RandomizedResponse(keep=0.9, num_categories=3)
@@ -90,11 +90,15 @@ class Unhashable:
         (lambda: LocalRelease([0.5, 1.0], Laplace(jnp.ones(2))), "channel.scale", "one number"),
         (lambda: LocalRelease([0, 1], RandomizedResponse), "channel", "dpjax.Laplace"),
         (lambda: LocalRelease([0, 1], KEEP, field=3), "field", "string"),
-        (lambda: mechanism_from("laplace", 1.0), "convention", "published"),
-        (lambda: mechanism_from("laplace_scale", -1.0), "published", "published"),
-        (lambda: mechanism_from("geometric_alpha", 1.5), "published", "e^"),
-        (lambda: mechanism_from("laplace_epsilon", 1.0), "sensitivity", "epsilon and rho only"),
-        (lambda: mechanism_from("gaussian_variance", 1.0, sensitivity=1.0), "sensitivity", "epsilon and rho only"),
+        (lambda: mechanism_from_published("laplace", 1.0), "convention", "published"),
+        (lambda: mechanism_from_published("laplace_scale", -1.0), "published", "published"),
+        (lambda: mechanism_from_published("geometric_alpha", 1.5), "published", "e^"),
+        (lambda: mechanism_from_published("laplace_epsilon", 1.0), "sensitivity", "epsilon and rho only"),
+        (
+            lambda: mechanism_from_published("gaussian_variance", 1.0, sensitivity=1.0),
+            "sensitivity",
+            "epsilon and rho only",
+        ),
     ],
 )
 def test_bad_releases_are_named(build, argument, remedy):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Privacy
-from dpjax.release import CONVENTIONS, mechanism_from
+from dpjax.release import CONVENTIONS, mechanism_from_published
 
 SUPPORT = np.arange(-2_000, 2_001)
 
@@ -35,18 +35,18 @@ def probabilities(mechanism):
     ],
 )
 def test_each_convention_gives_its_scale(convention, published, sensitivity, expected):
-    mechanism = mechanism_from(convention, published, sensitivity=sensitivity)
+    mechanism = mechanism_from_published(convention, published, sensitivity=sensitivity)
     assert type(mechanism) is type(expected)
     assert mechanism.scale == pytest.approx(expected.scale, rel=1e-12)
 
 
 def test_every_convention_is_documented():
-    assert set(CONVENTIONS) == set(re.findall(r'``"(\w+)"``', mechanism_from.__doc__))
+    assert set(CONVENTIONS) == set(re.findall(r'``"(\w+)"``', mechanism_from_published.__doc__))
 
 
 @pytest.mark.parametrize("variance", [0.05, 1.0, 40.0])
 def test_discrete_laplace_variance_is_that_of_the_law(variance):
-    law = probabilities(mechanism_from("discrete_laplace_variance", variance))
+    law = probabilities(mechanism_from_published("discrete_laplace_variance", variance))
     assert np.sum(law * SUPPORT**2) == pytest.approx(variance, rel=1e-5)
 
 
@@ -54,17 +54,17 @@ def test_discrete_laplace_variance_is_that_of_the_law(variance):
 @pytest.mark.parametrize("kind", ["discrete_gaussian", "discrete_laplace"])
 def test_the_noise_has_the_variance_that_was_published(kind, variance):
     for name, published in (("variance", variance), ("standard_deviation", np.sqrt(variance))):
-        law = probabilities(mechanism_from(f"{kind}_{name}", published))
+        law = probabilities(mechanism_from_published(f"{kind}_{name}", published))
         assert np.sum(law * SUPPORT.astype(float) ** 2) == pytest.approx(variance, rel=1e-4)
 
 
 def test_a_variance_of_no_noise_is_refused():
     with pytest.raises(ValueError, match=r"published: given .*; expected numbers above .* dpjax.Exact"):
-        mechanism_from("discrete_gaussian_variance", 1e-300)
+        mechanism_from_published("discrete_gaussian_variance", 1e-300)
 
 
 def test_geometric_alpha_is_the_ratio_of_the_law():
-    law = probabilities(mechanism_from("geometric_alpha", 0.6))
+    law = probabilities(mechanism_from_published("geometric_alpha", 0.6))
     middle = len(SUPPORT) // 2
     assert law[middle + 1] / law[middle] == pytest.approx(0.6, rel=1e-5)
     assert law.sum() == pytest.approx(1, rel=1e-5)
@@ -72,7 +72,7 @@ def test_geometric_alpha_is_the_ratio_of_the_law():
 
 def test_one_number_for_each_coordinate():
     privacy = Privacy("pure", "replace-one", epsilon=1.0)
-    mechanism = mechanism_from("laplace_variance", [2.0, 8.0], privacy=privacy)
+    mechanism = mechanism_from_published("laplace_variance", [2.0, 8.0], privacy=privacy)
     np.testing.assert_allclose(mechanism.scale, [1.0, 2.0], rtol=1e-6)
     assert mechanism.scale.dtype == jnp.result_type(float)
     assert mechanism.privacy == privacy

@@ -44,7 +44,7 @@ def test_rho_is_that_of_the_scale_and_the_sensitivity():
 
 def test_draws_from_a_histogram_promise_what_they_were_calibrated_to():
     histogram = statistics.histogram("y", np.linspace(0, 1, 6))
-    weight = dpjax.smoothing_weight(epsilon=1.5, num_draws=3, num_bins=5, n=40)
+    weight = dpjax.mechanisms.smoothing_weight(epsilon=1.5, num_draws=3, num_bins=5, n=40)
     release = dpjax.Release([0.2, 0.4, 0.9], dpjax.SmoothedHistogram(weight, num_draws=3), histogram, n=40)
     assert promise(release, "replace-one").epsilon == pytest.approx(1.5)
     with pytest.raises(Unpromised, match="public number"):
@@ -65,7 +65,7 @@ def test_a_response_promises_its_largest_log_ratio(channel, epsilon):
 
 
 def test_a_wavelet_promises_what_it_was_calibrated_to():
-    channel = dpjax.HaarWavelet(dpjax.haar_scale(epsilon=2.0, resolution=1), resolution=1)
+    channel = dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(epsilon=2.0, resolution=1), resolution=1)
     assert local_promise(dpjax.LocalRelease(jnp.zeros((2, 3)), channel, field="y")).epsilon == pytest.approx(2.0)
 
 

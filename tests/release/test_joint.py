@@ -50,7 +50,7 @@ def test_evidence_of_two_noisy_sums():
     found = dpjax.importance_sample(jax.random.key(2), NORMAL, SUMS, 20_000)
     assert abs(found.log_marginal_likelihood - log_marginal()) < MAX_ERRORS * found.log_marginal_likelihood_error
     options = {"num_particles": 50, "num_islands": 16, "num_sweeps": 1}
-    found = dpjax.tempered(jax.random.key(3), NORMAL, SUMS, **options)
+    found = dpjax.sample_smc(jax.random.key(3), NORMAL, SUMS, **options)
     assert abs(found.log_marginal_likelihood - log_marginal()) < MAX_ERRORS * found.log_marginal_likelihood_error
 
 
@@ -71,7 +71,7 @@ def test_integer_and_real_noise_against_enumeration_by_windows():
 @pytest.mark.slow
 def test_tempered_run_of_integer_and_real_noise():
     options = {"num_particles": 50, "num_islands": 16, "num_sweeps": 1}
-    found = dpjax.tempered(jax.random.key(5), MODEL, COUNTS, **options)
+    found = dpjax.sample_smc(jax.random.key(5), MODEL, COUNTS, **options)
     error = abs(found.log_marginal_likelihood - enumerate_records(COUNTS)[0])
     assert error < MAX_ERRORS * found.log_marginal_likelihood_error
 
@@ -85,7 +85,7 @@ def test_coupled_chains_meet():
 @pytest.mark.slow
 def test_calibration():
     options = {"num_replicates": 100, "num_draws": 19, "thin": 4, "num_warmup": 152}
-    assert dpjax.calibrate(jax.random.key(7), NORMAL, SUMS, **options).p_values()["mean"] > 1e-4
+    assert dpjax.sbc(jax.random.key(7), NORMAL, SUMS, **options).p_values()["mean"] > 1e-4
 
 
 def test_prediction(posterior):
@@ -160,7 +160,7 @@ def test_coarse_sums_are_warned_of_by_part():
     dpjax.joint(REAL, noisy)
     mechanism = dpjax.Independent([dpjax.Laplace(0.1), dpjax.Laplace(100.0)], [1, 1])
     dpjax.Release([1.0, 1e6], mechanism, statistics.stacked(TOTAL, TOTAL), 5)
-    with pytest.warns(dpjax.PrecisionWarning, match=r"noise of scale 0\.1 on values up to 1e\+06"):
+    with pytest.warns(dpjax.release.PrecisionWarning, match=r"noise of scale 0\.1 on values up to 1e\+06"):
         dpjax.Release([1e6, 1.0], mechanism, statistics.stacked(TOTAL, TOTAL), 5)
 
 

@@ -68,7 +68,9 @@ def test_the_likelihood_of_every_table(kind, only_present):
 )
 def test_imputed_records_against_enumeration(kind, only_present):
     algorithm = dpjax.gibbs(MODEL, build(kind, only_present), dpjax.imwg())
-    start = dpjax.Position({"probabilities": jnp.full(3, 1 / 3)}, {"cell": jnp.array([0, 1, 1, 1, 2])})
+    start = dpjax.data_augmentation.Position(
+        {"probabilities": jnp.full(3, 1 / 3)}, {"cell": jnp.array([0, 1, 1, 1, 2])}
+    )
 
     @jax.jit
     @jax.vmap

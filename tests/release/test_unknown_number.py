@@ -130,8 +130,8 @@ NEEDS_A_NUMBER: dict[str, Callable[[dpjax.Release], object]] = {
     "imwg": lambda release: dpjax.imwg()(MODEL, release),
     "soma": lambda release: dpjax.gibbs(MODEL, release, dpjax.soma()),
     "pcn": lambda release: dpjax.sample(jax.random.key(0), MODEL, release, imputation=dpjax.pcn()),
-    "tempered": lambda release: dpjax.tempered(jax.random.key(0), MODEL, release, imputation=dpjax.soma()),
-    "calibrate": lambda release: dpjax.calibrate(jax.random.key(0), MODEL, release, imputation=dpjax.soma()),
+    "sample_smc": lambda release: dpjax.sample_smc(jax.random.key(0), MODEL, release, imputation=dpjax.soma()),
+    "sbc": lambda release: dpjax.sbc(jax.random.key(0), MODEL, release, imputation=dpjax.soma()),
     "coupling": lambda release: coupling.coupled_gibbs(MODEL, release),
 }
 

@@ -121,7 +121,7 @@ def approximated(devices: Any) -> Iterator[Named]:
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 10.0), 4.0)
     release = dpjax.Release([130.0], dpjax.Laplace(20.0), dpjax.statistics.total("y"), 100)
     settings = {"num_chains": 2 * CHAINS, "num_warmup": 300, "num_samples": 12, "progress": False}
-    run = dpjax.large_sample(jax.random.key(6), model, release, devices=devices, **settings)
+    run = dpjax.sample_clt(jax.random.key(6), model, release, devices=devices, **settings)
     yield from run.draws.items()
     yield from run.info.items()
 

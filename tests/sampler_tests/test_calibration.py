@@ -116,7 +116,7 @@ def test_right_draws_are_called_wrong_in_at_most_one_and_a_half_of_a_hundred_run
     told = ", ".join(f"{what} {new:.2f} ({old:.2f} before)" for what, (new, old) in power.items())
     record(
         "invariance_test_calibration",
-        title="The referee's own errors",
+        title="The invariance test's own errors",
         what="how often right draws are called wrong: 20 to 1,000 chains, 1 to 50 parameters, Normal, lognormal, "
         "Cauchy and few-valued, ends that remember 0 to 99 % of their starts",
         against="made-up draws of the same law, without any chain",

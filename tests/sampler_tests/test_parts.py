@@ -1,4 +1,4 @@
-"""The parts of the referee: what a verdict computes, when records have settled, what is refused, and the figure."""
+"""The parts of the invariance test: what it computes, when records have settled, what is refused, and the figure."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 import dpjax
 from dpjax import models, statistics
 from dpjax.posterior.posterior import Posterior
-from dpjax.sampler_tests import Verdict
+from dpjax.sampler_tests import InvarianceTestResult
 from dpjax.sampler_tests.invariance_test import choose_plan, spaced
 from dpjax.sampler_tests.settle import has_forgotten
 from dpjax.sampler_tests.unbiased import Pairs, coupled_pairs, round_up
@@ -21,10 +21,12 @@ KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 
 
-def make_verdict(draws: np.ndarray, after: np.ndarray, **more: bool) -> Verdict:
+def make_verdict(draws: np.ndarray, after: np.ndarray, **more: bool) -> InvarianceTestResult:
     """Of draws [chain, draw, ...] and the ends of chains that began at the first of them."""
     before = draws.reshape(-1, *draws.shape[2:])[: len(after)]
-    return Verdict({"theta": draws}, {"theta": before}, {"theta": after}, 10, 8, **{"settled": True} | more)
+    return InvarianceTestResult(
+        {"theta": draws}, {"theta": before}, {"theta": after}, 10, 8, **{"settled": True} | more
+    )
 
 
 def test_a_drift_is_how_far_ends_are_from_all_draws_less_what_they_remember() -> None:
@@ -73,7 +75,9 @@ def test_p_values_of_a_law_that_stays_are_uniform() -> None:
             draws = lfilter([np.sqrt(1 - 0.5**2)], [1.0, -0.5], RNG.normal(size=(4, 1_200)), axis=1)[:, 200:]
             before = draws[:, ::10].ravel()
             after = share * before + np.sqrt(1 - share**2) * RNG.normal(size=400)
-            p_values.append(Verdict({"theta": draws}, {"theta": before}, {"theta": after}, 1, 1, True).p_values[:, 0])
+            p_values.append(
+                InvarianceTestResult({"theta": draws}, {"theta": before}, {"theta": after}, 1, 1, True).p_values[:, 0]
+            )
         for column in np.stack(p_values, axis=1):
             assert stats.kstest(column, "uniform").pvalue > 1e-4
 
@@ -125,11 +129,14 @@ def test_a_number_of_records_that_is_unknown() -> None:
     number = dpjax.UnknownCount(models.UniformCount(2, 8))
     release = dpjax.Release([4.0], dpjax.Laplace(1.0), statistics.total("y", -2.0, 2.0), number)
     posterior = cases.weighted(cases.NORMAL, release)
-    assert dpjax.referee(KEY, posterior, num_draws=200, num_sweeps=20, imputation=dpjax.imwg()).outcome == "no drift"
+    assert (
+        dpjax.invariance_test(KEY, posterior, num_draws=200, num_sweeps=20, imputation=dpjax.imwg()).outcome
+        == "no drift"
+    )
 
 
 def test_the_plan_is_that_of_the_draws_unless_another_is_chosen() -> None:
-    posterior, plan = cases.local(), dpjax.SweepPlan(dpjax.imwg(), False, None)
+    posterior, plan = cases.local(), dpjax.data_augmentation.SweepPlan(dpjax.imwg(), False, None)
     planned, nothing = dataclasses.replace(posterior, plan=plan), dict.fromkeys(("imputation", "interweave"))
     assert choose_plan(planned, nothing) is plan
     assert choose_plan(planned, nothing | {"interweave": True}).interweave
@@ -177,7 +184,7 @@ SLOW = np.cumsum(RNG.normal(size=(4, 200)), axis=1)
 def test_bad_input(choices: dict, error: type, message: str) -> None:
     arguments = {"key": KEY, "posterior": cases.local()} | choices
     with pytest.raises(error, match=message):
-        dpjax.referee(**arguments)
+        dpjax.invariance_test(**arguments)
 
 
 def test_pairs_of_a_posterior_are_built_once() -> None:

@@ -12,7 +12,7 @@ import dpjax
 from dpjax import models
 from dpjax.data_augmentation.plan import make_plan
 from dpjax.data_augmentation.records.forms import latent_form
-from dpjax.sampler_tests import Calibration
+from dpjax.sampler_tests import SBCResult
 from dpjax.sampler_tests.sbc import Design, Ranked, Replicates, autocorrelation, make_schedule, rank, run_batches
 
 N = 10
@@ -34,17 +34,17 @@ NARROW = models.normal(mean_prior=models.NormalPrior(0.0, 0.5), variance=1.0)
 DESIGN = dpjax.Release([0.0], dpjax.Laplace(3.0), total, N)
 
 
-def smallest(calibration: Calibration) -> float:
+def smallest(calibration: SBCResult) -> float:
     return min(np.min(p_value) for p_value in calibration.p_values().values())
 
 
 @pytest.fixture(scope="module")
-def right() -> Calibration:
-    return dpjax.calibrate(jax.random.key(1), MODEL, DESIGN, quantities=noise_size, **SHORT)
+def right() -> SBCResult:
+    return dpjax.sbc(jax.random.key(1), MODEL, DESIGN, quantities=noise_size, **SHORT)
 
 
 @pytest.mark.keys
-def test_a_right_model_passes(right: Calibration) -> None:
+def test_a_right_model_passes(right: SBCResult) -> None:
     assert set(right.ranks) == {"mean", "residual", "log_density"}
     assert right.ranks["mean"].shape == (400,)
     assert right.ranks["residual"].shape == (400, 1)
@@ -57,7 +57,7 @@ def test_a_right_model_passes(right: Calibration) -> None:
 
 def test_a_wrong_prior_is_rejected() -> None:
     """The fitted model's prior has half the standard deviation."""
-    wrong = dpjax.calibrate(jax.random.key(1), MODEL, DESIGN, fit=NARROW, interweave=False, **SHORT)
+    wrong = dpjax.sbc(jax.random.key(1), MODEL, DESIGN, fit=NARROW, interweave=False, **SHORT)
     assert np.min(wrong.p_values()["mean"]) < 1e-6
 
 
@@ -65,14 +65,14 @@ def test_a_wrong_prior_is_rejected() -> None:
 def test_chains_that_keep_their_records_are_rejected() -> None:
     """A kernel that never moves the records is no sampler of the posterior, wherever its chains start."""
     with pytest.warns(UserWarning, match="Neighbouring draws of .* correlate by more than 0.3"):
-        stuck = dpjax.calibrate(jax.random.key(1), MODEL, DESIGN, imputation=keep_records, interweave=False, **SHORT)
+        stuck = dpjax.sbc(jax.random.key(1), MODEL, DESIGN, imputation=keep_records, interweave=False, **SHORT)
     assert np.min(stuck.p_values()["log_density"]) < 1e-6
 
 
 def keep_records(model: dpjax.Model, release: dpjax.Release) -> object:
-    def step(key: jax.Array, latent: dpjax.Latent, parameters: dict) -> tuple:
+    def step(key: jax.Array, latent: dpjax.base.Latent, parameters: dict) -> tuple:
         keeps = jnp.arange(N) + jax.random.randint(key, (), 0, 1)
-        return latent, dpjax.ImputationInfo(jnp.zeros(()), keeps, jnp.array(0))
+        return latent, dpjax.base.ImputationInfo(jnp.zeros(()), keeps, jnp.array(0))
 
     return step
 
@@ -81,7 +81,7 @@ def keep_records(model: dpjax.Model, release: dpjax.Release) -> object:
 def test_a_local_release_passes() -> None:
     design = dpjax.LocalRelease(np.zeros(N, int), dpjax.RandomizedResponse(0.8, 2))
     model = models.categorical(np.ones(2))
-    result = dpjax.calibrate(jax.random.key(2), model, design)
+    result = dpjax.sbc(jax.random.key(2), model, design)
     assert smallest(result) > ACCEPT
     # The two probabilities are mirror images, and so are their ranks.
     np.testing.assert_array_equal(result.ranks["probabilities"].sum(axis=1), 99)
@@ -110,8 +110,8 @@ def test_the_warm_up_has_windows_of_as_many_draws_as_are_ranked() -> None:
     assert [segment.adapt for segment in schedule] == [True] * 4 + [False]
 
 
-def of_ranks(ranks: np.ndarray, num_draws: int) -> Calibration:
-    return Calibration({"x": ranks}, num_draws, {"x": np.zeros(ranks.shape[1:])})
+def of_ranks(ranks: np.ndarray, num_draws: int) -> SBCResult:
+    return SBCResult({"x": ranks}, num_draws, {"x": np.zeros(ranks.shape[1:])})
 
 
 def test_p_values_are_those_of_chi_square_times_their_number() -> None:
@@ -148,7 +148,7 @@ def test_autocorrelation_of_neighbours() -> None:
     assert autocorrelation(jnp.ones(5)) == 0
 
 
-def test_histograms_have_a_panel_for_each_number(right: Calibration) -> None:
+def test_histograms_have_a_panel_for_each_number(right: SBCResult) -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     panels = right.plot(axes=figure.subplots(1, 3))
     figure.draw_without_rendering()
@@ -192,7 +192,7 @@ def no_dict(parameters: dict, records: dict, release: dpjax.Release) -> jax.Arra
 def test_bad_input(choices: dict, error: type, message: str) -> None:
     arguments = {"key": jax.random.key(0), "model": MODEL, "release_design": DESIGN} | choices
     with pytest.raises(error, match=message):
-        dpjax.calibrate(**arguments)
+        dpjax.sbc(**arguments)
 
 
 @pytest.mark.slow
@@ -206,5 +206,5 @@ def test_models_that_need_different_room_for_an_unknown_number_can_be_compared()
     short = {"num_replicates": 20, "num_draws": 4, "thin": 1, "num_warmup": 8}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        result = dpjax.calibrate(jax.random.key(1), narrow, design, fit=wide, **short)
+        result = dpjax.sbc(jax.random.key(1), narrow, design, fit=wide, **short)
     assert result.ranks["mean"].shape == (20,)

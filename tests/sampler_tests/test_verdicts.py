@@ -1,4 +1,4 @@
-"""The referee's verdicts on draws that are right or wrong by construction."""
+"""The invariance test's verdicts on draws that are right or wrong by construction."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ LONG = {"a table": [pytest.mark.slow], "few exponential records": [pytest.mark.s
 @pytest.mark.x64
 @pytest.mark.parametrize("case", [pytest.param(case, marks=LONG.get(case, [])) for case in cases.RIGHT])
 def test_right_draws_pass(case: str) -> None:
-    verdict = dpjax.referee(jax.random.key(1), cases.RIGHT[case]())
+    verdict = dpjax.invariance_test(jax.random.key(1), cases.RIGHT[case]())
     assert verdict.passed, verdict
     assert "No drift was seen" in repr(verdict)
     assert np.all(verdict.correlation < 0.5)
@@ -33,7 +33,7 @@ def test_right_draws_pass(case: str) -> None:
 @pytest.mark.x64
 @pytest.mark.parametrize("case", cases.WRONG)
 def test_wrong_draws_do_not(case: str) -> None:
-    verdict = dpjax.referee(jax.random.key(1), cases.WRONG[case]())
+    verdict = dpjax.invariance_test(jax.random.key(1), cases.WRONG[case]())
     assert verdict.outcome == "wrong", verdict
     assert not verdict.passed
     assert "The draws are wrong" in repr(verdict)
@@ -42,7 +42,7 @@ def test_wrong_draws_do_not(case: str) -> None:
 @pytest.mark.keys
 def test_the_ends_have_the_exact_law() -> None:
     """Chains come from a mean three standard deviations off."""
-    verdict = dpjax.referee(jax.random.key(2), cases.summed(cases.MEAN + 3 * cases.SD, cases.SD)())
+    verdict = dpjax.invariance_test(jax.random.key(2), cases.summed(cases.MEAN + 3 * cases.SD, cases.SD)())
     assert stats.kstest(verdict.after["mean"], stats.norm(cases.MEAN, cases.SD).cdf).pvalue > ACCEPT
     assert abs(verdict.comparison[0][0, 0] + 3) < 5 * verdict.comparison[1][0, 0] + 0.1
 
@@ -63,7 +63,7 @@ def test_the_warm_up_of_the_records_is_needed_and_long_enough(monkeypatch: pytes
     quiet = dataclasses.replace(cases.SUM, mechanism=dpjax.Gaussian(1.0))
     right = cases.posterior_of(cases.NORMAL, quiet, cases.normal_draws(mean, sd))
     hasty, patient = (
-        dpjax.referee(jax.random.key(3), right, num_sweeps=1, num_warmup=number, interweave=False)
+        dpjax.invariance_test(jax.random.key(3), right, num_sweeps=1, num_warmup=number, interweave=False)
         for number in (0, None)
     )
     assert hasty.p_value < 1e-6 < 1e-2 < patient.p_value
@@ -78,7 +78,7 @@ def test_chains_that_hardly_move_are_not_trusted() -> None:
     draws = cases.normal_draws((precision - 1) * 0.5 / precision, precision**-0.5)
     posterior = cases.posterior_of(cases.NORMAL, release, draws)
     options = {"num_draws": 50, "num_sweeps": 2, "num_warmup": 4, "interweave": False}
-    verdict = dpjax.referee(jax.random.key(4), posterior, **options)
+    verdict = dpjax.invariance_test(jax.random.key(4), posterior, **options)
     assert verdict.outcome == "inconclusive"
     assert not verdict.passed
     assert "moved too little" in repr(verdict)
@@ -97,7 +97,7 @@ def keep_records(model: dpjax.Model, release: dpjax.Release):
 
 def test_records_that_do_not_settle_leave_it_open() -> None:
     right = cases.summed(cases.MEAN, cases.SD)()
-    verdict = dpjax.referee(jax.random.key(5), right, num_draws=50, num_sweeps=1, imputation=keep_records)
+    verdict = dpjax.invariance_test(jax.random.key(5), right, num_draws=50, num_sweeps=1, imputation=keep_records)
     assert verdict.outcome == "inconclusive"
     assert not verdict.settled
     assert "not settled" in repr(verdict)
@@ -108,7 +108,9 @@ def test_records_that_do_not_settle_leave_it_open() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["a clamped sum", "a table", "the clamp is ignored"])
 def test_unbiased_estimates_agree_with_the_draws_where_these_are_right(case: str) -> None:
-    verdict = dpjax.referee(jax.random.key(7), (cases.RIGHT | cases.WRONG)[case](), num_draws=200, unbiased=True)
+    verdict = dpjax.invariance_test(
+        jax.random.key(7), (cases.RIGHT | cases.WRONG)[case](), num_draws=200, unbiased=True
+    )
     assert verdict.passed == (case in cases.RIGHT)
     assert np.all(verdict.unbiased.error < 0.2)
     off = np.max(np.abs(verdict.unbiased.drift / verdict.unbiased.error))
@@ -123,6 +125,8 @@ def test_p_values_of_right_draws_are_uniform() -> None:
         draws = cases.normal_draws(cases.MEAN, cases.SD, seed=number)
         posterior = cases.posterior_of(cases.NORMAL, cases.SUM, draws)
         key = jax.random.fold_in(jax.random.key(6), number)
-        p_values.append(dpjax.referee(key, posterior, num_draws=200, num_sweeps=20, num_warmup=8).p_values[:, 0])
+        p_values.append(
+            dpjax.invariance_test(key, posterior, num_draws=200, num_sweeps=20, num_warmup=8).p_values[:, 0]
+        )
     for column in np.stack(p_values, axis=1):
         assert stats.kstest(column, "uniform").pvalue > ACCEPT

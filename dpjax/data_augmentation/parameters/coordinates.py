@@ -43,7 +43,7 @@ class Tuning(NamedTuple):
     >>> import dpjax
     >>> import jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
-    >>> tuning = dpjax.initial_tuning(jax.random.key(1), model)
+    >>> tuning = dpjax.data_augmentation.initial_tuning(jax.random.key(1), model)
     >>> tuning.location.shape, tuning.factor.shape
     ((1,), (1, 1))
     >>> vector = tuning.colour(jax.numpy.ones(1))
