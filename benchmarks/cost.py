@@ -1,4 +1,4 @@
-"""CPU time of one record update or attempt, offers and statistics included, beside the same loops in C."""
+"""CPU time of one record update or attempt, proposals and statistics included, beside the same loops in C."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

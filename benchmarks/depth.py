@@ -28,7 +28,7 @@ EPSILONS = (0.1, 1, 5)
 WINDOWS = ("windows of 64", "windows of 256")
 CELLS = 12
 MEASURED = 20_000
-"""At least so many offers are made where rounds are measured."""
+"""At least so many proposals are made where rounds are measured."""
 
 NOT_TIMED = Timing(None, 0.0, 0.0, 0)
 
@@ -123,7 +123,7 @@ class Case:
 
     @property
     def window(self) -> int:
-        """How many offers are decided on side by side."""
+        """How many proposals are decided on side by side."""
         return getattr(self.imputation, "window", None) or 1
 
 
@@ -204,8 +204,8 @@ def measure_rounds(imputation: Any, n: int, epsilon: float) -> float:
     _, rounds = jax.jit(partial(jax.lax.scan, lambda latent, key: report(kernel(key, latent, parameters()))))(
         latent, keys
     )
-    offers = -(-n // getattr(imputation, "block", 1))
-    return float(jnp.mean(rounds)) / -(-offers // min(imputation.window, offers))
+    proposals = -(-n // getattr(imputation, "block", 1))
+    return float(jnp.mean(rounds)) / -(-proposals // min(imputation.window, proposals))
 
 
 def report(moved: tuple[Any, dpjax.base.ImputationInfo]) -> tuple[Any, jax.Array]:

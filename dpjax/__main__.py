@@ -26,8 +26,8 @@ ACCELERATORS = ("/dev/nvidia0", "/dev/kfd", "/dev/accel0")
 
 SWITCHES = {
     "jax_disable_jit": "nothing is compiled, and a sweep takes minutes",
-    "jax_debug_nans": "densities that are not a number stop the run, where dpjax rejects the offer",
-    "jax_debug_infs": "densities that are zero stop the run, where dpjax rejects the offer",
+    "jax_debug_nans": "densities that are not a number stop the run, where dpjax rejects the proposal",
+    "jax_debug_infs": "densities that are zero stop the run, where dpjax rejects the proposal",
     "jax_enable_checks": "JAX checks every step of a compilation, which then takes many times longer",
 }
 """What of JAX's configuration gets in the way of runs, and how."""

@@ -269,13 +269,13 @@ class ImputationInfo(NamedTuple):
     Attributes
     ----------
     acceptance_rate
-        The share of offers accepted [].
+        The share of proposals accepted [].
     accepted
-        How many offers each record accepted [n].
+        How many proposals each record accepted [n].
     num_nonfinite
-        How many offers were rejected because their density was not a number [].
+        How many proposals were rejected because their density was not a number [].
     num_rounds
-        How many rounds of decisions a sweep in windows took []; None where offers are decided on in turn.
+        How many rounds of decisions a sweep in windows took []; None where proposals are decided on in turn.
     """
 
     acceptance_rate: Array

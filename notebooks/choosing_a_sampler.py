@@ -79,7 +79,7 @@ assert table["default", 1][1] > 10 * table["without interweaving", 1][1]
 # ## What to see
 #
 # Without interweaving a sweep is worth far less: imputed records and coefficients hold each other in place. The
-# imputation matters less, because most offers are accepted. An exact update of the coefficients, the default here,
+# imputation matters less, because most proposals are accepted. An exact update of the coefficients, the default here,
 # costs less than NUTS and moves as far.
 #
 # At smaller noise the posterior can have a second mode far from the first. A chain that falls into it for a while makes

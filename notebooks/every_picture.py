@@ -99,8 +99,8 @@ plt.show()
 # %% [markdown]
 # ## Acceptance, and what is proved of it
 #
-# For IMwG an offer is accepted with probability e^(−ε) at least, whatever the records are. ε follows from the noise and
-# the clamps. In practice far more offers are taken.
+# For IMwG a proposal is accepted with probability e^(−ε) at least, whatever the records are. ε follows from the noise and
+# the clamps. In practice far more proposals are taken.
 
 # %% alt="Acceptance of 100 records, all alike and far above the dashed line of the theory's bound at 0.05."
 posterior.plot_acceptance()

@@ -27,7 +27,7 @@ import dpjax
 # %% [markdown]
 # ## The analysis
 #
-# A survey of 800 people: how many of those who were offered a course, and of those who were not, found work. Four counts
+# A survey of 800 people: how many of those who were proposed a course, and of those who were not, found work. Four counts
 # with discrete Laplace noise, at ε = 0.1 for replacing one person.
 
 # %%

@@ -199,7 +199,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "pairs by SOMA": lambda: met(dpjax.soma()),
     "pairs of counts": lambda: met(dpjax.counts(8)),
     "mixture": lambda: clustered(mixture.conditional(), dpjax.Laplace(0.5)),
-    "mixture, several proposals": lambda: clustered(mixture.conditional(offers=4), dpjax.Laplace(0.5)),
+    "mixture, several proposals": lambda: clustered(mixture.conditional(proposals=4), dpjax.Laplace(0.5)),
     "mixture, Neal 2": lambda: clustered(mixture.neal2()),
     "mixture, Neal 3": lambda: clustered(mixture.neal3()),
     "mixture, Neal 5": lambda: clustered(mixture.neal5(), dpjax.Laplace(0.5)),

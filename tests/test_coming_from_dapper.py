@@ -77,9 +77,9 @@ def clamped_sums(rng: np.random.Generator, coef: np.ndarray, n: int) -> np.ndarr
 
 
 def regression_moments(scale: float) -> Moments:
-    """The coefficients of case 3, by importance sampling: offers from a t law near the posterior, data drawn anew.
+    """The coefficients of case 3, by importance sampling: proposals from a t law near the posterior, data drawn anew.
 
-    The law of the offers was found by a run of the same kind; it decides the error of the answer and nothing else.
+    The law of the proposals was found by a run of the same kind; it decides the error of the answer and nothing else.
     """
     rng, freedom, released = np.random.default_rng(1), 6, np.asarray(RELEASED_SUMS)
     centre = np.array([-0.92, -2.05, 0.63])
@@ -87,11 +87,11 @@ def regression_moments(scale: float) -> Moments:
     coef, log_weight = [], []
     for _ in range(6):
         t = rng.standard_normal((10_000, 3)) / np.sqrt(rng.chisquare(freedom, (10_000, 1)) / freedom)
-        offer = centre + t @ factor.T
-        log_offer = -(freedom + 3) / 2 * np.log1p(np.sum(t**2, axis=1) / freedom)
-        log_noise = -np.sum(np.abs(released - clamped_sums(rng, offer, 50)), axis=1) / scale
-        coef.append(offer)
-        log_weight.append(-np.sum(offer**2, axis=1) / 8 + log_noise - log_offer)  # the prior is N(0, 2²)
+        proposal = centre + t @ factor.T
+        log_proposal = -(freedom + 3) / 2 * np.log1p(np.sum(t**2, axis=1) / freedom)
+        log_noise = -np.sum(np.abs(released - clamped_sums(rng, proposal, 50)), axis=1) / scale
+        coef.append(proposal)
+        log_weight.append(-np.sum(proposal**2, axis=1) / 8 + log_noise - log_proposal)  # the prior is N(0, 2²)
     values, weights = np.concatenate(coef), np.exp(np.concatenate(log_weight) - np.max(log_weight))
     weights /= weights.sum()
     mean = weights @ values

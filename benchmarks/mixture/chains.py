@@ -12,10 +12,10 @@ from dpjax import mixture
 from dpjax.diagnostics import convergence
 
 SAMPLERS: dict[str, mixture.Sampler] = {
-    "exact": mixture.conditional(offers=0),
-    "metropolis": mixture.conditional(offers=1),
-    "4 offers": mixture.conditional(offers=4),
-    "paper's slice": mixture.conditional("stick", offers=1),
+    "exact": mixture.conditional(proposals=0),
+    "metropolis": mixture.conditional(proposals=1),
+    "4 proposals": mixture.conditional(proposals=4),
+    "paper's slice": mixture.conditional("stick", proposals=1),
     "Neal 5, m = 1": mixture.neal5(),
     "Neal 5, m = 5": mixture.neal5(5, redraw=False),
     "Neal 8": mixture.neal8(),

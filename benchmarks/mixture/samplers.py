@@ -19,7 +19,7 @@ from benchmarks.mixture.densities import (
 from benchmarks.mixture.problems import BASE, DIAMETER, pose, three_normals
 
 EPSILONS = (1.0, 2.0, 5.0, 10.0, 50.0)
-NAMES = ("exact", "metropolis", "4 offers", "paper's slice", "Neal 5, m = 1", "Neal 5, m = 5")
+NAMES = ("exact", "metropolis", "4 proposals", "paper's slice", "Neal 5, m = 1", "Neal 5, m = 5")
 SHOWN = (1.0, 10.0, 50.0)
 SHOWN_SIZE = 200
 GRID = np.linspace(-12, 12, 121)

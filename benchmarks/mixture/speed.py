@@ -16,7 +16,7 @@ from dpjax.mixture import MixturePosterior
 EPSILON = 10.0
 MIN_EFFECTIVE = 400
 MIN_WARMUP = 20
-VARIANTS = ("exact", "metropolis", "4 offers", "Neal 5, m = 1")
+VARIANTS = ("exact", "metropolis", "4 proposals", "Neal 5, m = 1")
 REFERENCE = {200: 2_980, 1_000: 417}
 """Sweeps a second of a C++ implementation of the slice sampler on another core, for orientation."""
 

@@ -30,8 +30,8 @@ EXPERIMENTS = {
     ),
     "histogram": Experiment(
         "histogram",
-        {"sizes": (2, 5, 10, 20, 40, 60), "pairs": 100, "cap": 20_000, "offers": 50_000},
-        {"sizes": (2, 20), "pairs": 50, "cap": 1_000, "offers": 2_000},
+        {"sizes": (2, 5, 10, 20, 40, 60), "pairs": 100, "cap": 20_000, "proposals": 50_000},
+        {"sizes": (2, 20), "pairs": 50, "cap": 1_000, "proposals": 2_000},
         panels=(3, 2),
     ),
     "mixing": Experiment(
@@ -48,8 +48,8 @@ EXPERIMENTS = {
     ),
     "time-use": Experiment(
         "time_use",
-        {"chains": 10, "offers": 1_000_000, "file": None},
-        {"chains": 4, "offers": 100_000, "file": None},
+        {"chains": 10, "proposals": 1_000_000, "file": None},
+        {"chains": 4, "proposals": 100_000, "file": None},
         panels=(1, 3),
     ),
     "many-pairs": Experiment(

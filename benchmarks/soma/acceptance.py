@@ -1,4 +1,4 @@
-"""Figures 1 and 2: how often an offer to one of two records is accepted, against ε, for two priors; and traces."""
+"""Figures 1 and 2: how often a proposal to one of two records is accepted, against ε, for two priors; and traces."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ TRACE_EPSILON = 20.0
 def measure(points: int, chains: int, sweeps: int) -> dict[str, Any]:
     """The acceptance rate at `points` values of ε from 1 to 50, by prior and sampler, and traces of two records.
 
-    Rates are means over chains, with their standard errors, of sweeps of two offers. The released value, which the
-    paper does not give, is the prior's mean. Traces are one chain of 500 offers at ε = 20 from records of 0.3.
+    Rates are means over chains, with their standard errors, of sweeps of two proposals. The released value, which the
+    paper does not give, is the prior's mean. Traces are one chain of 500 proposals at ε = 20 from records of 0.3.
     """
     grid = [float(epsilon) for epsilon in jnp.geomspace(1.0, 50.0, points)]
     rates: dict[str, Any] = {"epsilon": grid}
@@ -63,7 +63,7 @@ def measure_rates(prior: str, grid: list[float], imputation: dpjax.base.Imputati
 
 
 def trace(imputation: dpjax.base.Imputation) -> list[list[float]]:
-    """Both records after each of 250 sweeps of two offers."""
+    """Both records after each of 250 sweeps of two proposals."""
     run = jax.jit(make_chain("beta", imputation, 250))
     return run(jnp.asarray(TRACE_EPSILON), jax.random.key(6))[0].tolist()
 

@@ -26,7 +26,7 @@ RANGES = {"beta": (1.0, 200.0), "exponential": (0.2, 20.0)}
 def measure(points: int, pairs: int, cap: int) -> dict[str, Any]:
     """Survival at ε = 20 with the beta prior, and by prior and ε the exact correlation and the rate of every kernel.
 
-    Times and rates are in offers. A systematic scan is looked at after every sweep of two; its rate is the root.
+    Times and rates are in proposals. A systematic scan is looked at after every sweep of two; its rate is the root.
     """
     result: dict[str, Any] = {}
     for prior in PRIORS:
@@ -45,7 +45,7 @@ def measure(points: int, pairs: int, cap: int) -> dict[str, Any]:
                 result.setdefault("survival", {})[name] = survival(name, meet_at(meet, prior, SURVIVAL_EPSILON, pairs))
             found = [meet_at(meet, prior, epsilon, pairs) for epsilon in grid]
             result[prior]["rate"][name] = [estimate_rate(name, meetings) for meetings in found]
-            times = [offers_of(name) * float(np.mean(meetings.times - 1)) for meetings in found]
+            times = [proposals_of(name) * float(np.mean(meetings.times - 1)) for meetings in found]
             result[prior]["mean_meeting_time"][name] = times
             result[prior]["capped"][name] = [meetings.num_censored for meetings in found]
     return result
@@ -54,12 +54,12 @@ def measure(points: int, pairs: int, cap: int) -> dict[str, Any]:
 def make_kernel_meet(prior: str, name: str, cap: int) -> Meet:
     """The meetings of a kernel's pairs."""
     sampler, relabel = KERNELS[name]
-    unit = offers_of(name)
-    return make_meet(two_records(prior, 1.0)[0], SAMPLERS[sampler], relabel, cap // unit, offers=unit)
+    unit = proposals_of(name)
+    return make_meet(two_records(prior, 1.0)[0], SAMPLERS[sampler], relabel, cap // unit, proposals=unit)
 
 
-def offers_of(name: str) -> int:
-    """How many offers a step of a kernel makes."""
+def proposals_of(name: str) -> int:
+    """How many proposals a step of a kernel makes."""
     return 2 if name == "imwg_systematic" else 1
 
 
@@ -70,17 +70,17 @@ def meet_at(meet: Meet, prior: str, epsilon: float, pairs: int) -> Meetings:
 
 
 def estimate_rate(name: str, meetings: Meetings) -> list[float]:
-    """The rate per offer and the ends of its interval."""
+    """The rate per proposal and the ends of its interval."""
     rate = convergence_rate(meetings, np.random.default_rng(1), num_bootstrap=100)
-    return [value ** (1 / offers_of(name)) for value in (rate.rate, rate.lower, rate.upper)]
+    return [value ** (1 / proposals_of(name)) for value in (rate.rate, rate.lower, rate.upper)]
 
 
 def survival(name: str, meetings: Meetings) -> dict[str, Any]:
-    """The share of pairs that have not met after each number of offers, down to a hundredth."""
+    """The share of pairs that have not met after each number of proposals, down to a hundredth."""
     steps = np.arange(int(np.quantile(meetings.times, 0.99)))
     shares = (meetings.times[None] - 1 > steps[:, None]).mean(axis=1)
     return {
-        "offers": (offers_of(name) * steps).tolist(),
+        "proposals": (proposals_of(name) * steps).tolist(),
         "share": shares.tolist(),
         "rate": estimate_rate(name, meetings),
     }
@@ -90,16 +90,16 @@ def draw(result: dict[str, Any], axes: Any) -> None:
     """Log survival with its fitted slope, and the rates against the correlation with the proved bounds."""
     for name, curve in result["survival"].items():
         label = f"{name}: {curve['rate'][0]:.3f}"
-        axes[0].plot(curve["offers"], curve["share"], color=COLORS[name], label=label)
-    axes[0].set(yscale="log", xlabel="offers t", ylabel="P(τ > t)", title=f"beta prior, ε = {SURVIVAL_EPSILON:g}")
-    axes[0].legend(title="rate per offer", fontsize="small")
+        axes[0].plot(curve["proposals"], curve["share"], color=COLORS[name], label=label)
+    axes[0].set(yscale="log", xlabel="proposals t", ylabel="P(τ > t)", title=f"beta prior, ε = {SURVIVAL_EPSILON:g}")
+    axes[0].legend(title="rate per proposal", fontsize="small")
     for panel, prior in zip(axes[1:], PRIORS, strict=True):
         figures = result[prior]
         for name, rates in figures["rate"].items():
             rate, lower, upper = np.array(rates).T
             errors = np.maximum(0, np.stack([rate - lower, upper - rate]))
             panel.errorbar(figures["correlation"], rate, errors, marker=".", color=COLORS[name], label=name)
-        panel.set(xlabel="posterior correlation", ylabel="rate per offer", title=f"{prior} prior")
+        panel.set(xlabel="posterior correlation", ylabel="rate per proposal", title=f"{prior} prior")
     budget = np.array(result["beta"]["epsilon"]) / 2  # see acceptance.draw
     bounds = (theory.imwg_random_rate_bound, theory.imwg_systematic_rate_bound, theory.soma_rate_bound)
     for name, bound in zip(SAMPLERS, bounds, strict=True):

@@ -22,23 +22,23 @@ TRACE_SIZES, TRACE_SWEEPS, TRACE_START = (20, 50), 12, 0.05
 DISTANCE_SIZES, DISTANCE_POINTS = (10, 20), 25
 
 
-def measure(sizes: Sequence[int], pairs: int, cap: int, offers: int) -> dict[str, Any]:
-    """Acceptance and meeting times by n, and traces and distances at the paper's sizes; one offer is one step.
+def measure(sizes: Sequence[int], pairs: int, cap: int, proposals: int) -> dict[str, Any]:
+    """Acceptance and meeting times by n, and traces and distances at the paper's sizes; one proposal is one step.
 
     Parameters
     ----------
     sizes
         The numbers of records n.
     pairs, cap
-        Coupled pairs of each kernel and n, and the most offers of a pair; means and quartiles are restricted there.
-    offers
-        How many offers in all an acceptance rate is the mean of, at least.
+        Coupled pairs of each kernel and n, and the most proposals of a pair; means and quartiles are restricted there.
+    proposals
+        How many proposals in all an acceptance rate is the mean of, at least.
     """
     problems = {n: histogram(n, EPSILON) for n in {*sizes, *TRACE_SIZES, *DISTANCE_SIZES}}
     return {
         "n": list(sizes),
         "acceptance_rate": {
-            name: [acceptance_rate(problems[n], sampler, chains=8, sweeps=-(-offers // n)) for n in sizes]
+            name: [acceptance_rate(problems[n], sampler, chains=8, sweeps=-(-proposals // n)) for n in sizes]
             for name, sampler in SAMPLERS.items()
         },
         "meeting_time": {name: [measure_meetings(problems[n], name, pairs, cap) for n in sizes] for name in KERNELS},
@@ -54,11 +54,11 @@ def measure(sizes: Sequence[int], pairs: int, cap: int, offers: int) -> dict[str
 
 
 def measure_meetings(problem: Problem, name: str, pairs: int, cap: int) -> dict[str, Any]:
-    """Mean, quartiles and number of capped pairs of a kernel's meeting times in offers."""
+    """Mean, quartiles and number of capped pairs of a kernel's meeting times in proposals."""
     model, release = problem
     sampler, relabel = KERNELS[name]
     unit = release.n if sampler == "imwg_systematic" else 1
-    meetings = make_meet(model, SAMPLERS[sampler], relabel, -(-cap // unit), offers=unit)(release, pairs)
+    meetings = make_meet(model, SAMPLERS[sampler], relabel, -(-cap // unit), proposals=unit)(release, pairs)
     times = np.minimum(cap, unit * (meetings.times - 1))
     quartiles = [float(q) for q in np.quantile(times, QUARTILES)]
     return {"mean": float(times.mean()), "quartiles": quartiles, "capped": meetings.num_censored}
@@ -86,11 +86,11 @@ def trace_quartiles(problem: Problem, imputation: dpjax.base.Imputation) -> list
 
 
 def trace_distances(problem: Problem, name: str, last: int) -> dict[str, Any]:
-    """The quartiles over pairs of W₂ between the records of two chains, at numbers of offers up to `last`."""
+    """The quartiles over pairs of W₂ between the records of two chains, at numbers of proposals up to `last`."""
     model, release = problem
     sampler, relabel = KERNELS[name]
     unit = release.n if sampler == "imwg_systematic" else 1
-    kernel = coupled_gibbs(model, release, SAMPLERS[sampler], relabel=relabel, offers=unit)
+    kernel = coupled_gibbs(model, release, SAMPLERS[sampler], relabel=relabel, proposals=unit)
     times = np.unique(np.geomspace(1, last // unit, DISTANCE_POINTS).astype(int))
 
     @jax.jit
@@ -111,7 +111,7 @@ def trace_distances(problem: Problem, name: str, last: int) -> dict[str, Any]:
         first, second = (np.asarray(side(carry[2]).records["y"]) for side in (kernel.first, kernel.second))
         distances = [wasserstein({"y": one}, {"y": other}) for one, other in zip(first, second, strict=True)]
         rows.append([float(q) for q in np.quantile(distances, QUARTILES)])
-    return {"offers": (unit * times).tolist(), "quartiles": rows}
+    return {"proposals": (unit * times).tolist(), "quartiles": rows}
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
@@ -124,15 +124,15 @@ def draw(result: dict[str, Any], axes: Any) -> None:
         low, middle, high = np.transpose([row["quartiles"] for row in rows])
         axes[1].plot(result["n"], middle, ".-", color=COLORS[name], label=name)
         axes[1].fill_between(result["n"], low, high, color=COLORS[name], alpha=0.15)
-    axes[1].set(xlabel="n", ylabel="meeting time in offers", yscale="log", title="Figure 7-B: medians and quartiles")
+    axes[1].set(xlabel="n", ylabel="meeting time in proposals", yscale="log", title="Figure 7-B: medians and quartiles")
     for panel, (n, traces) in zip(axes[2:4], result["quartiles"].items(), strict=True):
         for name, rows in traces.items():
             draw_bands(panel, int(n) * np.arange(len(rows)), np.array(rows), name)
-        panel.set(xlabel="offers", ylabel="quartiles of the records", title=f"Figure 6: n = {n}")
+        panel.set(xlabel="proposals", ylabel="quartiles of the records", title=f"Figure 6: n = {n}")
     for panel, (n, curves) in zip(axes[4:], result["wasserstein"].items(), strict=True):
         for name, curve in curves.items():
-            draw_bands(panel, np.array(curve["offers"]), np.array(curve["quartiles"])[:, None], name)
-        panel.set(xlabel="offers", ylabel="W₂ of two chains", xscale="log", title=f"Figure 8: n = {n}")
+            draw_bands(panel, np.array(curve["proposals"]), np.array(curve["quartiles"])[:, None], name)
+        panel.set(xlabel="proposals", ylabel="W₂ of two chains", xscale="log", title=f"Figure 8: n = {n}")
     for panel in axes:
         panel.legend(fontsize="x-small")
 

@@ -1,4 +1,4 @@
-"""Figure 7-B: meeting times of the perturbed histogram, one offer being one step, means restricted at the cap."""
+"""Figure 7-B: meeting times of the perturbed histogram, one proposal being one step, means restricted at the cap."""
 
 from dataclasses import replace
 from statistics import median
@@ -32,7 +32,7 @@ def measure(n: int, pairs: int, cap: int) -> dict[str, Any]:
     """Mean and median meeting time of each kernel, how many pairs had not met at the cap, and the acceptance rate.
 
     Every pair has a simulated release of its own, because how long equal indices take depends on the release most.
-    A systematic scan is looked at after every sweep of n offers, which adds less than n to its times.
+    A systematic scan is looked at after every sweep of n proposals, which adds less than n to its times.
     """
     problem = histogram(n, EPSILON)
     rates = {name: acceptance_rate(problem, imputation) for name, imputation in SAMPLERS.items()}
@@ -49,12 +49,12 @@ def measure(n: int, pairs: int, cap: int) -> dict[str, Any]:
     return result
 
 
-def make_kernel(problem: tuple, imputation: dpjax.base.Imputation, relabel: bool, offers: int) -> CoupledKernel:
-    """Pairs whose steps make so many offers, at releases of their own; the first chain brings the pair's release."""
+def make_kernel(problem: tuple, imputation: dpjax.base.Imputation, relabel: bool, proposals: int) -> CoupledKernel:
+    """Pairs whose steps make so many proposals, at releases of their own; the first chain brings the pair's release."""
     model, template = problem
 
     def coupled(value: jax.Array) -> CoupledKernel:
-        return coupled_gibbs(model, replace(template, value=value), imputation, relabel=relabel, offers=offers)
+        return coupled_gibbs(model, replace(template, value=value), imputation, relabel=relabel, proposals=proposals)
 
     any_release = coupled(template.value)
 
@@ -86,4 +86,4 @@ def draw(result: dict[str, Any], axes: Any) -> None:
     bars = axes.barh(list(means), list(means.values()), log=True)
     for bar, capped in zip(bars, result["capped"].values(), strict=True):
         bar.set_hatch("//" if capped else "")
-    axes.set_xlabel("mean meeting time in offers (hatched: some pairs reached the cap)")
+    axes.set_xlabel("mean meeting time in proposals (hatched: some pairs reached the cap)")

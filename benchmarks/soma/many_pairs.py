@@ -16,7 +16,7 @@ BATCH = 1_024
 
 def measure(n: int, pairs: int, cap: int) -> dict[str, Any]:
     """Seconds for all pairs to meet, those of a first run of one batch, which compiles, and the meeting times."""
-    kernel = coupled_gibbs(*histogram(n, EPSILON), dpjax.soma(), offers=1)
+    kernel = coupled_gibbs(*histogram(n, EPSILON), dpjax.soma(), proposals=1)
     first = time_pairs(kernel, min(BATCH, pairs), cap)[0]
     seconds, processor_seconds, meetings = time_pairs(kernel, pairs, cap)
     times = coupled_steps(meetings)
@@ -42,5 +42,5 @@ def time_pairs(kernel: Any, pairs: int, cap: int) -> tuple[float, float, Any]:
 def draw(result: dict[str, Any], axes: Any) -> None:
     """The meeting times as a histogram."""
     axes.bar(np.arange(10, 1_000, 20), result["counts"], width=20)
-    axes.set_xlabel("offers until the meeting")
+    axes.set_xlabel("proposals until the meeting")
     axes.set_ylabel("pairs")

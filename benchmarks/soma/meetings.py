@@ -22,7 +22,7 @@ def coupled_steps(meetings: Meetings) -> list[int]:
 
 
 def acceptance_rate(problem: Problem, imputation: dpjax.base.Imputation, chains: int = 64, sweeps: int = 500) -> float:
-    """The share of offers that single chains accept, after a quarter as many sweeps of warm-up."""
+    """The share of proposals that single chains accept, after a quarter as many sweeps of warm-up."""
     model, release = problem
     algorithm = dpjax.gibbs(model, release, imputation, interweave=False)
 

@@ -20,7 +20,7 @@ def make_chains(
     """Chains as a function of their keys: parameters [chain, draw, 4], every `thinning`-th of so many iterations.
 
     Each starts at parameters from the prior and records from the model. An iteration is an exact update of the
-    parameters and a sweep of n offers, without interweaving, as in the paper.
+    parameters and a sweep of n proposals, without interweaving, as in the paper.
     """
     model, release = regression(N, EPSILON)
     algorithm = dpjax.gibbs(model, release, imputation, interweave=False)

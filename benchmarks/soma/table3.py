@@ -1,4 +1,4 @@
-"""Table 3: coupling times of the regression with 10 records, one step a parameter update and a sweep of 10 offers."""
+"""Table 3: coupling times of the regression with 10 records, a step being an update and 10 proposals."""
 
 from typing import Any
 

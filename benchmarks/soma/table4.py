@@ -30,9 +30,9 @@ PAPER = {
 def measure(divisor: int, repeats: int) -> dict[str, Any]:
     """CPU seconds of each row and sampler, scaled up from a `divisor`-th of the paper's iterations.
 
-    An iteration is one offer of the histogram, whose times in the paper do not grow with n; a sweep of two offers of
-    the two records; and an update of the parameters with a sweep of n offers of the regression. Compilation
-    is left out.
+    An iteration is one proposal of the histogram, whose times in the paper do not grow with n; a sweep of two proposals
+    of the two records; and an update of the parameters with a sweep of n proposals of the regression. Compilation is
+    left out.
     """
     rows: dict[str, Any] = {}
     programs: dict[Any, Any] = {}
@@ -63,7 +63,7 @@ def make_problem(name: str) -> Problem:
 
 
 def count_sweeps(name: str, n: int) -> int:
-    """How many sweeps of n offers are the paper's iterations of a row."""
+    """How many sweeps of n proposals are the paper's iterations of a row."""
     kind = name.split(",")[0]
     return ITERATIONS[kind] // n if kind == "histogram" else ITERATIONS[kind]
 

@@ -33,7 +33,7 @@ CONCENTRATION = 30.0
 """The sum of the shapes of simulated records: our choice, because the paper gives means alone."""
 
 EARLY = 100_000
-"""R-hat is taken after so many offers, as in the paper."""
+"""R-hat is taken after so many proposals, as in the paper."""
 
 SLICES = 30
 """Slice updates of each shape in a sweep; how many the paper makes, and how often, it does not say."""
@@ -45,17 +45,17 @@ UPDATE = dpjax.parameter_kernel("coordinate_slice", num_steps=SLICES)
 SAMPLERS = {"soma": dpjax.soma(), "imwg": dpjax.imwg()}
 
 
-def measure(chains: int, offers: int, file: str | None) -> dict[str, Any]:
-    """R-hat after 100,000 offers and ESS after all, by sex and sampler, and the mean shares.
+def measure(chains: int, proposals: int, file: str | None) -> dict[str, Any]:
+    """R-hat after 100,000 proposals and ESS after all, by sex and sampler, and the mean shares.
 
-    One offer is one iteration here; the parameters move after every n of them. All chains have been warmed up from
+    One proposal is one iteration here; the parameters move after every n of them. All chains have been warmed up from
     the prior before. Without a file the records are simulated at the paper's fitted means.
     """
     shares = None if file is None else read_shares(Path(file))
     result: dict[str, Any] = {"records": "simulated" if file is None else "read from a file"}
     for sex in SIZES:
         problem = make_problem(sex, None if shares is None else shares[sex])
-        sweeps = -(-offers // problem[1].n)
+        sweeps = -(-proposals // problem[1].n)
         rows = {name: measure_sampler(problem, sampler, chains, sweeps) for name, sampler in SAMPLERS.items()}
         for name, row in rows.items():
             row["paper"] = {"r_hat": PAPER[sex][name][:3], "ess": PAPER[sex][name][3:], "mean": PAPER_MEANS[sex]}
@@ -91,7 +91,7 @@ def measure_sampler(problem: Problem, imputation: dpjax.base.Imputation, chains:
 
 
 def run_chains(problem: Problem, imputation: dpjax.base.Imputation, chains: int, sweeps: int) -> tuple:
-    """The shapes [chain, sweep, 3] and the share of offers accepted [chain, sweep] of chains after their warm-up."""
+    """The shapes [chain, sweep, 3] and the share of proposals accepted [chain, sweep] of chains after their warm-up."""
     model = problem[0]
 
     @jax.jit
@@ -120,5 +120,5 @@ def draw(result: dict[str, Any], axes: Any) -> None:
         for sex in SIZES:
             for name, row in result[sex]["samplers"].items():
                 panel.plot(np.array(row["shapes"])[:, place], label=f"{sex}, {name}", linewidth=0.8)
-        panel.set(xlabel="sweeps of n offers", ylabel="shape", title=activity)
+        panel.set(xlabel="sweeps of n proposals", ylabel="shape", title=activity)
     axes[0].legend(fontsize="small")

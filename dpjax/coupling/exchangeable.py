@@ -28,9 +28,9 @@ def coupled_exchangeable(
     imputation: Any,
     statistic: Function | None = None,
     relabel: bool | Relabelling = True,
-    offers: int | None = None,
+    proposals: int | None = None,
 ) -> CoupledKernel:
-    """Two chains of `dpjax.exchangeable.soma` or `imwg`, coupled so that they meet; offers are common to both.
+    """Two chains of `dpjax.exchangeable.soma` or `imwg`, coupled so that they meet; proposals are common to both.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def coupled_exchangeable(
     relabel
         As in `dpjax.coupling.coupled_gibbs`; with relabelling a meeting is one of the laws of functions that do not
         depend on the order of the records.
-    offers
+    proposals
         As in `dpjax.coupling.coupled_gibbs`.
 
     Raises
     ------
     TypeError, ValueError
-        If the parts are no functions, or the placement of offers and the relabelling do not fit each other.
+        If the parts are no functions, or the placement of proposals and the relabelling do not fit each other.
 
     Examples
     --------
@@ -73,13 +73,13 @@ def coupled_exchangeable(
     check_function("sample_start", sample_start, "key -> records")
     start = jax.eval_shape(sample_start, jax.eval_shape(jax.random.key, 0))
     target = make_target(log_density, log_proposal, statistic, start)
-    placement = make_placement(imputation, target.n, offers)
+    placement = make_placement(imputation, target.n, proposals)
     relabelling = check_relabelling(relabel, placement)
 
     def step(rng_key: Key, pair: RecordPair) -> tuple[RecordPair, SweepInfo]:
-        offer_key, sweep_key = jax.random.split(rng_key)
-        made = jax.vmap(propose)(jax.random.split(offer_key, placement.offers))
-        common = RecordPair(made, made, jnp.ones(placement.offers, bool))
+        proposal_key, sweep_key = jax.random.split(rng_key)
+        made = jax.vmap(propose)(jax.random.split(proposal_key, placement.proposals))
+        common = RecordPair(made, made, jnp.ones(placement.proposals, bool))
         return sweep_records(sweep_key, target, pair, common, placement, relabelling)
 
     return CoupledKernel(

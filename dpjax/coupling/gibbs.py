@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Imputation, ImputationInfo, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
-from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_offers
+from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_proposals
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.data_augmentation.counts import Counts, count_form
@@ -109,13 +109,13 @@ def coupled_gibbs(
     *,
     relabel: bool | Relabelling = True,
     parameters: ParameterCoupling | None = None,
-    offers: int | None = None,
+    proposals: int | None = None,
     sample_start: Callable[[Key], Position] | None = None,
 ) -> CoupledKernel:
     """Two Gibbs chains of p(parameters, records | release), coupled so that they meet.
 
-    A step updates the parameters given the records and then makes a sweep of offers, in this order, as `dpjax.gibbs`
-    does without interweaving. Offers from f(·|θ) and f(·|θ̃) are coupled maximally, places and acceptance as in
+    A step updates the parameters given the records and then makes a sweep of proposals, in this order, as `dpjax.gibbs`
+    does without interweaving. Proposals from f(·|θ) and f(·|θ̃) are coupled maximally, places and acceptance as in
     Xiong and Ju (2025), Appendix A.6.
 
     Parameters
@@ -133,8 +133,8 @@ def coupled_gibbs(
         coupling by equal indices. See Notes.
     parameters
         ``"maximal"`` or ``"common"``; None takes the former where the model has ``update_log_density``.
-    offers
-        How many offers a step makes; n by default, and always of windows and of systematic scans.
+    proposals
+        How many proposals a step makes; n by default, and always of windows and of systematic scans.
     sample_start
         ``key -> Position``; by default parameters from the prior and records from the model.
 
@@ -163,15 +163,15 @@ def coupled_gibbs(
     if isinstance(chosen, Counts):
         check_closed(chosen, imputation)
         return coupled_counts(*count_form(model, release), chosen, sample_start)
-    placement = make_placement(chosen, release.n, offers)
+    placement = make_placement(chosen, release.n, proposals)
     relabelling = check_relabelling(relabel, placement)
     update = build_coupled_update(model, parameters)
     target = SummedTarget(release, release.n)
 
     def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:
-        parameter_key, offer_key, sweep_key = jax.random.split(rng_key, 3)
+        parameter_key, proposal_key, sweep_key = jax.random.split(rng_key, 3)
         first, second, same = update(parameter_key, pair.first, pair.second, pair.same_parameters, pair.records)
-        made = couple_offers(offer_key, model, first, second, same, placement.offers)
+        made = couple_proposals(proposal_key, model, first, second, same, placement.proposals)
         records, info = sweep_records(sweep_key, target, pair.records, made, placement, relabelling)
         return GibbsPair(first, second, same, records), info
 

@@ -13,7 +13,7 @@ __all__ = ["CoupledSweepState", "RecordPair", "agree", "finish", "start", "updat
 
 
 class RecordPair(NamedTuple):
-    """Records of two chains or offers to them, leading axes [n], and the flags [n] of those that are one and the same.
+    """Records of two chains or proposals to them, leading axes [n], and flags [n] of those that are the same.
 
     A flagged record of the second chain is a copy of the first chain's: equality is never read off the values, because
     a compiler may compute one value twice with different last bits.
@@ -49,15 +49,15 @@ def agree(states: CoupledSweepState) -> CoupledSweepState:
     return CoupledSweepState(first, second._replace(summary=summary, log_weight=log_weight), same)
 
 
-def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same_offer: Array) -> Array:
-    """The flags [n] after both decisions on an offer: set where both put the same offer, cleared where one wrote."""
+def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same_proposal: Array) -> Array:
+    """The flags [n] after both decisions on a proposal: set where both take the same one, cleared where one wrote."""
     wrote_one = is_place(states.same, one.place) & one.accepted
     wrote_other = is_place(states.same, other.place) & other.accepted
-    return jnp.where(wrote_one & wrote_other, same_offer, states.same & ~(wrote_one | wrote_other))
+    return jnp.where(wrote_one & wrote_other, same_proposal, states.same & ~(wrote_one | wrote_other))
 
 
-def finish(states: CoupledSweepState, pair: RecordPair, offers: RecordPair) -> RecordPair:
+def finish(states: CoupledSweepState, pair: RecordPair, proposals: RecordPair) -> RecordPair:
     """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
-    first = gather_records(states.first, pair.first, offers.first)
-    second = gather_records(states.second, pair.second, offers.second)
+    first = gather_records(states.first, pair.first, proposals.first)
+    second = gather_records(states.second, pair.second, proposals.second)
     return RecordPair(first, take_if(states.same, first, second), states.same)

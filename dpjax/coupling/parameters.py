@@ -1,4 +1,4 @@
-"""Coupled parameter updates and coupled offers of a model."""
+"""Coupled parameter updates and coupled proposals of a model."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from dpjax.coupling.pairs import RecordPair
 from dpjax.models.simulation import parameter_shapes, position_shapes
 from dpjax.numerics import take_if
 
-__all__ = ["ParameterCoupling", "build_coupled_update", "couple_offers"]
+__all__ = ["ParameterCoupling", "build_coupled_update", "couple_proposals"]
 
 ParameterCoupling = Literal["maximal", "common"]
 CoupledUpdate = Callable[[Key, Parameters, Parameters, Array, RecordPair], tuple[Parameters, Parameters, Array]]
@@ -23,7 +23,7 @@ MAX_PARAMETER_TRIALS = 20.0
 """The price is at most 1/20 of the chance to meet; pairs in one program wait for the slowest."""
 
 MAX_TRIALS_A_RECORD = 100.0
-"""Times n: the price is at most 1/100 of the chance that all offers of a sweep are the same."""
+"""Times n: the price is at most 1/100 of the chance that all proposals of a sweep are the same."""
 
 
 def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> CoupledUpdate:
@@ -103,12 +103,14 @@ def reads_parameters(model: Model) -> bool:
     return reads(lambda values, key, records: update(key, values, records), parameters, key, records)
 
 
-def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int) -> RecordPair:
-    """Offers from f(·|θ) and f(·|θ̃), coupled maximally record by record; common where the parameters are the same."""
+def couple_proposals(
+    key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int
+) -> RecordPair:
+    """Proposals from f(·|θ) and f(·|θ̃), coupled maximally record by record; common for equal parameters."""
     if not first:  # a model without parameters has one law of the records
         common = model.sample_records(key, first, num)
         return RecordPair(common, common, jnp.ones(num, bool))
-    drawn, other, same_offers = maximal_records(
+    drawn, other, same_proposals = maximal_records(
         key,
         lambda key, num: model.sample_records(key, first, num),
         lambda records: model.log_density(first, records),
@@ -119,4 +121,4 @@ def couple_offers(key: Key, model: Model, first: Parameters, second: Parameters,
         equal=same,
         exchangeable=model.exchangeable,
     )
-    return RecordPair(drawn, other, same_offers)
+    return RecordPair(drawn, other, same_proposals)

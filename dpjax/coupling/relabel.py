@@ -21,7 +21,7 @@ from dpjax.numerics import sum_rows
 __all__ = ["Relabelling", "between_sweeps", "check_relabelling", "within_sweep"]
 
 Relabelling = Literal["within", "between"]
-"""When the second chain's records are put in another order: after each offer, or after each sweep."""
+"""When the second chain's records are put in another order: after each proposal, or after each sweep."""
 
 
 def check_relabelling(relabel: Any, placement: Placement) -> Relabelling | None:
@@ -45,13 +45,13 @@ def check_relabelling(relabel: Any, placement: Placement) -> Relabelling | None:
     return relabel
 
 
-def within_sweep(states: CoupledSweepState, one: Decision, other: Decision, same_offer: Array) -> CoupledSweepState:
-    """The pair after an attempt, relabelled: an offer that both took at two places is moved to one.
+def within_sweep(states: CoupledSweepState, one: Decision, other: Decision, same_proposal: Array) -> CoupledSweepState:
+    """The pair after an attempt, relabelled: a proposal that both took at two places is moved to one.
 
     Then, if the place touched differs between the chains, the second's record there is exchanged with that of
     another unmatched place, where this brings the statistics of the two chains closer.
     """
-    aligned = one.accepted & other.accepted & same_offer & (one.place != other.place)
+    aligned = one.accepted & other.accepted & same_proposal & (one.place != other.place)
     second = exchange(states.second, one.place, jnp.where(aligned, other.place, one.place))
     same = states.same | (is_place(states.same, one.place) & aligned)
     touched = jnp.where(other.accepted, other.place, one.place)
@@ -84,16 +84,16 @@ def exchange_closer(states: CoupledSweepState, place: Array) -> CoupledSweepStat
     return CoupledSweepState(first, exchange(second, place, jnp.where(gain[best] > 0, best, place)), same)
 
 
-def between_sweeps(key: Key, states: CoupledSweepState, same_offers: Array) -> CoupledSweepState:
+def between_sweeps(key: Key, states: CoupledSweepState, same_proposals: Array) -> CoupledSweepState:
     """The pair after a sweep: same records at the same places, the rest by closeness, in a common uniform order.
 
     Parameters
     ----------
-    same_offers : [m] bool
-        Which offers of the sweep were the same for both chains.
+    same_proposals : [m] bool
+        Which proposals of the sweep were the same for both chains.
     """
     n = states.same.shape[0]
-    states = align(states, same_offers)
+    states = align(states, same_proposals)
     states, _ = jax.lax.scan(lambda states, place: (exchange_closer(states, place), None), states, jnp.arange(n))
     order = jax.random.permutation(key, n)
 
@@ -103,11 +103,11 @@ def between_sweeps(key: Key, states: CoupledSweepState, same_offers: Array) -> C
     return CoupledSweepState(reorder(states.first), reorder(states.second), states.same[order])
 
 
-def align(states: CoupledSweepState, same_offers: Array) -> CoupledSweepState:
-    """The second chain with every offer that both chains hold moved to the first chain's place of it."""
+def align(states: CoupledSweepState, same_proposals: Array) -> CoupledSweepState:
+    """The second chain with every proposal that both chains hold moved to the first chain's place of it."""
     first, second, same = states
     n = same.shape[0]
-    shared = (first.source >= n) & same_offers[jnp.maximum(first.source - n, 0)]
+    shared = (first.source >= n) & same_proposals[jnp.maximum(first.source - n, 0)]
     held = shared[:, None] & (first.source[:, None] == second.source[None, :])  # [place, place of the second chain]
     held = held | jnp.diag(same)
     here, there = jnp.any(held, axis=1), jnp.any(held, axis=0)

@@ -23,9 +23,9 @@ class SweepInfo(NamedTuple):
     Attributes
     ----------
     acceptance_rate
-        The share of offers accepted by each chain [2].
+        The share of proposals accepted by each chain [2].
     num_nonfinite
-        How many offers met a weight that is not a number, and is taken for zero [].
+        How many proposals met a weight that is not a number, and is taken for zero [].
     """
 
     acceptance_rate: Array
@@ -36,51 +36,51 @@ def sweep_records(
     key: Key,
     target: ExchangeableTarget,
     pair: RecordPair,
-    offers: RecordPair,
+    proposals: RecordPair,
     placement: Placement,
     relabelling: Relabelling | None,
 ) -> tuple[RecordPair, SweepInfo]:
-    """A coupled sweep of these offers: each chain alone makes the sweep with the offers to it."""
+    """A coupled sweep of these proposals: each chain alone makes the sweep with the proposals to it."""
     innovation_key, order_key = jax.random.split(key)
     innovations = draw_innovations(innovation_key, placement)
-    return sweep(target, pair, offers, placement, relabelling, innovations, order_key)
+    return sweep(target, pair, proposals, placement, relabelling, innovations, order_key)
 
 
 def sweep(
     target: ExchangeableTarget,
     pair: RecordPair,
-    offers: RecordPair,
+    proposals: RecordPair,
     placement: Placement,
     relabelling: Relabelling | None,
     innovations: Innovations,
     order_key: Key,
 ) -> tuple[RecordPair, SweepInfo]:
     """A coupled sweep as a function of its innovations; the key is used for relabelling between sweeps alone."""
-    columns = target.columns(offers.first)
-    second_columns = jnp.where(offers.same, columns, target.columns(offers.second))
+    columns = target.columns(proposals.first)
+    second_columns = jnp.where(proposals.same, columns, target.columns(proposals.second))
     decide = decide_soma if placement.kind == "soma" else decide_imwg
 
     def attempt(states: CoupledSweepState, step: Any) -> Any:
-        index, offer, innovation = step
-        one, other, broken = decide(target, states, offer, innovation)
+        index, proposal, innovation = step
+        one, other, broken = decide(target, states, proposal, innovation)
         moved = CoupledSweepState(
-            replace_record(states.first, one, index, offer.first),
-            replace_record(states.second, other, index, offer.second),
-            update_flags(states, one, other, offer.same),
+            replace_record(states.first, one, index, proposal.first),
+            replace_record(states.second, other, index, proposal.second),
+            update_flags(states, one, other, proposal.same),
         )
         if relabelling == "within":
-            moved = within_sweep(moved, one, other, offer.same)
+            moved = within_sweep(moved, one, other, proposal.same)
         return agree(moved), (jnp.stack([one.accepted, other.accepted]), broken)
 
-    steps = (jnp.arange(placement.offers), OfferedColumns(columns.T, second_columns.T, offers.same), innovations)
+    steps = (jnp.arange(placement.proposals), ProposedColumns(columns.T, second_columns.T, proposals.same), innovations)
     states, (accepted, broken) = jax.lax.scan(attempt, start(target, pair), steps)
     if relabelling == "between":
-        states = between_sweeps(order_key, states, offers.same)
-    return finish(states, pair, offers), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(broken))
+        states = between_sweeps(order_key, states, proposals.same)
+    return finish(states, pair, proposals), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(broken))
 
 
-class OfferedColumns(NamedTuple):
-    """One offer to each chain as columns [d], and whether the two are one and the same []."""
+class ProposedColumns(NamedTuple):
+    """One proposal to each chain as columns [d], and whether the two are one and the same []."""
 
     first: Array
     second: Array
@@ -88,7 +88,7 @@ class OfferedColumns(NamedTuple):
 
 
 def decide_soma(
-    target: ExchangeableTarget, states: CoupledSweepState, offer: OfferedColumns, innovation: Innovations
+    target: ExchangeableTarget, states: CoupledSweepState, proposal: ProposedColumns, innovation: Innovations
 ) -> tuple[Decision, Decision, Array]:
     """Coupled SOMA: places by a maximal coupling of w / W and w̃ / W̃, acceptance by one uniform; and if any w is NaN [].
 
@@ -99,7 +99,7 @@ def decide_soma(
     first, second, same = states
     raw = [
         target.log_weights_with(side.summary, side.columns, innovation.places, column)
-        for side, column in ((first, offer.first), (second, offer.second))
+        for side, column in ((first, proposal.first), (second, proposal.second))
     ]
     weights, other_weights = map(proper_density, raw)
     tried = same if innovation.places is None else same[innovation.places]
@@ -113,7 +113,7 @@ def decide_soma(
     one = Decision(places[0], accepted, weights[index])
     two = Decision(places[1], other_accepted, other_weights[other])
     broken = ~jnp.all(raw[0] < jnp.inf) | ~jnp.all(raw[1] < jnp.inf)
-    return one, follow(states, offer, one, two), broken
+    return one, follow(states, proposal, one, two), broken
 
 
 def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> Array:
@@ -124,21 +124,21 @@ def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> A
 
 
 def decide_imwg(
-    target: ExchangeableTarget, states: CoupledSweepState, offer: OfferedColumns, innovation: Innovations
+    target: ExchangeableTarget, states: CoupledSweepState, proposal: ProposedColumns, innovation: Innovations
 ) -> tuple[Decision, Decision, Array]:
     """Coupled IMwG: one place for both chains, acceptance by one uniform; and whether a weight is not a number []."""
     first, second, _ = states
     place = jnp.asarray(innovation.places)
-    raw = target.log_weight_with(first.summary, first.columns, place, offer.first)
-    other_raw = target.log_weight_with(second.summary, second.columns, place, offer.second)
+    raw = target.log_weight_with(first.summary, first.columns, place, proposal.first)
+    other_raw = target.log_weight_with(second.summary, second.columns, place, proposal.second)
     weight, other_weight = proper_density(raw), proper_density(other_raw)
     accepted, other_accepted, _ = common_uniform(
         innovation.accept, weight - first.log_weight, other_weight - second.log_weight
     )
     one, other = Decision(place, accepted, weight), Decision(place, other_accepted, other_weight)
-    return one, follow(states, offer, one, other), ~((raw < jnp.inf) & (other_raw < jnp.inf))
+    return one, follow(states, proposal, one, other), ~((raw < jnp.inf) & (other_raw < jnp.inf))
 
 
-def follow(states: CoupledSweepState, offer: OfferedColumns, one: Decision, other: Decision) -> Decision:
-    """The second chain's decision: the first's, bit for bit, where records and offer are all the same."""
-    return take_if(offer.same & jnp.all(states.same), one, other)
+def follow(states: CoupledSweepState, proposal: ProposedColumns, one: Decision, other: Decision) -> Decision:
+    """The second chain's decision: the first's, bit for bit, where records and proposal are all the same."""
+    return take_if(proposal.same & jnp.all(states.same), one, other)

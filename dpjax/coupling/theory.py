@@ -23,7 +23,7 @@ Numbers = NDArray[np.floating]
 
 
 def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
-    """n / (n + e^ε − 1), at most the chance that SOMA accepts an offer, from any records: Theorem 12, equation (17).
+    """n / (n + e^ε − 1), at most the chance that SOMA accepts a proposal, from any records: Theorem 12, equation (17).
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
 
 
 def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
-    """e^(−ε), at most the chance that IMwG accepts an offer, in either scan: Theorem 12, equation (17).
+    """e^(−ε), at most the chance that IMwG accepts a proposal, in either scan: Theorem 12, equation (17).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
 
 
 def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
-    """An upper bound of SOMA's convergence rate per offer for two records: Theorem 13, equation (18).
+    """An upper bound of SOMA's convergence rate per proposal for two records: Theorem 13, equation (18).
 
     The law of the records converges geometrically at this rate or faster. The proof counts the records in which two
     chains differ up to their order, so the bound is one for functions that do not depend on the order. It is below
@@ -81,7 +81,7 @@ def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
 
 
 def imwg_random_rate_bound(epsilon: ArrayLike) -> Numbers:
-    """An upper bound of the convergence rate per offer of IMwG with random scan, two records: Theorem 13.
+    """An upper bound of the convergence rate per proposal of IMwG with random scan, two records: Theorem 13.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def imwg_random_rate_bound(epsilon: ArrayLike) -> Numbers:
 
 
 def imwg_systematic_rate_bound(epsilon: ArrayLike) -> Numbers:
-    """An upper bound of the rate per offer of IMwG with systematic scan, two records: Theorem 13, equation (19).
+    """An upper bound of the rate per proposal of IMwG with systematic scan, two records: Theorem 13, equation (19).
 
-    Its square is the bound for a sweep of two offers.
+    Its square is the bound for a sweep of two proposals.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ def imwg_systematic_rate_bound(epsilon: ArrayLike) -> Numbers:
 
 
 def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
-    """At most the chance that an offer brings two coupled SOMA chains one record closer: Lemma 18, equation (40).
+    """At most the chance that a proposal brings two coupled SOMA chains one record closer: Lemma 18, equation (40).
 
-    Of the coupling with common offers that pairs unmatched places with unmatched places. The M of the printed
+    Of the coupling with common proposals that pairs unmatched places with unmatched places. The M of the printed
     equation is e^ε.
 
     Parameters
@@ -140,7 +140,7 @@ def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
 
 
 def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
-    """At most the chance that an offer brings two coupled chains of IMwG, random scan, one record closer: Lemma 18.
+    """At most the chance that a proposal brings two coupled chains of IMwG, random scan, one record closer: Lemma 18.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
 
 
 def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
-    """At least the chance that an offer takes two coupled SOMA chains one record further apart: Lemma 19, (42), (43).
+    """At least the chance that a proposal takes two coupled SOMA chains one record further apart: Lemma 19, (42), (43).
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from dpjax.release.summed import as_sum
 class GibbsInfo(NamedTuple):
     """What a sweep reports: on imputation, centred step (None if exact) and the second step (None if off).
 
-    ``num_nonfinite`` [] counts the offers and moves that were undone because a density, parameter or record was not
+    ``num_nonfinite`` [] counts the proposals and moves that were undone because a density, parameter or record was not
     finite.
 
     Attributes

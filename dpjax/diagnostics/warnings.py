@@ -96,7 +96,7 @@ def name_some(rows: Sequence[str], chosen: np.ndarray) -> str:
 
 
 def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains", sweeps: int = 1) -> None:
-    """Warn where many offers or moves [run, draw] were undone because a density, parameter or record was not finite.
+    """Warn where many proposals or moves [run, draw] were undone because a density, parameter or record was not finite.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "c
     rates = np.mean(num_nonfinite, axis=1) / sweeps
     if np.mean(rates) > MAX_NONFINITE or np.max(rates) > MAX_NONFINITE_OF_RUN:
         warnings.warn(
-            f"{int(np.sum(num_nonfinite))} offers or moves in {int(np.sum(rates > 0))} of {len(rates)} {runs}, "
+            f"{int(np.sum(num_nonfinite))} proposals or moves in {int(np.sum(rates > 0))} of {len(rates)} {runs}, "
             f"{np.mean(rates):.2g} a sweep, were undone because a density, "
             "parameter or record was not finite; see `num_nonfinite`. The draws may then miss part of the "
             "posterior. Look at the model where its densities or records overflow, underflow or are not a number; "
@@ -180,7 +180,7 @@ def describe(name: str, stuck: np.ndarray, run: str) -> Iterator[str]:
 
 
 def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") -> list[str]:
-    """The records of chains that accepted none of their offers, by rates [chain, draw], unless they move otherwise.
+    """The records of chains that accepted none of their proposals, by rates [chain, draw], unless they move otherwise.
 
     Counts that stand still in all chains may be the only ones that known totals allow.
     """

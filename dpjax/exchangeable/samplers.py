@@ -1,6 +1,6 @@
 """SOMA and IMwG for any density of exchangeable records, with or without privacy.
 
-The *proposal* q is any law that can be drawn from and has a density; offers from it replace records one at a time.
+The *proposal* q is any law that can be drawn from and has a density; proposals from it replace records one at a time.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def soma(
 ) -> SamplingAlgorithm:
     """Single offer, multiple attempts for a permutation-invariant density: it leaves π invariant.
 
-    Xiong and Ju (2025), Algorithm 1 with the proper weights of Corollary 6. A step makes n offers.
+    Xiong and Ju (2025), Algorithm 1 with the proper weights of Corollary 6. A step makes n proposals.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def soma(
         ``record -> [d]``, where π depends on the summed statistic alone: an attempt then costs O(n) rather than n
         evaluations of the density.
     attempts
-        How many records each offer is tried at; None for all.
+        How many records each proposal is tried at; None for all.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def imwg(
 ) -> SamplingAlgorithm:
     """Independent Metropolis within Gibbs for a permutation-invariant density: it leaves π invariant.
 
-    The parameters are those of `soma`; `scan` is the order in which records get their offers.
+    The parameters are those of `soma`; `scan` is the order in which records get their proposals.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def imwg(
     statistic
         As in `soma`.
     scan
-        ``"systematic"``: one offer to each record, in order; ``"random"``: n offers to records chosen at random.
+        ``"systematic"``: one proposal to each record, in order; ``"random"``: n proposals to records chosen at random.
 
     Examples
     --------
@@ -135,10 +135,10 @@ def algorithm(
     def step(rng_key: Key, state: ExchangeableState) -> tuple[ExchangeableState, ImputationInfo]:
         target = make_target(log_density, log_proposal, statistic, state.records)
         placement = make_placement(choice, target.n)
-        offer_key, sweep_key = jax.random.split(rng_key)
-        offers = jax.vmap(propose)(jax.random.split(offer_key, placement.offers))
+        proposal_key, sweep_key = jax.random.split(rng_key)
+        proposals = jax.vmap(propose)(jax.random.split(proposal_key, placement.proposals))
         innovations = draw_innovations(sweep_key, placement)
-        records, log_weight, info = sweep(target, state.records, offers, placement, innovations)
+        records, log_weight, info = sweep(target, state.records, proposals, placement, innovations)
         return ExchangeableState(records, log_weight), info
 
     return SamplingAlgorithm(init, step)

@@ -1,4 +1,4 @@
-"""One chain's sweep of offers over exchangeable records, as a function of its random numbers."""
+"""One chain's sweep of proposals over exchangeable records, as a function of its random numbers."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -29,16 +29,16 @@ __all__ = [
 
 
 class Innovations(NamedTuple):
-    """The random numbers of a sweep besides its offers, leading axis [offers]; within the sweep those of one offer.
+    """The random numbers of a sweep besides its proposals, leading axis [proposals]; within it those of one.
 
     Attributes
     ----------
     places
-        The records that an offer is tried at: [offers, attempts] of windows, [offers] of IMwG, None for all.
+        The records that a proposal is tried at: [proposals, attempts] of windows, [proposals] of IMwG, None for all.
     select
-        Uniforms [offers] that choose the record.
+        Uniforms [proposals] that choose the record.
     accept
-        Uniforms [offers] that decide on the offer.
+        Uniforms [proposals] that decide on the proposal.
     """
 
     places: Array | None
@@ -58,7 +58,7 @@ class SweepState(NamedTuple):
     columns
         See `dpjax.exchangeable.targets.ExchangeableTarget`.
     source
-        Where the record at each place comes from [n]: i < n is record i at the start of the sweep, n + k offer k.
+        Where the record at each place comes from [n]: i < n is record i at the start of the sweep, n + k proposal k.
     """
 
     summary: Array
@@ -68,7 +68,7 @@ class SweepState(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What one chain does with an offer: its place [], whether it is taken [], and the log-weight it leads to []."""
+    """What one chain does with a proposal: its place [], whether it is taken [], and the log-weight it leads to []."""
 
     place: Array
     accepted: Array
@@ -77,40 +77,40 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the offers of a sweep over n records are made; built by `make_placement`.
+    """Where the proposals of a sweep over n records are made; built by `make_placement`.
 
     Parameters
     ----------
     kind
         ``"soma"``, or the scan of IMwG.
     attempts
-        How many records an offer is tried at: 1 of IMwG.
-    offers
-        How many offers a sweep makes.
+        How many records a proposal is tried at: 1 of IMwG.
+    proposals
+        How many proposals a sweep makes.
     """
 
     kind: Literal["soma", "systematic", "random"]
     n: int
     attempts: int
-    offers: int
+    proposals: int
 
     @property
     def is_equivariant(self) -> bool:
-        """Whether an offer's kernel commutes with permutations of the records: full SOMA and random-scan IMwG."""
+        """Whether a proposal's kernel commutes with permutations of the records: full SOMA and random-scan IMwG."""
         return self.kind == "random" or (self.kind == "soma" and self.attempts == self.n)
 
 
 def draw_innovations(key: Key, placement: Placement) -> Innovations:
-    """The random numbers of a sweep besides its offers."""
+    """The random numbers of a sweep besides its proposals."""
     accept_key, select_key = jax.random.split(key)
-    accept = decision_uniforms(accept_key, (placement.offers,))
+    accept = decision_uniforms(accept_key, (placement.proposals,))
     if placement.kind == "random":
-        return Innovations(jax.random.randint(select_key, (placement.offers,), 0, placement.n), accept, accept)
-    return Innovations(fixed_places(placement), jax.random.uniform(select_key, (placement.offers,), float), accept)
+        return Innovations(jax.random.randint(select_key, (placement.proposals,), 0, placement.n), accept, accept)
+    return Innovations(fixed_places(placement), jax.random.uniform(select_key, (placement.proposals,), float), accept)
 
 
 def fixed_places(placement: Placement) -> Array | None:
-    """The places at which each offer is tried, where they are not random; see `Innovations`."""
+    """The places at which each proposal is tried, where they are not random; see `Innovations`."""
     n, attempts = placement.n, placement.attempts
     if placement.kind == "systematic":
         return jnp.arange(n)
@@ -124,7 +124,7 @@ def start_sweep(target: ExchangeableTarget, columns: Array) -> SweepState:
 
 
 def sweep(
-    target: ExchangeableTarget, records: Records, offers: Records, placement: Placement, innovations: Innovations
+    target: ExchangeableTarget, records: Records, proposals: Records, placement: Placement, innovations: Innovations
 ) -> tuple[Records, Array, ImputationInfo]:
     """One sweep as a function of its innovations: the records after it, their log-weight [] and the report."""
 
@@ -134,17 +134,17 @@ def sweep(
         moved = replace_record(state, decision, index, column)
         return moved, (jnp.where(decision.accepted, decision.place, target.n), broken)
 
-    steps = (jnp.arange(placement.offers), target.columns(offers).T, innovations)
+    steps = (jnp.arange(placement.proposals), target.columns(proposals).T, innovations)
     state, (taken, broken) = jax.lax.scan(attempt, start_sweep(target, target.columns(records)), steps)
-    counts = jnp.zeros(target.n + 1, int).at[taken].add(1)[:-1]  # a rejected offer counts at the spare last place
-    info = ImputationInfo(jnp.sum(counts) / placement.offers, counts, jnp.sum(broken))
-    return gather_records(state, records, offers), state.log_weight, info
+    counts = jnp.zeros(target.n + 1, int).at[taken].add(1)[:-1]  # a rejected proposal counts at the spare last place
+    info = ImputationInfo(jnp.sum(counts) / placement.proposals, counts, jnp.sum(broken))
+    return gather_records(state, records, proposals), state.log_weight, info
 
 
 def decide(
     target: ExchangeableTarget, state: SweepState, column: Array, placement: Placement, innovation: Innovations
 ) -> tuple[Decision, Array]:
-    """What a chain does with an offer of this column [d], and whether it met a weight that is not a number []."""
+    """What a chain does with a proposal of this column [d], and whether it met a weight that is not a number []."""
     if placement.kind != "soma":
         place = jnp.asarray(innovation.places)
         raw = target.log_weight_with(state.summary, state.columns, place, column)
@@ -159,7 +159,7 @@ def decide(
 
 
 def replace_record(state: SweepState, decision: Decision, index: Array, column: Array) -> SweepState:
-    """The chain after its decision on offer number `index` [] of this column [d].
+    """The chain after its decision on proposal number `index` [] of this column [d].
 
     Written with masks, which under `vmap` run several times faster than scattered writes.
     """
@@ -178,28 +178,28 @@ def is_place(places: Array, place: Array) -> Array:
     return jnp.arange(places.shape[0]) == place
 
 
-def gather_records(state: SweepState, records: Records, offers: Records) -> Records:
-    """The records of a chain after a sweep, from those at its start and the offers."""
-    return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[state.source], records, offers)
+def gather_records(state: SweepState, records: Records, proposals: Records) -> Records:
+    """The records of a chain after a sweep, from those at its start and the proposals."""
+    return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[state.source], records, proposals)
 
 
-def make_placement(imputation: Any, n: int, offers: int | None = None) -> Placement:
-    """The placement of an imputation's offers to n records.
+def make_placement(imputation: Any, n: int, proposals: int | None = None) -> Placement:
+    """The placement of an imputation's proposals to n records.
 
     Parameters
     ----------
     imputation
         ``imwg(...)`` or ``soma(...)`` with a number of attempts or None.
-    offers
-        How many offers a sweep makes; None for n.
+    proposals
+        How many proposals a sweep makes; None for n.
 
     Raises
     ------
     TypeError
         If the imputation is of another kind.
     ValueError
-        If the number of attempts is left open or exceeds n, or the number of offers is not n where a sweep is one pass
-        over all records, as of windows and of a systematic scan.
+        If the number of attempts is left open or exceeds n, or the number of proposals is not n where a sweep is one
+        pass over all records, as of windows and of a systematic scan.
     """
     kind: Literal["soma", "systematic", "random"]
     if isinstance(imputation, IMwG):
@@ -209,9 +209,9 @@ def make_placement(imputation: Any, n: int, offers: int | None = None) -> Placem
     else:
         remedy = "Use dpjax.imwg(...) or dpjax.soma(...)."
         fail("imputation", repr(imputation), "an imputation whose coupling is known", remedy, error=TypeError)
-    placement = Placement(kind, n, attempts, n if offers is None else check_count("offers", offers))
-    if not placement.is_equivariant and placement.offers != n:
-        fail("offers", placement.offers, f"n = {n}, one pass over all records", "Leave offers out.")
+    placement = Placement(kind, n, attempts, n if proposals is None else check_count("proposals", proposals))
+    if not placement.is_equivariant and placement.proposals != n:
+        fail("proposals", placement.proposals, f"n = {n}, one pass over all records", "Leave proposals out.")
     return placement
 
 
@@ -220,5 +220,5 @@ def check_attempts(attempts: Any, n: int) -> int:
     if attempts == "auto":
         fail("attempts", "'auto'", "a number, so that all pairs run one kernel", "Pass a number, or None for all n.")
     if attempts is not None and attempts > n:
-        fail("attempts", attempts, f"a whole number in 1..{n}", "Try at most all n records per offer.")
+        fail("attempts", attempts, f"a whole number in 1..{n}", "Try at most all n records per proposal.")
     return n if attempts is None else attempts

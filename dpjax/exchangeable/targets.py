@@ -18,11 +18,11 @@ Function = Callable[[Any], Array]
 
 
 class ExchangeableTarget(Protocol):
-    """A density π of n exchangeable records with offers from q, as proper log-weights of records.
+    """A density π of n exchangeable records with proposals from q, as proper log-weights of records.
 
     The proper log-weight of records x is log π(x) − Σ log q(x_j) up to one constant: Xiong and Ju (2025), Corollary 6.
     A sweep holds of each record only the *column* of numbers [d] that the weights depend on, and of all records a
-    running *summary* [d], so that an offer costs no pass over the records.
+    running *summary* [d], so that a proposal costs no pass over the records.
     """
 
     n: int
@@ -31,16 +31,16 @@ class ExchangeableTarget(Protocol):
         """What the weights need to know of each of m records [d, m]."""
 
     def summarize(self, columns: Array) -> Array:
-        """The running summary of n columns [d]; an offer in the place of a column changes it by the difference."""
+        """The running summary of n columns [d]; a proposal in the place of a column changes it by the difference."""
 
     def log_weight(self, summary: Array, columns: Array) -> Array:
         """log w_0 [] of the records as they are."""
 
-    def log_weight_with(self, summary: Array, columns: Array, place: Array, offer: Array) -> Array:
-        """log w [] with the offer [d] in one place []."""
+    def log_weight_with(self, summary: Array, columns: Array, place: Array, proposal: Array) -> Array:
+        """log w [] with the proposal [d] in one place []."""
 
-    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, offer: Array) -> Array:
-        """log w_i [m] with the offer [d] in each of the places [m]; None stands for all."""
+    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, proposal: Array) -> Array:
+        """log w_i [m] with the proposal [d] in each of the places [m]; None stands for all."""
 
 
 class SummedTarget:
@@ -50,7 +50,7 @@ class SummedTarget:
     ----------
     density
         A `Release`, or anything of its ``contributions``, ``origin``, ``log_density_at`` and ``log_densities_at``. Of a
-        release the offers come from the model, whose density cancels from the weights.
+        release the proposals come from the model, whose density cancels from the weights.
     n
         The number of records.
     """
@@ -63,21 +63,21 @@ class SummedTarget:
         return self.density.contributions(records)
 
     def summarize(self, columns: Array) -> Array:
-        """Minus the residual origin − Σ columns [d], so that it grows with an offer."""
+        """Minus the residual origin − Σ columns [d], so that it grows with a proposal."""
         return jnp.sum(columns, axis=1) - self.density.origin
 
     def log_weight(self, summary: Array, columns: Array) -> Array:
         """The log-density at the residual."""
         return self.density.log_density_at(-summary)
 
-    def log_weight_with(self, summary: Array, columns: Array, place: Array, offer: Array) -> Array:
-        """The log-density with the offer in one place."""
-        return self.density.log_density_at(columns[:, place] - (summary + offer))
+    def log_weight_with(self, summary: Array, columns: Array, place: Array, proposal: Array) -> Array:
+        """The log-density with the proposal in one place."""
+        return self.density.log_density_at(columns[:, place] - (summary + proposal))
 
-    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, offer: Array) -> Array:
-        """The log-densities with the offer in each place."""
+    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, proposal: Array) -> Array:
+        """The log-densities with the proposal in each place."""
         tried = columns if places is None else columns[:, places]
-        return self.density.log_densities_at(tried - (summary + offer)[:, None])
+        return self.density.log_densities_at(tried - (summary + proposal)[:, None])
 
 
 def make_target(
@@ -157,15 +157,15 @@ class GeneralTarget:
         """log π − Σ log q."""
         return self.log_density(self.records(columns)) - summary[-1]
 
-    def log_weight_with(self, summary: Array, columns: Array, place: Array, offer: Array) -> Array:
-        """log π − Σ log q with the offer in one place."""
-        changed = jnp.where((jnp.arange(self.n) == place)[None], offer[:, None], columns)
-        return self.log_density(self.records(changed)) - (summary[-1] + offer[-1] - columns[-1, place])
+    def log_weight_with(self, summary: Array, columns: Array, place: Array, proposal: Array) -> Array:
+        """log π − Σ log q with the proposal in one place."""
+        changed = jnp.where((jnp.arange(self.n) == place)[None], proposal[:, None], columns)
+        return self.log_density(self.records(changed)) - (summary[-1] + proposal[-1] - columns[-1, place])
 
-    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, offer: Array) -> Array:
-        """log π − Σ log q with the offer in each place."""
+    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, proposal: Array) -> Array:
+        """log π − Σ log q with the proposal in each place."""
         tried = jnp.arange(self.n) if places is None else places
-        return jax.vmap(lambda place: self.log_weight_with(summary, columns, place, offer))(tried)
+        return jax.vmap(lambda place: self.log_weight_with(summary, columns, place, proposal))(tried)
 
 
 def as_floats(record: Any) -> Any:

@@ -95,7 +95,7 @@ def sample_batch(
     Warns
     -----
     UserWarning
-        If draws are missing, or offers or moves were undone because a density, parameter or record was not finite.
+        If draws are missing, or proposals or moves were undone because a density, parameter or record was not finite.
 
     Examples
     --------

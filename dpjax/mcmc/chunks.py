@@ -38,7 +38,8 @@ class Chains(NamedTuple):
     state
         The states, leading axis [chain].
     accepted
-        How many offers each record has accepted since sampling began, int32 [chain, n]; None where no rates are kept.
+        How many proposals each record has accepted since sampling began, int32 [chain, n]; None where no rates are
+        kept.
     """
 
     state: GibbsState

@@ -56,8 +56,8 @@ class Misfit(Protocol):
     def size(self, state: GibbsState) -> Array:
         """How far it is []."""
 
-    def exchange(self, state: GibbsState, offers: Records) -> Array:
-        """Which records [n] to exchange for their offers [n]."""
+    def exchange(self, state: GibbsState, proposals: Records) -> Array:
+        """Which records [n] to exchange for their proposals [n]."""
 
 
 def starts_by(imputation: Imputation) -> Callable[..., GibbsState]:
@@ -166,7 +166,7 @@ def is_possible(model: Model, state: GibbsState) -> Array:
 
 
 class ImpossibleRecords(NamedTuple):
-    """The records that could not have given their value, whose offers are taken."""
+    """The records that could not have given their value, whose proposals are taken."""
 
     release: LocalRelease
 
@@ -174,8 +174,8 @@ class ImpossibleRecords(NamedTuple):
         """Their number []."""
         return jnp.sum(self._impossible(state)).astype(float)
 
-    def exchange(self, state: GibbsState, offers: Records) -> Array:
-        """Those records [n], whatever the offers."""
+    def exchange(self, state: GibbsState, proposals: Records) -> Array:
+        """Those records [n], whatever the proposals."""
         return self._impossible(state)
 
     def _impossible(self, state: GibbsState) -> Array:
@@ -192,10 +192,10 @@ class Distance(NamedTuple):
         """The distance []."""
         return self._from(state.latent.statistic)
 
-    def exchange(self, state: GibbsState, offers: Records) -> Array:
-        """Each record [n] in turn whose offer brings the sum nearer, until the density is positive."""
+    def exchange(self, state: GibbsState, proposals: Records) -> Array:
+        """Each record [n] in turn whose proposal brings the sum nearer, until the density is positive."""
         contribution = jax.vmap(self.release.contribution)
-        changes = contribution(offers) - contribution(state.latent.records)
+        changes = contribution(proposals) - contribution(state.latent.records)
 
         def attempt(statistic: Array, change: Array) -> tuple[Array, Array]:
             nearer = self._from(statistic + change) < self._from(statistic)
@@ -217,15 +217,15 @@ def measure_by(release: PrivateRelease, scale: Array) -> Misfit:
 
 @jit_model
 def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> Candidate:
-    """Exchange records for offers that bring the release nearer to positive density, for at most MAX_SWEEPS sweeps."""
+    """Exchange records for proposals that bring the release nearer to positive density, for MAX_SWEEPS sweeps."""
     noise_key, sweep_key = jax.random.split(key)
     misfit = measure_by(release, noise_size(noise_key, release))
 
     def improve(key: Key, candidate: Candidate) -> Candidate:
         parameters, records = candidate.state.parameters, candidate.state.latent.records
-        offers = model.sample_records(key, parameters, release.n)
-        moved = misfit.exchange(candidate.state, offers) & ~candidate.found
-        state = init_state(release, Position(parameters, take_if(moved, offers, records)))
+        proposals = model.sample_records(key, parameters, release.n)
+        moved = misfit.exchange(candidate.state, proposals) & ~candidate.found
+        state = init_state(release, Position(parameters, take_if(moved, proposals, records)))
         return Candidate(state, is_possible(model, state), candidate.score)
 
     def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:

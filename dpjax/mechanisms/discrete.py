@@ -115,15 +115,15 @@ class DiscreteGaussian(Additive):
         return _log_cdf_from_tail(noise, self._log_upper_tail)
 
     def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Draws of the noise, of the given shape and floating dtype; more than half of all offers are accepted."""
+        """Draws of the noise, of the given shape and floating dtype; more than half of all proposals are accepted."""
 
         def redraw(carry: tuple[Key, Array, Array]) -> tuple[Key, Array, Array]:
             next_key, noise, pending = carry
-            next_key, key_offer, key_accept = jax.random.split(next_key, 3)
-            offer = _geometric_difference(key_offer, self.scale, shape, dtype)
-            cost = jnp.square(jnp.abs(offer) / self.scale - 1) / 2
+            next_key, key_proposal, key_accept = jax.random.split(next_key, 3)
+            proposal = _geometric_difference(key_proposal, self.scale, shape, dtype)
+            cost = jnp.square(jnp.abs(proposal) / self.scale - 1) / 2
             rejected = jax.random.exponential(key_accept, shape, dtype) < cost
-            return next_key, jnp.where(pending, offer, noise), pending & rejected
+            return next_key, jnp.where(pending, proposal, noise), pending & rejected
 
         start = (key, jnp.zeros(shape, dtype), jnp.ones(shape, bool))
         return jax.lax.while_loop(lambda carry: jnp.any(carry[2]), redraw, start)[1]

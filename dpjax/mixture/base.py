@@ -1,4 +1,4 @@
-"""The contracts of the mixture samplers: components, what they may offer beside, and what a sweep carries and reports.
+"""The contracts of the mixture samplers: components, what they may declare, and what a sweep carries and reports.
 
 A component has to meet `Component`. What it may have beside is declared here too, and nowhere else asked for by name:
 
@@ -213,7 +213,7 @@ class MixtureInfo(NamedTuple):
     Attributes
     ----------
     acceptance_rate
-        The share of records [] whose offer was accepted; 1 where they are drawn exactly.
+        The share of records [] whose proposal was accepted; 1 where they are drawn exactly.
     num_nonfinite
         How many records [] kept their label or value because a density was not a number.
     num_slots

@@ -37,17 +37,17 @@ class Binned:
     histogram: Histogram = field(metadata={"static": True})
     n: int = field(metadata={"static": True})
 
-    def decide(self, records: Array, offers: Array, thresholds: Array) -> Array:
-        """Whether each record takes its offer [n], one after another: a scan that carries the bins' counts alone.
+    def decide(self, records: Array, proposals: Array, thresholds: Array) -> Array:
+        """Whether each record takes its proposal [n], one after another: a scan that carries the bins' counts alone.
 
-        Offer i is taken if ``thresholds[i]`` lies below the change of log η, which is O(1) to compute as only the
+        Proposal i is taken if ``thresholds[i]`` lies below the change of log η, which is O(1) to compute as only the
         counts of two bins change. With log-uniform thresholds they are Metropolis steps.
         """
-        old, new = self.histogram.bin(records), self.histogram.bin(offers)
+        old, new = self.histogram.bin(records), self.histogram.bin(proposals)
         counts = jnp.sum(old[:, None] == jnp.arange(len(self.gains), dtype=old.dtype)[None, :], axis=0, dtype=old.dtype)
 
-        def attempt(counts: Array, offer: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-            source, target, threshold = offer
+        def attempt(counts: Array, proposal: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+            source, target, threshold = proposal
             change = self.gains[target, counts[target]] - self.gains[source, counts[source] - 1]
             taken = threshold < jnp.where(source == target, 0, change)
             moved = taken.astype(counts.dtype)

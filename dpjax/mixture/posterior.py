@@ -120,7 +120,7 @@ class MixturePosterior:
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01, some effective sample size below 400, or offers or moves were undone because
+            If some R-hat is above 1.01, some effective sample size below 400, or proposals or moves were undone because
             something was not finite.
         """
         learnt = self.problem.learns_concentration

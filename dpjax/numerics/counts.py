@@ -66,25 +66,25 @@ def draw_binomial(key: Key, n: ArrayLike, probability: ArrayLike) -> Array:
     -----
     Means below 10 by going through the probabilities of 1, 2, ..., others by transformed rejection: algorithm BTRS of
     Hörmann (1993), "The generation of binomial random variates", J. Stat. Comput. Simul. 46, without its squeezes.
-    All draws share the rounds of offers until the last is accepted.
+    All draws share the rounds of proposals until the last is accepted.
     """
     n, probability = jnp.broadcast_arrays(jnp.asarray(n, int), jnp.asarray(probability, float))
     rare = jnp.clip(jnp.minimum(probability, 1 - probability), 0, 0.5)
     many = n.astype(rare.dtype) * rare >= FEW
-    offer_few = few_offers(jnp.where(many, 0, n), rare)
+    proposal_few = few_proposals(jnp.where(many, 0, n), rare)
     # Where it is not asked for, the other method gets a law that it fits.
-    offer_many = many_offers(jnp.where(many, n, int(4 * FEW)), jnp.where(many, rare, 0.5))
+    proposal_many = many_proposals(jnp.where(many, n, int(4 * FEW)), jnp.where(many, rare, 0.5))
 
     def unfinished(carry: tuple[Key, Array, Array]) -> Array:
         return ~jnp.all(carry[2])
 
     def one_round(carry: tuple[Key, Array, Array]) -> tuple[Key, Array, Array]:
         key, count, done = carry
-        key, offer_key = jax.random.split(key)
-        bits = jax.random.bits(offer_key, (2, *n.shape), jnp.uint32)
-        offers = zip(offer_many(bits), offer_few(bits, done | many), strict=True)
-        offered, accepted = (jnp.where(many, one, other) for one, other in offers)
-        return key, jnp.where(done, count, offered), done | accepted
+        key, proposal_key = jax.random.split(key)
+        bits = jax.random.bits(proposal_key, (2, *n.shape), jnp.uint32)
+        proposals = zip(proposal_many(bits), proposal_few(bits, done | many), strict=True)
+        proposed, accepted = (jnp.where(many, one, other) for one, other in proposals)
+        return key, jnp.where(done, count, proposed), done | accepted
 
     # Nothing to draw is no reason for a round.
     start = (key, jnp.zeros_like(n), (n == 0) | (rare == 0))
@@ -139,8 +139,8 @@ def sums_of_nodes(probabilities: Array) -> Array:
     return jnp.concatenate([jnp.zeros_like(levels[0]), *levels])
 
 
-def few_offers(n: Array, probability: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """Offers of counts whose mean is below `FEW`, by inversion; none where done.
+def few_proposals(n: Array, probability: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """Proposals of counts whose mean is below `FEW`, by inversion; none where done.
 
     A uniform up to P(X > 0), which is dense near 0, is used up by P(X = 1), P(X = 2), ...
     """
@@ -159,7 +159,7 @@ def few_offers(n: Array, probability: Array) -> Callable[[Array, Array], tuple[A
         following = mass * odds * (trials - count) / (count + 1)
         return jnp.where(more, count + 1, count), jnp.where(more, rest - mass, rest), jnp.where(more, following, mass)
 
-    def offer(bits: Array, done: Array) -> tuple[Array, Array]:
+    def proposal(bits: Array, done: Array) -> tuple[Array, Array]:
         uniform = bits[0].astype(first.dtype) * 2.0**-32 + uniforms(bits[1], first.dtype) * 2.0**-32
         some = (uniform <= positive) & ~done
         start = jnp.ones_like(first), jnp.where(some, uniform, 0), first
@@ -167,11 +167,11 @@ def few_offers(n: Array, probability: Array) -> Callable[[Array, Array], tuple[A
         # All probabilities used up: rounding, in one of 10⁶ draws in float32.
         return jnp.where(some, count, 0).astype(n.dtype), count < LAST
 
-    return offer
+    return proposal
 
 
-def many_offers(n: Array, probability: Array) -> Callable[[Array], tuple[Array, Array]]:
-    """Offers of counts whose mean is `FEW` or more, of probabilities up to 1/2, by transformed rejection."""
+def many_proposals(n: Array, probability: Array) -> Callable[[Array], tuple[Array, Array]]:
+    """Proposals of counts whose mean is `FEW` or more, of probabilities up to 1/2, by transformed rejection."""
     whole, part = mean_of(n, probability)
     mean = n.astype(part.dtype) * probability
     spread = jnp.sqrt(mean * (1 - probability))
@@ -185,7 +185,7 @@ def many_offers(n: Array, probability: Array) -> Callable[[Array], tuple[Array, 
 
     highest = log_weight(jnp.floor(part + probability).astype(n.dtype))
 
-    def offer(bits: Array) -> tuple[Array, Array]:
+    def proposal(bits: Array) -> tuple[Array, Array]:
         place = uniforms(bits[0], part.dtype) - 0.5
         margin = 0.5 - jnp.abs(place)
         point = (2 * bend / margin + width) * place + part + 0.5
@@ -195,7 +195,7 @@ def many_offers(n: Array, probability: Array) -> Callable[[Array], tuple[Array, 
         log_hat = jnp.log(uniforms(bits[1], part.dtype) * height / (bend / jnp.square(margin) + width))
         return whole + distance, possible & (log_hat <= log_weight(distance) - highest)
 
-    return offer
+    return proposal
 
 
 def uniforms(bits: Array, dtype: jnp.dtype) -> Array:

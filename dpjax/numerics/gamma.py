@@ -157,8 +157,8 @@ def draw_log_cut_gamma(key: Key, shape: Array, cut: Array) -> Array:
     def one_round(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         number, held, done = carry
         key_tail, key_bulk = jax.random.split(jax.random.fold_in(key, number))
-        offers, accepts = jax.tree.map(lambda a, b: jnp.where(tail, a, b), from_tail(key_tail), from_bulk(key_bulk))
-        return number + 1, jnp.where(done, held, offers), done | accepts
+        proposals, accepts = jax.tree.map(lambda a, b: jnp.where(tail, a, b), from_tail(key_tail), from_bulk(key_bulk))
+        return number + 1, jnp.where(done, held, proposals), done | accepts
 
     start = (jnp.array(0), jnp.zeros_like(centre), jnp.zeros(centre.shape, bool))
     return jax.lax.while_loop(unfinished, one_round, start)[1]

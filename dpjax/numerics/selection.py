@@ -1,4 +1,4 @@
-"""Decisions by uniform numbers: whether an offer is taken, and which of several places."""
+"""Decisions by uniform numbers: whether a proposal is taken, and which of several places."""
 
 from math import isqrt
 
@@ -23,7 +23,7 @@ UNROLLED = 64
 
 
 def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: DTypeLike = float) -> Array:
-    """Uniform draws to decide by: never 0, below which every offer would be taken, however impossible.
+    """Uniform draws to decide by: never 0, below which every proposal would be taken, however impossible.
 
     In float32 one draw in 2^23 is 0. It stands for all numbers rounded down to it, and is read as their middle.
     """

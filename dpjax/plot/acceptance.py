@@ -1,4 +1,4 @@
-"""How often the offers to each record were accepted, and what is proved of it."""
+"""How often the proposals to each record were accepted, and what is proved of it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axes: Any = None) -> Any:
-    """The axes with the acceptance of each record's offers; see `Posterior.plot_acceptance`."""
+    """The axes with the acceptance of each record's proposals; see `Posterior.plot_acceptance`."""
     rates = check_rates(posterior)
     if epsilon is not None:
         check_positive_number("epsilon", epsilon, "Pass the ε of the release for replacing one record.")
@@ -33,7 +33,7 @@ def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axe
     if bound is not None:
         value, text = bound
         axes.axhline(value, color=NAIVE, linestyle="--", linewidth=1.4, label=f"at least {text} = {value:.2g}")
-    axes.set(xlabel="record", ylabel="offers accepted in a sweep", ylim=(0, max(1.0, 1.05 * rates.max())))
+    axes.set(xlabel="record", ylabel="proposals accepted in a sweep", ylim=(0, max(1.0, 1.05 * rates.max())))
     legend_above(axes)
     tidy(axes)
     return axes
@@ -44,7 +44,7 @@ def check_rates(posterior: "Posterior") -> np.ndarray:
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
     if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, Counts)):
         expected = "the posterior of imputed records, by dpjax.sample"
-        fail("posterior", "draws without rates of records", expected, "Counts and sample_clt have no such offers.")
+        fail("posterior", "draws without rates of records", expected, "Counts and sample_clt have no such proposals.")
     return rates
 
 

@@ -168,7 +168,7 @@ class Pictured:
         return plot_predictive(self, key, num_draws=num_draws, level=level, show=show, labels=labels, axes=axes)
 
     def plot_acceptance(self: Any, *, epsilon: float | None = None, axes: Any = None) -> Any:
-        """How many offers to each record were accepted in a sweep, and the least that theory allows for their mean.
+        """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
 
         Each record has a dot for the mean over chains, and a line from the lowest chain to the highest. The dashed line
         is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4),
@@ -260,8 +260,8 @@ class Posterior(Pickled, Pictured):
         Arrays [chain, draw, ...] by name: the parameters, and the model's derived quantities.
     info
         Reports: ``"acceptance_rate"`` of the imputation [chain, draw], averaged over the steps between draws;
-        ``"num_nonfinite"`` [chain, draw], how many offers and moves were undone in them because a density, parameter or
-        record was not finite; ``"acceptance_rate_per_record"`` [chain, n], offers accepted per sweep of sampling;
+        ``"num_nonfinite"`` [chain, draw], how many proposals and moves were undone in them because a density, parameter
+        or record was not finite; ``"acceptance_rate_per_record"`` [chain, n], proposals accepted per sweep of sampling;
         reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``.
     collected
         What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
@@ -376,7 +376,7 @@ class Posterior(Pickled, Pictured):
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01, some effective sample size below 400, a chain never moved, or many offers or
+            If some R-hat is above 1.01, some effective sample size below 400, a chain never moved, or many proposals or
             moves were undone because something was not finite: the figures are then not to be trusted.
 
         Notes

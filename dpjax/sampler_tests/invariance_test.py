@@ -102,7 +102,7 @@ def invariance_test(
     Warns
     -----
     UserWarning
-        If offers or moves were undone because a density, parameter or record was not finite.
+        If proposals or moves were undone because a density, parameter or record was not finite.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def run(
     num_sweeps: int,
     num_warmup: int | None,
 ) -> tuple[InvarianceTestResult, np.ndarray]:
-    """The verdict on starts [draw, ...], and how many offers and moves of each chain were undone [draw].
+    """The verdict on starts [draw, ...], and how many proposals and moves of each chain were undone [draw].
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def sweep_all(
     states: GibbsState,
     length: Array,
 ) -> tuple[Parameters, Array]:
-    """The parameters [chain, ...] after `length` [] exact sweeps, and how many offers and moves were undone [chain]."""
+    """The parameters [chain, ...] after `length` [] exact sweeps, and how many moves were undone [chain]."""
     kernel = build_kernel(model, release, plan)
 
     def chain(key: Key, state: GibbsState) -> tuple[Parameters, Array]:

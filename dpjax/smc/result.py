@@ -35,10 +35,10 @@ class SMCSample:
     log_increments
         The logarithm of the mean weight of each step [island, step].
     acceptance_rates
-        The share of imputation offers accepted in each step [island, step].
+        The share of imputation proposals accepted in each step [island, step].
     num_nonfinite
-        How many weights, offers and moves [island, step] were left out because a density, parameter or record was not
-        finite.
+        How many weights, proposals and moves [island, step] were left out because a density, parameter or record was
+        not finite.
 
     Examples
     --------

@@ -45,9 +45,9 @@ class Trace(NamedTuple):
     log_increment
         The logarithm of the mean weight; the sum over steps estimates log p(s).
     acceptance_rate
-        The share of imputation offers accepted.
+        The share of imputation proposals accepted.
     num_nonfinite
-        How many weights, offers and moves were left out because a density, parameter or record was not finite.
+        How many weights, proposals and moves were left out because a density, parameter or record was not finite.
     """
 
     temperature: Array

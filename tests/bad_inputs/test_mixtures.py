@@ -157,7 +157,7 @@ CASES = {
         for argument, values in {
             "weights": {"equal": "equal", "none": None},
             "truncation": {"one": 1, "half": 2.5, "text": "10"},
-            "offers": {"negative": -1, "half": 0.5, "text": "many"},
+            "proposals": {"negative": -1, "half": 0.5, "text": "many"},
         }.items()
         for name, value in values.items()
     },

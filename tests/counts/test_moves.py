@@ -13,7 +13,7 @@ import pytest
 from scipy import special
 
 from dpjax.data_augmentation.counts import moves as core
-from dpjax.data_augmentation.counts.counts import draw_offers, make_law, make_moves
+from dpjax.data_augmentation.counts.counts import draw_proposals, make_law, make_moves
 from dpjax.data_augmentation.counts.form import count_form, density_of
 from dpjax.data_augmentation.counts.table import table_of
 from tests.counts import cases, oracle
@@ -135,7 +135,7 @@ def sweep_from_tables(built: Built, number: int = 3) -> Iterator[core.State]:
     def sweep(counts: jax.Array, keys: jax.Array) -> core.State:
         state = core.start(built.law, counts)
         for key, move in zip(keys, built.moves, strict=True):
-            state, _ = core.move_all(built.law, move, state, draw_offers(key, move))
+            state, _ = core.move_all(built.law, move, state, draw_proposals(key, move))
         return state
 
     for place, counts in enumerate(tables_of(built.exact, number)):

@@ -12,7 +12,7 @@ from dpjax import coupling
 
 N = 3
 LEVELS = np.array([0.0, 2.0, -1.0, 1.5])
-OFFER = 0.3  # the chance that an offer is 1
+PROPOSAL = 0.3  # the chance that a proposal is 1
 STATES = np.array(list(product([0, 1], repeat=N)))
 
 
@@ -21,11 +21,11 @@ def log_density(total: jax.Array) -> jax.Array:
 
 
 def log_proposal(record: jax.Array) -> jax.Array:
-    return jnp.where(record > 0.5, jnp.log(OFFER), jnp.log(1 - OFFER))
+    return jnp.where(record > 0.5, jnp.log(PROPOSAL), jnp.log(1 - PROPOSAL))
 
 
 def propose(key: jax.Array) -> jax.Array:
-    return jax.random.bernoulli(key, OFFER).astype(float)
+    return jax.random.bernoulli(key, PROPOSAL).astype(float)
 
 
 def sample_start(key: jax.Array) -> jax.Array:
@@ -45,13 +45,13 @@ def kernel() -> dpjax.coupling.CoupledKernel:
         sample_start,
         imputation=dpjax.soma(),
         statistic=lambda record: record[None],
-        offers=1,
+        proposals=1,
     )
 
 
 def weight(state: np.ndarray) -> float:
     count = state.sum()
-    return np.exp(LEVELS[count]) / (OFFER**count * (1 - OFFER) ** (N - count))
+    return np.exp(LEVELS[count]) / (PROPOSAL**count * (1 - PROPOSAL) ** (N - count))
 
 
 @cache
@@ -60,8 +60,8 @@ def soma_matrix() -> np.ndarray:
     number = {tuple(state): place for place, state in enumerate(STATES)}
     matrix = np.zeros((len(STATES), len(STATES)))
     for here, state in enumerate(STATES):
-        for offer, chance in ((0, 1 - OFFER), (1, OFFER)):
-            tried = [np.where(np.arange(N) == place, offer, state) for place in range(N)]
+        for proposal, chance in ((0, 1 - PROPOSAL), (1, PROPOSAL)):
+            tried = [np.where(np.arange(N) == place, proposal, state) for place in range(N)]
             weights = np.array([weight(new) for new in tried])
             for new, w in zip(tried, weights, strict=True):
                 taken = min(1.0, weights.sum() / (weights.sum() + weight(state) - w))

@@ -1,6 +1,6 @@
 """Exact chains on a few record values: transition matrices of SOMA and IMwG, and their couplings, by enumeration.
 
-A target of `n` records with `len(offers)` values has a density for every count of values, so that neighbouring data
+A target of `n` records with `len(proposals)` values has a density for every count of values, so that neighbouring data
 sets may differ by any ratio within e^ε; random tables of 0 and ε are the hardest.
 """
 
@@ -17,15 +17,15 @@ Choices = Callable[["Target", Records, int], tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Target:
-    """Records of `n` values with offers [values], and η by sorted records."""
+    """Records of `n` values with proposals [values], and η by sorted records."""
 
     n: int
-    offers: np.ndarray
+    proposals: np.ndarray
     density: dict[Records, float]
 
-    def weights(self, records: Records, offer: int) -> np.ndarray:
-        """η with the offer in each place [n]."""
-        return np.array([self.density[replaced(records, place, offer)] for place in range(self.n)])
+    def weights(self, records: Records, proposal: int) -> np.ndarray:
+        """η with the proposal in each place [n]."""
+        return np.array([self.density[replaced(records, place, proposal)] for place in range(self.n)])
 
     def weight(self, records: Records) -> float:
         """η of the records as they are."""
@@ -33,41 +33,41 @@ class Target:
 
     def states(self) -> list[Records]:
         """All records in all orders."""
-        return list(product(range(len(self.offers)), repeat=self.n))
+        return list(product(range(len(self.proposals)), repeat=self.n))
 
 
 def random_target(rng: np.random.Generator, n: int, values: int, epsilon: float) -> Target:
-    """Log-densities of 0 or ε, and offers of any law."""
+    """Log-densities of 0 or ε, and proposals of any law."""
     states = {tuple(sorted(state)) for state in product(range(values), repeat=n)}
     density = {state: float(np.exp(epsilon * rng.integers(2))) for state in sorted(states)}
     return Target(n, rng.dirichlet(np.ones(values)), density)
 
 
-def replaced(records: Records, place: int, offer: int) -> Records:
-    """The records with the offer in one place, sorted."""
-    return tuple(sorted((*records[:place], offer, *records[place + 1 :])))
+def replaced(records: Records, place: int, proposal: int) -> Records:
+    """The records with the proposal in one place, sorted."""
+    return tuple(sorted((*records[:place], proposal, *records[place + 1 :])))
 
 
-def soma_choices(target: Target, records: Records, offer: int) -> tuple[np.ndarray, np.ndarray]:
+def soma_choices(target: Target, records: Records, proposal: int) -> tuple[np.ndarray, np.ndarray]:
     """The chance of each place, and of accepting there, [n] each: equations (7) and (8)."""
-    weights, current = target.weights(records, offer), target.weight(records)
+    weights, current = target.weights(records, proposal), target.weight(records)
     total = weights.sum()
     return weights / total, np.minimum(1.0, total / (total + current - weights))
 
 
-def imwg_choices(target: Target, records: Records, offer: int) -> tuple[np.ndarray, np.ndarray]:
+def imwg_choices(target: Target, records: Records, proposal: int) -> tuple[np.ndarray, np.ndarray]:
     """The same of IMwG with random scan."""
-    ratios = target.weights(records, offer) / target.weight(records)
+    ratios = target.weights(records, proposal) / target.weight(records)
     return np.full(target.n, 1 / target.n), np.minimum(1.0, ratios)
 
 
 def acceptance(target: Target, records: Records, choices: Choices) -> float:
-    """A(x), the chance that an offer is accepted: equations (13) and (14)."""
-    return sum(chance * np.dot(*choices(target, records, y)) for y, chance in enumerate(target.offers))
+    """A(x), the chance that a proposal is accepted: equations (13) and (14)."""
+    return sum(chance * np.dot(*choices(target, records, y)) for y, chance in enumerate(target.proposals))
 
 
 def matrix(target: Target, choices: Choices, places: range | None = None) -> np.ndarray:
-    """The transition matrix of one offer over multisets, or, at given places in turn, over ordered records."""
+    """The transition matrix of one proposal over multisets, or, at given places in turn, over ordered records."""
     ordered = places is not None
     states = target.states() if ordered else sorted(target.density)
     number = {state: row for row, state in enumerate(states)}
@@ -75,7 +75,7 @@ def matrix(target: Target, choices: Choices, places: range | None = None) -> np.
     for place in places if ordered else [None]:
         step = np.zeros_like(result)
         for state in states:
-            for y, chance in enumerate(target.offers):
+            for y, chance in enumerate(target.proposals):
                 chosen, accepted = choices(target, state, y)
                 if place is not None:
                     chosen = np.eye(target.n)[place]
@@ -104,9 +104,9 @@ def coupled_pairs(target: Target) -> Iterator[tuple[Records, Records, int]]:
 
 
 def distances_after(target: Target, first: Records, second: Records, choices: Choices) -> dict[int, float]:
-    """The law of the distance after one offer of the coupling of Appendix A.6, its residual in the order of places."""
+    """The law of the distance after one proposal of the coupling of Appendix A.6, its residual by place."""
     law: dict[int, float] = Counter()
-    for y, chance in enumerate(target.offers):
+    for y, chance in enumerate(target.proposals):
         (p, a), (q, b) = choices(target, first, y), choices(target, second, y)
         for (i, j), joint in index_law(p, q).items():
             moved, other = replaced(first, i, y), replaced(second, j, y)

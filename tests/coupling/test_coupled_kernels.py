@@ -94,8 +94,8 @@ def test_relabelling_between_sweeps_without_a_common_permutation_is_rejected(mon
 def test_relabelling_within_other_sweeps_is_refused(imputation: object) -> None:
     with pytest.raises(ValueError, match="relabel"):
         coupled_gibbs(UNIFORM, BINS, imputation, relabel="within")
-    with pytest.raises(ValueError, match="offers"):
-        coupled_gibbs(UNIFORM, BINS, imputation, offers=1)
+    with pytest.raises(ValueError, match="proposals"):
+        coupled_gibbs(UNIFORM, BINS, imputation, proposals=1)
 
 
 def test_what_cannot_be_coupled_is_refused() -> None:
@@ -151,29 +151,29 @@ def test_each_chain_makes_the_sweep_of_the_single_kernel(scan: str) -> None:
     keys = jax.random.split(jax.random.key(8), 6)
     release = TOTAL.sample(keys[0], KNOWN.sample_records(keys[1], {"mean": jnp.asarray(0.5)}, N))
     records = [KNOWN.sample_records(key, {"mean": jnp.asarray(0.0)}, N) for key in keys[2:4]]
-    offers = [KNOWN.sample_records(key, {"mean": jnp.asarray(0.3)}, N) for key in keys[4:]]
+    proposals = [KNOWN.sample_records(key, {"mean": jnp.asarray(0.3)}, N) for key in keys[4:]]
     uniforms = jnp.linspace(0.05, 0.9, N)
     places = jnp.array([3, 0, 3, 1, 4]) if scan == "random" else jnp.arange(N)
     flags = jnp.zeros(N, bool)
     placement, target = make_placement(dpjax.imwg(scan=scan), N), SummedTarget(release, N)
-    start, made = RecordPair(*records, flags), RecordPair(*offers, flags)
+    start, made = RecordPair(*records, flags), RecordPair(*proposals, flags)
     couple = jax.jit(lambda u: sweep(target, start, made, placement, None, Innovations(places, u, u), keys[0]))
     pair, info = couple(uniforms)
-    for side, (begun, offered) in enumerate(zip(records, offers, strict=True)):
+    for side, (begun, proposed) in enumerate(zip(records, proposals, strict=True)):
         extra = (places,) if scan == "random" else ()
         single = jax.jit(systematic_sweep if scan == "systematic" else random_sweep)
-        latent, report = single(release, begun, offered, uniforms, *extra)
+        latent, report = single(release, begun, proposed, uniforms, *extra)
         np.testing.assert_allclose((pair.first, pair.second)[side]["y"], latent.records["y"], atol=1e-10)
         np.testing.assert_allclose(info.acceptance_rate[side], report.acceptance_rate, atol=1e-10)
 
 
 @pytest.mark.parametrize("relabel", ["within", pytest.param("between", marks=pytest.mark.slow)])
-def test_relabelling_keeps_the_multiset_and_aligns_common_offers(relabel: str) -> None:
+def test_relabelling_keeps_the_multiset_and_aligns_common_proposals(relabel: str) -> None:
     """What differs from equal indices is the order of the second chain alone, and flagged records are equal."""
     keys = jax.random.split(jax.random.key(9), 4)
     records = [UNIFORM.sample_records(key, {}, N) for key in keys[:2]]
     common = UNIFORM.sample_records(keys[2], {}, N)
-    offers = RecordPair(common, common, jnp.ones(N, bool))
+    proposals = RecordPair(common, common, jnp.ones(N, bool))
     uniforms = jnp.linspace(0.1, 0.9, N)
     start = RecordPair(*records, jnp.zeros(N, bool))
     target = SummedTarget(BINS, N)
@@ -182,7 +182,7 @@ def test_relabelling_keeps_the_multiset_and_aligns_common_offers(relabel: str) -
         placement = make_placement(dpjax.soma(), N)
 
         def couple(u: jax.Array, key: jax.Array) -> RecordPair:
-            return sweep(target, start, offers, placement, relabelling, Innovations(None, u, u), key)[0]
+            return sweep(target, start, proposals, placement, relabelling, Innovations(None, u, u), key)[0]
 
         return jax.jit(couple)(uniforms, keys[3])
 

@@ -24,12 +24,12 @@ def histogram() -> tuple[dpjax.Model, dpjax.Release]:
 
 
 @pytest.mark.slow
-def test_relabelled_soma_meets_within_a_few_hundred_offers() -> None:
-    """Equal indices need thousands of offers: their mean, restricted at the cap, is a lower bound."""
+def test_relabelled_soma_meets_within_a_few_hundred_proposals() -> None:
+    """Equal indices need thousands of proposals: their mean, restricted at the cap, is a lower bound."""
     model, release = histogram()
     means = {}
     for relabel in (True, False):
-        kernel = coupled_gibbs(model, release, dpjax.soma(), relabel=relabel, offers=1)
+        kernel = coupled_gibbs(model, release, dpjax.soma(), relabel=relabel, proposals=1)
         meetings = meeting_times(jax.random.key(2), kernel, num_pairs=100, max_steps=20_000, batch_size=100)
         means[relabel] = meetings.times.mean()
     assert 100 < means[True] < 500

@@ -96,7 +96,7 @@ def test_an_interrupted_run_without_a_file_says_what_would_help(interrupt):
 
 
 def other_kernel() -> CoupledKernel:
-    more = {"imputation": dpjax.soma(), "statistic": lambda record: 1.0 * record[None], "offers": 1}
+    more = {"imputation": dpjax.soma(), "statistic": lambda record: 1.0 * record[None], "proposals": 1}
     return coupled_exchangeable(log_density, propose, log_proposal, sample_start, **more)
 
 

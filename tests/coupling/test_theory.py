@@ -25,21 +25,21 @@ def targets(epsilon: float, n: int) -> list[Target]:
     return [random_target(rng, n, 3, epsilon) for _ in range(5)]
 
 
-def lone_offer(epsilon: float, n: int) -> Target:
-    """Offers are nearly always another value, and any other value is e^ε times less likely than the first."""
+def lone_proposal(epsilon: float, n: int) -> Target:
+    """Proposals are nearly always another value, and any other value is e^ε times less likely than the first."""
     plain = random_target(np.random.default_rng(1), n, 2, 0.0)
     density = {state: float(np.exp(-epsilon * any(state))) for state in plain.density}
     return Target(n, np.array([0.0, 1.0]), density)
 
 
 @pytest.mark.parametrize(("epsilon", "n"), CASES)
-def test_offers_are_accepted_as_often_as_theorem_12_says(epsilon: float, n: int) -> None:
+def test_proposals_are_accepted_as_often_as_theorem_12_says(epsilon: float, n: int) -> None:
     for target in targets(epsilon, n):
         for records in target.density:
             least = theory.soma_acceptance_bound(epsilon, n), theory.imwg_acceptance_bound(epsilon)
             for choices, bound in zip((soma_choices, imwg_choices), least, strict=True):
                 assert acceptance(target, records, choices) >= bound - SLACK
-    worst = lone_offer(epsilon, n)
+    worst = lone_proposal(epsilon, n)
     assert acceptance(worst, (0,) * n, soma_choices) == pytest.approx(float(least[0]))
     assert acceptance(worst, (0,) * n, imwg_choices) == pytest.approx(float(least[1]))
 

@@ -1,4 +1,4 @@
-"""An imputation as a user would write one, in one file: a window of records at a random place gets fresh offers."""
+"""An imputation as a user would write one, in one file: a window of records at a random place gets fresh proposals."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -13,21 +13,21 @@ from dpjax.numerics import take_if
 
 @dataclass(frozen=True)
 class RandomWindow:
-    """Offers all records of a window at once; works for every kind of release."""
+    """Proposes to all records of a window at once; works for every kind of release."""
 
     size: int | Literal["auto"]
 
     def __call__(self, model: dpjax.Model, release: dpjax.release.PrivateRelease) -> dpjax.base.ImputationKernel:
         def step(rng_key: jax.Array, latent: dpjax.base.Latent, parameters: dict) -> tuple[dpjax.base.Latent, Any]:
-            offer_key, place_key, accept_key = jax.random.split(rng_key, 3)
+            proposal_key, place_key, accept_key = jax.random.split(rng_key, 3)
             first = jax.random.randint(place_key, (), 0, release.n)
-            offered = (jnp.arange(release.n) - first) % release.n < self.size
-            offers = model.sample_records(offer_key, parameters, release.n)
-            proposed = init_latent(release, take_if(offered, offers, latent.records))
+            in_place = (jnp.arange(release.n) - first) % release.n < self.size
+            proposals = model.sample_records(proposal_key, parameters, release.n)
+            proposed = init_latent(release, take_if(in_place, proposals, latent.records))
             log_ratio = proposed.log_density - latent.log_density
             accepted = jnp.log(jax.random.uniform(accept_key)) < log_ratio
             moved = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposed, latent)
-            taken = (offered & accepted).astype(int)
+            taken = (in_place & accepted).astype(int)
             return moved, dpjax.base.ImputationInfo(accepted.astype(float), taken, jnp.isnan(log_ratio).astype(int))
 
         return step

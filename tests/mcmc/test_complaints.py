@@ -29,7 +29,9 @@ def test_a_few_undone_moves_in_a_whole_run_are_no_complaint(counts):
 
 @pytest.mark.parametrize("counts", [undone(number=60), np.tile(undone(number=15)[:1], (4, 1))], ids=["one", "all"])
 def test_many_undone_moves_are_reported_with_their_share(counts):
-    with pytest.warns(UserWarning, match=r"offers or moves in [14] of 4 chains, 0\.015 a sweep, were undone because"):
+    with pytest.warns(
+        UserWarning, match=r"proposals or moves in [14] of 4 chains, 0\.015 a sweep, were undone because"
+    ):
         warn_of_nonfinite(counts, stacklevel=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -63,7 +63,7 @@ def test_reports(posterior):
     rate, per_record = posterior.info["acceptance_rate"], posterior.info["acceptance_rate_per_record"]
     assert rate.shape == (4, 1_000)
     assert per_record.shape == (4, 20)
-    # A sweep of IMwG makes one offer to each record, so both count the same acceptances.
+    # A sweep of IMwG makes one proposal to each record, so both count the same acceptances.
     np.testing.assert_allclose(per_record.mean(1), rate.mean(1), rtol=1e-6)
     assert 0 < rate.mean() < 1
     assert not np.any(posterior.info["num_nonfinite"])
@@ -91,7 +91,7 @@ def test_new_values_of_the_same_shapes_compile_nothing(run, model, make_release,
 
 
 OTHERS = {
-    "one of several offers": lambda release: (release, {"imputation": dpjax.soma(4)}),
+    "one of several proposals": lambda release: (release, {"imputation": dpjax.soma(4)}),
     "a kernel that is tuned": lambda release: (release, {"parameter_kernel": "mala"}),
     "kept by the user": lambda release: (release, {"collect": total_of_records}),
     "one value a record": lambda release: (

@@ -1,7 +1,7 @@
 """A mechanism raised to a power: sweeps under it are those of the mechanism whose law has that shape.
 
 Laplace(b)^λ is Laplace(b / λ), Gaussian(σ)^λ is Gaussian(σ / √λ), and randomized response with another share kept, each
-up to a constant. With the same key the kernels of both must agree, offer by offer.
+up to a constant. With the same key the kernels of both must agree, proposal by proposal.
 """
 
 from functools import partial

@@ -46,12 +46,12 @@ def joint_posterior(release: dpjax.Release, concentration: float) -> np.ndarray:
     return weights / weights.sum()
 
 
-def loop(release: dpjax.Release, records: jax.Array, offers: jax.Array, thresholds: np.ndarray) -> np.ndarray:
-    """Which offers [n] are taken one after another, by the release's whole density."""
+def loop(release: dpjax.Release, records: jax.Array, proposals: jax.Array, thresholds: np.ndarray) -> np.ndarray:
+    """Which proposals [n] are taken one after another, by the release's whole density."""
     held, taken = np.array(records), np.zeros(len(records), bool)
     density = jax.jit(lambda records: release.log_likelihood({release.statistic.field: records}))
     for i in range(len(held)):
-        moved = np.where(np.arange(len(held)) == i, np.asarray(offers), held)
+        moved = np.where(np.arange(len(held)) == i, np.asarray(proposals), held)
         taken[i] = thresholds[i] < density(moved) - density(held)
         held = moved if taken[i] else held
     return taken

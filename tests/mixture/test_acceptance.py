@@ -1,4 +1,4 @@
-"""How often offers of records are taken behind ε-private channels: proposition 1 of Beraha, Favaro and Rao (2025)."""
+"""How often proposals are taken behind ε-private channels: proposition 1 of Beraha, Favaro and Rao (2025)."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 import dpjax
 from dpjax import mixture
 from dpjax.mixture.samplers.neal5 import log_mean
-from dpjax.mixture.samplers.records import channel_densities, offered_records
+from dpjax.mixture.samplers.records import channel_densities, proposed_records
 from tests.conftest import FLOAT32
 
 EPSILON = 2.0
@@ -34,11 +34,11 @@ def worst_value(channel: Any) -> jax.Array:
 
 @jax.jit
 def share_taken(channel: Any, value: jax.Array) -> jax.Array:
-    """The share of offers near 1 that are taken in place of records near 0."""
+    """The share of proposals near 1 that are taken in place of records near 0."""
     theta = {"a": jnp.full(NUM_RECORDS, 400.0), "b": jnp.ones(NUM_RECORDS)}
     values = jnp.broadcast_to(value, (NUM_RECORDS, *value.shape))
     records = jnp.full(NUM_RECORDS, HELD)
-    update = offered_records(channel, mixture.GammaShapes(2.0, 1.5), 1)
+    update = proposed_records(channel, mixture.GammaShapes(2.0, 1.5), 1)
     held = channel_densities(channel, values, records)
     return jnp.mean(update(jax.random.key(3), values, theta, records, held).accepted, dtype=float)
 

@@ -42,10 +42,10 @@ PRIVATE = {"smoothed": smoothed(), "noisy": noisy()}
 @pytest.mark.parametrize("release", PRIVATE.values(), ids=PRIVATE)
 def test_decisions_are_those_by_the_whole_density(release: dpjax.Release) -> None:
     keys = jax.random.split(jax.random.key(3), 3)
-    records, offers = jax.random.uniform(keys[0], (N,)), jax.random.uniform(keys[1], (N,)) ** 2
+    records, proposals = jax.random.uniform(keys[0], (N,)), jax.random.uniform(keys[1], (N,)) ** 2
     thresholds = jnp.log(jax.random.uniform(keys[2], (N,)))
-    taken = jax.jit(bin_release(release).decide)(records, offers, thresholds)
-    expected = loop(release, records, offers, np.asarray(thresholds))
+    taken = jax.jit(bin_release(release).decide)(records, proposals, thresholds)
+    expected = loop(release, records, proposals, np.asarray(thresholds))
     np.testing.assert_array_equal(taken, expected)
     assert 0.3 * N < expected.sum() < N
 
@@ -77,7 +77,7 @@ def test_gains_are_differences_of_the_density() -> None:
 
 
 @pytest.mark.parametrize("release", PRIVATE.values(), ids=PRIVATE)
-def test_an_offer_is_taken_with_probability_above_the_bound(release: dpjax.Release) -> None:
+def test_an_proposal_is_taken_with_probability_above_the_bound(release: dpjax.Release) -> None:
     """Whatever the counts: a record less here and more there changes the log-density by ε at most."""
     gains = np.asarray(bin_release(release).gains)
     worst = gains.max() - gains.min()
@@ -85,7 +85,7 @@ def test_an_offer_is_taken_with_probability_above_the_bound(release: dpjax.Relea
     assert worst > 0.9 * EPSILON
 
 
-def test_an_offer_that_is_no_number_is_refused() -> None:
+def test_an_proposal_that_is_no_number_is_refused() -> None:
     binned = bin_release(noisy())
     records = jnp.full(N, 0.5)
     ratios = channel_densities(binned, binned.gains, records.at[3].set(jnp.nan))
@@ -158,8 +158,8 @@ REFUSED: list[tuple[dict[str, Any], Any, str]] = [
     ({"channel": dpjax.Laplace(1.0)}, TypeError, "channel"),
     ({"channel": None}, TypeError, "channel"),
     ({"values": np.zeros(3)}, TypeError, "channel"),
-    ({"sampler": mixture.conditional(offers=0)}, ValueError, "offers"),
-    ({"sampler": mixture.conditional(offers=3)}, ValueError, "offers"),
+    ({"sampler": mixture.conditional(proposals=0)}, ValueError, "proposals"),
+    ({"sampler": mixture.conditional(proposals=3)}, ValueError, "proposals"),
     ({"sampler": mixture.neal5(2)}, ValueError, "auxiliaries"),
     ({"sampler": mixture.neal8()}, ValueError, "sampler"),
     ({"sampler": mixture.neal3()}, ValueError, "sampler"),

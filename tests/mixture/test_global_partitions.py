@@ -24,9 +24,9 @@ NUM_CHAINS = 300
 NUM_SWEEPS = 500
 BURN_IN = 150
 SETUPS = {
-    "conditional": Setup(Conditional(offers=1), Slots(16)),
-    "sticks": Setup(Conditional("stick", offers=1), Slots(24)),
-    "blocked": Setup(Conditional(truncation=24, offers=1), Slots(24)),
+    "conditional": Setup(Conditional(proposals=1), Slots(16)),
+    "sticks": Setup(Conditional("stick", proposals=1), Slots(24)),
+    "blocked": Setup(Conditional(truncation=24, proposals=1), Slots(24)),
     "neal 5": Setup(Neal5(), Slots(8)),
 }
 

@@ -27,7 +27,7 @@ SMOOTHED = dpjax.Release(
     np.zeros(6), dpjax.SmoothedHistogram(0.15, 6), statistics.histogram("y", np.linspace(0, 1, 5)), N
 )
 LAPLACE = stats.laplace(scale=SCALE)
-SETUPS = {"conditional": Setup(Conditional(offers=1), Slots(24)), "neal 5": Setup(Neal5(), Slots(32))}
+SETUPS = {"conditional": Setup(Conditional(proposals=1), Slots(24)), "neal 5": Setup(Neal5(), Slots(32))}
 
 
 QUICK = ["neal 5", pytest.param("conditional", marks=pytest.mark.slow)]
@@ -58,11 +58,11 @@ def another_scale(factor: float) -> dpjax.Release:
 
 
 WRONG = {
-    "offers that are always taken": (another_scale(1e6), PRIOR),
+    "proposals that are always taken": (another_scale(1e6), PRIOR),
     "noise of another scale": (another_scale(2.0), PRIOR),
     "a concentration of another prior": (NOISY, GammaPrior(6.0, 6.0)),
 }
-COVERED = ("offers that are always taken", "a concentration of another prior")
+COVERED = ("proposals that are always taken", "a concentration of another prior")
 """What the same sampler and the same step of the concentration are convicted of in `test_marginal_perfect_start`."""
 
 FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] * (fault in COVERED)) for fault in WRONG]
@@ -77,7 +77,7 @@ def test_sweeps_of_another_model_are_rejected(name: str, fault: str) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_noise_without_end_leaves_the_prior(name: str) -> None:
-    """Every offer is taken; the counts tell nothing, and what they imply is left to chance."""
+    """Every proposal is taken; the counts tell nothing, and what they imply is left to chance."""
     vague = another_scale(1e6)
     ends = run(jax.random.key(33), SETUPS[name], PRIOR, vague)
     assert ends.acceptance_rate.mean() > 0.999
@@ -88,17 +88,17 @@ def test_noise_without_end_leaves_the_prior(name: str) -> None:
 @pytest.mark.parametrize("name", SETUPS)
 @pytest.mark.parametrize("fault", ["counts as they were", "a record counted twice"])
 def test_planted_faults_are_rejected(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records decide all at once; a bin loses its record only after the offer is weighed."""
+    """Records decide all at once; a bin loses its record only after the proposal is weighed."""
 
-    def at_once(self: Binned, records: jax.Array, offers: jax.Array, thresholds: jax.Array) -> jax.Array:
-        old, new = self.histogram.bin(records), self.histogram.bin(offers)
+    def at_once(self: Binned, records: jax.Array, proposals: jax.Array, thresholds: jax.Array) -> jax.Array:
+        old, new = self.histogram.bin(records), self.histogram.bin(proposals)
         counts = jax.numpy.sum(jax.nn.one_hot(old, len(self.gains), dtype=int), axis=0)
         change = self.gains[new, counts[new]] - self.gains[old, counts[old] - 1]
         return thresholds < jax.numpy.where(old == new, 0, change)
 
-    def twice(self: Binned, records: jax.Array, offers: jax.Array, thresholds: jax.Array) -> jax.Array:
+    def twice(self: Binned, records: jax.Array, proposals: jax.Array, thresholds: jax.Array) -> jax.Array:
         wrong = replace(self, gains=jax.numpy.roll(self.gains, -1, axis=1))
-        return decide(wrong, records, offers, thresholds)
+        return decide(wrong, records, proposals, thresholds)
 
     decide = Binned.decide
     jax.clear_caches()

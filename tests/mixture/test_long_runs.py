@@ -58,8 +58,8 @@ def test_clusters_and_density_agree_with_long_runs() -> None:
 
 
 SLOW = {
-    "metropolis": {"sampler": mixture.conditional(offers=1)},
-    "several offers": {"sampler": mixture.conditional(offers=4)},
+    "metropolis": {"sampler": mixture.conditional(proposals=1)},
+    "several proposals": {"sampler": mixture.conditional(proposals=4)},
     "sticks": {"sampler": mixture.conditional("stick"), "num_chains": 16},
     "blocked": {"sampler": mixture.conditional(truncation=40)},
 }

@@ -50,7 +50,7 @@ def test_the_joint_law_is_invariant_without_a_channel(sampler: Sampler) -> None:
 
 
 WRONG = {
-    "offers that are always taken": (dpjax.Laplace(1e3), PRIOR),
+    "proposals that are always taken": (dpjax.Laplace(1e3), PRIOR),
     "noise of another scale": (dpjax.Laplace(1.5 * NOISE), PRIOR),
     "a concentration of another prior": (LAPLACE, GammaPrior(6.0, 6.0)),
 }
@@ -66,13 +66,13 @@ def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["upside down", "one source for all", "the first auxiliary kept"])
 def test_planted_faults_are_rejected(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ratio of the estimates the wrong way round; every record offered the first one's cluster; no choice."""
+    """The ratio of the estimates the wrong way round; every record proposed the first one's cluster; no choice."""
     module = sys.modules["dpjax.mixture.samplers.neal5"]
     setup, concentration = CASES["neal 5, redrawn"]
     right = {name: getattr(module, name) for name in ("log_mean", "settle", "pack")}
 
-    def one_source(urn, labels, offer, accept):
-        return right["settle"](urn._replace(sources=urn.sources.at[:].set(0)), labels, offer, accept)
+    def one_source(urn, labels, proposal, accept):
+        return right["settle"](urn._replace(sources=urn.sources.at[:].set(0)), labels, proposal, accept)
 
     def first(setup, key, held):
         return module.AuxiliaryRecords(held.labels, held.records[0], held.log_channel[0])

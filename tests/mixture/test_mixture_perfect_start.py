@@ -20,11 +20,11 @@ PRIOR = GammaPrior(6.0, 10.0)
 ALPHA = 0.6
 
 CASES = {
-    "exact": (Setup(Conditional(offers=0), Slots(20)), PRIOR, dpjax.Laplace(NOISE)),
-    "metropolis": (Setup(Conditional(offers=1), Slots(20)), ALPHA, dpjax.Laplace(NOISE)),
-    "several offers": (Setup(Conditional(offers=3), Slots(20)), ALPHA, dpjax.Laplace(NOISE)),
-    "sticks": (Setup(Conditional("stick", offers=0), Slots(20)), PRIOR, dpjax.Gaussian(NOISE)),
-    "blocked": (Setup(Conditional(truncation=20, offers=1), Slots(20)), PRIOR, dpjax.Laplace(NOISE)),
+    "exact": (Setup(Conditional(proposals=0), Slots(20)), PRIOR, dpjax.Laplace(NOISE)),
+    "metropolis": (Setup(Conditional(proposals=1), Slots(20)), ALPHA, dpjax.Laplace(NOISE)),
+    "several proposals": (Setup(Conditional(proposals=3), Slots(20)), ALPHA, dpjax.Laplace(NOISE)),
+    "sticks": (Setup(Conditional("stick", proposals=0), Slots(20)), PRIOR, dpjax.Gaussian(NOISE)),
+    "blocked": (Setup(Conditional(truncation=20, proposals=1), Slots(20)), PRIOR, dpjax.Laplace(NOISE)),
 }
 
 
@@ -39,7 +39,7 @@ def test_the_joint_law_is_invariant(name: str) -> None:
     law = stats.norm if isinstance(channel, dpjax.Gaussian) else stats.laplace
     assert p_value(ends, concentration, law(scale=NOISE)) > REJECT
     assert ends.overflow.mean() < 1e-3
-    assert (ends.acceptance_rate.mean() == 1.0) == (setup.sampler.offers == 0)
+    assert (ends.acceptance_rate.mean() == 1.0) == (setup.sampler.proposals == 0)
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, name: str, fault: object) -> None:
     monkeypatch.setattr(sys.modules["dpjax.mixture.samplers.conditional"], name, fault)
 
 
-SETUP = Setup(Conditional(offers=0), Slots(20))
+SETUP = Setup(Conditional(proposals=0), Slots(20))
 LAPLACE = dpjax.Laplace(NOISE)
 
 
@@ -76,8 +76,10 @@ def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPa
 def test_other_components_keep_the_joint_law(name: str) -> None:
     """The truncated base measure without imputation, and Beta records by Metropolis steps."""
     component, laws = COMPONENTS[name]
-    channel, offers = (LAPLACE, 1) if name == "beta" else (None, 0)
-    ends = run(jax.random.key(21), Setup(Conditional(offers=offers), Slots(20)), ALPHA, channel, component=component)
+    channel, proposals = (LAPLACE, 1) if name == "beta" else (None, 0)
+    ends = run(
+        jax.random.key(21), Setup(Conditional(proposals=proposals), Slots(20)), ALPHA, channel, component=component
+    )
     law = stats.laplace(scale=NOISE) if name == "beta" else None
     assert p_value(ends, ALPHA, law, laws) > REJECT
     assert p_value(ends, 1.6 * ALPHA, law, laws) < REJECT
@@ -98,7 +100,7 @@ def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
 
 
 @pytest.mark.slow
-def test_offers_that_are_always_taken_are_rejected() -> None:
+def test_proposals_that_are_always_taken_are_rejected() -> None:
     setup, concentration, channel = CASES["metropolis"]
     ends = run(jax.random.key(21), setup, concentration, channel, believed=(dpjax.Laplace(1e3), ALPHA))
     assert p_value(ends, concentration) < REJECT

@@ -54,7 +54,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     keys = jax.random.split(jax.random.key(1), 2)
 
     def chains(capacity: int) -> Status:
-        setup = Setup(Conditional(offers=1), Slots(capacity, True))
+        setup = Setup(Conditional(proposals=1), Slots(capacity, True))
         states = jax.vmap(lambda key: setup.start(problem, key, labels, problem.values))(keys)
         run = Run(problem, Parts(("labels",)), (Segment("sampling", 0, 60, 1),), keys, keys)
         return finish(run.schedule, Status(0, 0, setup, states), partial(make_chunk, run), None, False)
@@ -182,7 +182,7 @@ REFUSED = [
     ({"component": object()}, TypeError, "component"),
     ({"concentration": -1.0}, ValueError, "concentration"),
     ({"concentration": [1.0, 2.0]}, ValueError, "concentration"),
-    ({"component": TwoPoints(), "sampler": mixture.conditional(offers=0)}, ValueError, "offers"),
+    ({"component": TwoPoints(), "sampler": mixture.conditional(proposals=0)}, ValueError, "proposals"),
     ({"collect": ("weights",)}, ValueError, "collect"),
     ({"num_chains": 0}, ValueError, "num_chains"),
 ]
@@ -195,7 +195,7 @@ def test_unusable_input_is_refused(change: dict[str, Any], error: Any, argument:
         mixture.sample(jax.random.key(0), progress=False, **(settings | change))
 
 
-BAD_CHOICES = [({"weights": "sticks"}, "weights"), ({"truncation": 1}, "truncation"), ({"offers": -1}, "offers")]
+BAD_CHOICES = [({"weights": "sticks"}, "weights"), ({"truncation": 1}, "truncation"), ({"proposals": -1}, "proposals")]
 
 
 @pytest.mark.parametrize(("choice", "argument"), BAD_CHOICES)
@@ -213,7 +213,7 @@ def test_unusable_base_measures_are_refused(name: str) -> None:
 
 def test_too_many_slots_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "MAX_SLOTS", 16)
-    status = Status(0, 0, Setup(Conditional(offers=0), Slots(16)), None)
+    status = Status(0, 0, Setup(Conditional(proposals=0), Slots(16)), None)
     with pytest.raises(RuntimeError, match="more than 16 slots"):
         run_module.grow(status)
 

@@ -26,9 +26,9 @@ PRIOR = GammaPrior(6.0, 10.0)
 GAUSSIAN, LAPLACE = dpjax.Gaussian(NOISE), dpjax.Laplace(NOISE)
 
 CASES = {
-    "conditional": (Setup(Conditional(offers=0), Slots(20)), GAUSSIAN),
-    "metropolis": (Setup(Conditional(offers=1), Slots(20)), LAPLACE),
-    "blocked": (Setup(Conditional(truncation=20, offers=3), Slots(20)), GAUSSIAN),
+    "conditional": (Setup(Conditional(proposals=0), Slots(20)), GAUSSIAN),
+    "metropolis": (Setup(Conditional(proposals=1), Slots(20)), LAPLACE),
+    "blocked": (Setup(Conditional(truncation=20, proposals=3), Slots(20)), GAUSSIAN),
     "neal 5": (Setup(Neal5(), Slots(32)), LAPLACE),
     "neal 8": (Setup(Neal8(2), Slots(32)), GAUSSIAN),
     "neal 2": (Setup(Neal2(), Slots(32)), None),

@@ -14,7 +14,7 @@ EPSILON = 3.0
 
 
 def test_beta_records_behind_wavelets_are_taken_often_enough() -> None:
-    """An ε-private channel takes at least e^(-ε) of the offers, whatever the records."""
+    """An ε-private channel takes at least e^(-ε) of the proposals, whatever the records."""
     rng = np.random.default_rng(2)
     records = np.where(rng.uniform(size=150) < 0.5, rng.beta(2, 12, 150), rng.beta(12, 3, 150))
     channel = dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(EPSILON, 3), 3)

@@ -80,18 +80,18 @@ def largest_scores(setup: Setup, component: TwoPoints) -> tuple[float, float]:
 
 
 CASES = {
-    "exact": (Setup(Conditional(offers=0), Slots(16)), KnownTwoPoints()),
-    "metropolis": (Setup(Conditional(offers=1), Slots(16)), TwoPoints()),
-    "several offers": (Setup(Conditional(offers=3), Slots(16)), TwoPoints()),
-    "sticks": (Setup(Conditional("stick", offers=1), Slots(24)), TwoPoints()),
-    "blocked": (Setup(Conditional(truncation=24, offers=0), Slots(24)), KnownTwoPoints()),
+    "exact": (Setup(Conditional(proposals=0), Slots(16)), KnownTwoPoints()),
+    "metropolis": (Setup(Conditional(proposals=1), Slots(16)), TwoPoints()),
+    "several proposals": (Setup(Conditional(proposals=3), Slots(16)), TwoPoints()),
+    "sticks": (Setup(Conditional("stick", proposals=1), Slots(24)), TwoPoints()),
+    "blocked": (Setup(Conditional(truncation=24, proposals=0), Slots(24)), KnownTwoPoints()),
     "neal 2": (Setup(Neal2(), Slots(8)), ReleasedTwoPoints(NOISE)),
     "neal 3": (Setup(Neal3(), Slots(8)), ReleasedTwoPoints(NOISE)),
     "neal 5": (Setup(Neal5(), Slots(8)), TwoPoints()),
     "neal 5, all auxiliaries kept": (Setup(Neal5(3, redraw=False), Slots(8)), TwoPoints()),
     "neal 5, redrawn": (Setup(Neal5(3, redraw=True), Slots(8)), TwoPoints()),
     "neal 8": (Setup(Neal8(2), Slots(8)), KnownTwoPoints()),
-    "exact, split-merge": (Setup(SplitMerge(Conditional(offers=0), 1, 1), Slots(16)), ConjugateTwoPoints()),
+    "exact, split-merge": (Setup(SplitMerge(Conditional(proposals=0), 1, 1), Slots(16)), ConjugateTwoPoints()),
     "neal 5, split-merge": (Setup(SplitMerge(Neal5(), 1, 1), Slots(8)), ConjugateTwoPoints()),
 }
 QUICK = ("metropolis", "neal 3", "neal 5")

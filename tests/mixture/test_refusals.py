@@ -60,10 +60,10 @@ BAD = {
         TypeError,
         "component: given the class Normal",
     ),
-    "offers to known records": (
-        {"channel": None, "sampler": mixture.conditional(offers=2)},
+    "proposals to known records": (
+        {"channel": None, "sampler": mixture.conditional(proposals=2)},
         ValueError,
-        "offers: given 2; expected 0",
+        "proposals: given 2; expected 0",
     ),
     "a scale a person": (
         {"channel": dpjax.Gaussian(np.ones(3)), "component": mixture.TruncatedNormalInverseGamma(0.0, 0.1, 3.0, 3.0)},

@@ -26,7 +26,7 @@ TRUNCATED, TRUNCATED_LAWS = COMPONENTS["truncated"]
 NUMBERS = mixture.NormalInverseGamma(0.5, 0.5, 3.0, 2.0)
 
 CASES = {
-    "conditional": (Setup(SplitMerge(Conditional(offers=0), **MOVES), Slots(20)), dpjax.Laplace(NOISE), NUMBERS),
+    "conditional": (Setup(SplitMerge(Conditional(proposals=0), **MOVES), Slots(20)), dpjax.Laplace(NOISE), NUMBERS),
     "neal 3": (Setup(SplitMerge(Neal3(), **MOVES), Slots(32)), None, TRUNCATED),
     "neal 5": (Setup(SplitMerge(Neal5(), **MOVES), Slots(32)), dpjax.Laplace(NOISE), NUMBERS),
     "neal 8": (Setup(SplitMerge(Neal8(2), **MOVES), Slots(32)), dpjax.Laplace(NOISE), NUMBERS),

@@ -20,7 +20,7 @@ COMPONENT = NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
 
 
 class Case(NamedTuple):
-    """The innovations of one sweep over records that share few clusters, most offers being taken."""
+    """The innovations of one sweep over records that share few clusters, most proposals being taken."""
 
     values: jax.Array
     labels: jax.Array
@@ -29,13 +29,13 @@ class Case(NamedTuple):
     log_uniforms: jax.Array
     present: jax.Array
 
-    def offer(self, labels: jax.Array, key: jax.Array = KEYS[5]) -> AuxiliaryRecords:
+    def proposal(self, labels: jax.Array, key: jax.Array = KEYS[5]) -> AuxiliaryRecords:
         problem = Problem(self.values, dpjax.Laplace(2.0), COMPONENT, 1.0)
         records = draw_records(problem, key, self.theta, labels, 2)
         return AuxiliaryRecords(labels, records, log_channels(problem, records))
 
-    def accept(self, offers: AuxiliaryRecords) -> jax.Array:
-        return self.log_uniforms < log_mean(offers.log_channel) - self.present
+    def accept(self, proposals: AuxiliaryRecords) -> jax.Array:
+        return self.log_uniforms < log_mean(proposals.log_channel) - self.present
 
 
 @jax.jit
@@ -45,19 +45,19 @@ def make_case() -> Case:
     log_uniforms = jnp.log(jax.random.uniform(KEYS[3], (N,)))
     values = 3.0 * jax.random.normal(KEYS[0], (N,))
     case = Case(values, labels, urn, COMPONENT.sample_prior(KEYS[2], 8), log_uniforms, log_uniforms)
-    return case._replace(present=log_mean(case.offer(labels, KEYS[4]).log_channel))
+    return case._replace(present=log_mean(case.proposal(labels, KEYS[4]).log_channel))
 
 
 @jax.jit
 def in_rounds(case: Case) -> tuple[jax.Array, jax.Array]:
-    """The labels offered and whether they are accepted."""
-    offers = settle(case.urn, case.labels, case.offer, case.accept)
-    return offers.labels, case.accept(offers)
+    """The labels proposed and whether they are accepted."""
+    proposals = settle(case.urn, case.labels, case.proposal, case.accept)
+    return proposals.labels, case.accept(proposals)
 
 
 def one_after_another(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """The same, by a loop over the records."""
-    accept_all = jax.jit(lambda labels: case.accept(case.offer(labels)))
+    accept_all = jax.jit(lambda labels: case.accept(case.proposal(labels)))
     sources, fresh, slots = (np.asarray(leaf) for leaf in case.urn[:3])
     labels, given, accepted = np.array(case.labels), np.zeros(N, np.int32), np.zeros(N, bool)
     for i in range(N):
@@ -78,7 +78,7 @@ def test_rounds_give_the_sweep_in_turn() -> None:
     assert np.any(given != stale)
 
 
-def test_the_urn_offers_the_others_and_new_clusters_alike() -> None:
+def test_the_urn_proposals_the_others_and_new_clusters_alike() -> None:
     n, alpha = 4, 1.5
     uniforms = (np.arange(11_000) + 0.5) / 11_000
     counts = jnp.array([3.0, 0.0, 1.0, 0.0, 0.0, 0.0])

@@ -13,7 +13,7 @@ import dpjax
 from dpjax import models
 from dpjax.adapters.numpyro.forms import draw_parameter, form_of
 from dpjax.adapters.numpyro.truncation import log_density
-from dpjax.data_augmentation.records.proposals import build_offer
+from dpjax.data_augmentation.records.proposals import build_proposal
 from dpjax.numerics import decision_uniforms
 
 LAST = np.nextafter(np.float32(1), np.float32(0))
@@ -49,13 +49,13 @@ def test_counts_that_no_uniform_gives_have_no_noise_and_stay() -> None:
     @jax.jit
     def compute() -> tuple:
         noise = model.noncentred.noise(jax.random.key(0), parameters, records)
-        offer = build_offer(model, correlated=True)(jax.random.key(1), parameters, records, 0.9)
-        return noise, model.noncentred.possible(parameters, noise), offer
+        proposal = build_proposal(model, correlated=True)(jax.random.key(1), parameters, records, 0.9)
+        return noise, model.noncentred.possible(parameters, noise), proposal
 
-    noise, possible, offer = compute()
+    noise, possible, proposal = compute()
     np.testing.assert_array_equal(np.isfinite(noise["y"]), [True, False, False])
     np.testing.assert_array_equal(possible, [True, False, False])
-    np.testing.assert_array_equal(offer["y"][1:], records["y"][1:])
+    np.testing.assert_array_equal(proposal["y"][1:], records["y"][1:])
 
 
 def test_rates_whose_counts_are_beyond_reach_are_impossible() -> None:

@@ -81,7 +81,7 @@ def test_posterior_meets_its_reference(name: str, setting: str) -> None:
 
 
 def test_a_wrong_imputation_misses_its_reference() -> None:
-    """Offers accepted without regard to the release give the prior, and the test says so."""
+    """Proposals accepted without regard to the release give the prior, and the test says so."""
     case = cases.normal_mean()
     posterior = dpjax.sample(
         jax.random.key(2026),
@@ -96,7 +96,7 @@ def test_a_wrong_imputation_misses_its_reference() -> None:
 
 
 def accept_all(model: dpjax.Model, release: dpjax.Release) -> Callable:
-    """A planted fault: every offer is taken."""
+    """A planted fault: every proposal is taken."""
 
     def step(rng_key: jax.Array, latent: dpjax.base.Latent, parameters: dict) -> tuple:
         records = model.sample_records(rng_key, parameters, release.n)

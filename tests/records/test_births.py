@@ -128,7 +128,7 @@ def test_without_information_the_number_follows_its_prior(prior: object) -> None
 
 @pytest.mark.x64
 def test_a_sweep_is_what_its_formula_says() -> None:
-    """Each offer decided by the density of everything, written out."""
+    """Each proposal decided by the density of everything, written out."""
     model, release = data_set_form(NORMAL, bounded(WIDE))
     release = release.with_mechanism(dpjax.Laplace(jnp.array([1.5, 0.7])))
     capacity, number = release.statistic.capacity, 5
@@ -145,8 +145,8 @@ def test_a_sweep_is_what_its_formula_says() -> None:
     slots = [rows[row] if row < number else None for row in order]
     decided = 0
     for place in range(capacity):
-        offer = births[place] if slots[place] is None else None
-        changed = [*slots[:place], offer, *slots[place + 1 :]]
+        proposal = births[place] if slots[place] is None else None
+        changed = [*slots[:place], proposal, *slots[place + 1 :]]
         if log(uniforms[0, place]) < log_density(changed) - log_density(slots):
             slots, decided = changed, decided + 1
     for place in range(capacity):

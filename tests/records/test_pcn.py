@@ -11,7 +11,7 @@ from scipy import stats
 import dpjax
 from dpjax import models
 from dpjax.data_augmentation.records import systematic
-from dpjax.data_augmentation.records.proposals import build_offer, draw_like, mix
+from dpjax.data_augmentation.records.proposals import build_proposal, draw_like, mix
 from dpjax.data_augmentation.records.systematic import systematic_sweep
 from dpjax.models.record_noise import scores_of
 from tests.perfect_start import REJECT, parameter_p_value, run
@@ -50,18 +50,18 @@ def test_blocks_are_accepted_as_in_a_plain_loop(block: int) -> None:
         proposed[places] = new[places]
         if np.log(uniform) < log_density(proposed) - log_density(y):
             y, accepted[places] = proposed, 1
-    records, offers = {"y": jnp.asarray(old)}, {"y": jnp.asarray(new)}
-    same(*systematic_sweep(release, records, offers, jnp.asarray(uniforms), block), y, accepted, release)
+    records, proposals = {"y": jnp.asarray(old)}, {"y": jnp.asarray(new)}
+    same(*systematic_sweep(release, records, proposals, jnp.asarray(uniforms), block), y, accepted, release)
 
 
 @pytest.mark.x64
-def test_offers_are_an_autoregression_of_the_noise() -> None:
+def test_proposals_are_an_autoregression_of_the_noise() -> None:
     theta = {"mean": jnp.array(0.7), "variance": jnp.array(2.5)}
     draw = np.random.default_rng(6)
     y, fresh = draw.normal(size=N), draw.normal(size=N)
     scores = scores_of(NORMAL, jax.random.key(0), theta, {"y": jnp.asarray(y)})
-    offers = mix(NORMAL, theta, scores, jnp.asarray(fresh), 0.8)
-    np.testing.assert_allclose(offers["y"], 0.7 + 0.8 * (y - 0.7) + 0.6 * 2.5**0.5 * fresh, atol=1e-10)
+    proposals = mix(NORMAL, theta, scores, jnp.asarray(fresh), 0.8)
+    np.testing.assert_allclose(proposals["y"], 0.7 + 0.8 * (y - 0.7) + 0.6 * 2.5**0.5 * fresh, atol=1e-10)
 
 
 def test_single_records_without_correlation_are_imwg() -> None:
@@ -80,11 +80,11 @@ def test_the_noise_forgets_all_or_nothing_at_the_limits(model: dpjax.Model) -> N
     records = model.sample_records(jax.random.key(6), theta, 200)
     noise_key, fresh_key = jax.random.split(key)
     fresh = draw_like(fresh_key, scores_of(model, noise_key, theta, records))
-    offer = build_offer(model, correlated=True)
+    proposal = build_proposal(model, correlated=True)
     expected = model.noncentred.records(theta, model.noncentred.scores.noise(fresh))
-    for name, field in offer(key, theta, records, 0.0).items():
+    for name, field in proposal(key, theta, records, 0.0).items():
         np.testing.assert_allclose(field, expected[name], rtol=1e-5)
-    for name, field in offer(key, theta, records, 1.0).items():
+    for name, field in proposal(key, theta, records, 1.0).items():
         np.testing.assert_allclose(field, records[name], rtol=1e-4, atol=1e-5)
 
 

@@ -43,7 +43,7 @@ def choose(model: dpjax.Model, scale: float, imputation: object = "auto") -> obj
     return adapt_plan(model, release, plan, states(release), jax.random.key(2)).imputation
 
 
-def test_much_noise_gives_large_blocks_of_independent_offers() -> None:
+def test_much_noise_gives_large_blocks_of_independent_proposals() -> None:
     chosen = choose(MODEL, 1e4)
     assert chosen.correlation == 0.0
     assert chosen.block >= 16
@@ -62,7 +62,7 @@ def test_the_choice_depends_on_its_arguments_alone() -> None:
 
 
 @pytest.mark.parametrize("model", [PLAIN, UNSCORED, TILTED], ids=["no noise", "no scores", "noise not free"])
-def test_offers_are_independent_where_there_is_no_standard_noise(model: dpjax.Model) -> None:
+def test_proposals_are_independent_where_there_is_no_standard_noise(model: dpjax.Model) -> None:
     assert choose(model, 0.02).correlation == 0.0
 
 

@@ -115,7 +115,7 @@ def imwg_ratio(log_weights: jax.Array, log_current: jax.Array, select: jax.Array
     return index, accept < ratio, ratio
 
 
-def test_accepting_every_offer_is_rejected() -> None:
+def test_accepting_every_proposal_is_rejected() -> None:
     assert noise_p(BOUNDED, run(jax.random.key(11), NORMAL, BOUNDED, accept_all).noise) < REJECT
 
 

@@ -25,14 +25,14 @@ def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def innovations(key: jax.Array, block: int, size: int) -> tuple[dict, jax.Array]:
-    """The offers [n] and uniforms of the sweep: each piece has keys of its own."""
-    offers, uniforms = [], []
+    """The proposals [n] and uniforms of the sweep: each piece has keys of its own."""
+    proposals, uniforms = [], []
     for index, start in enumerate(range(0, N, size)):
-        offer_key, accept_key = jax.random.split(jax.random.fold_in(key, index))
+        proposal_key, accept_key = jax.random.split(jax.random.fold_in(key, index))
         count = min(size, N - start)
-        offers.append(NORMAL.sample_records(offer_key, THETA, count)["y"])
+        proposals.append(NORMAL.sample_records(proposal_key, THETA, count)["y"])
         uniforms.append(decision_uniforms(accept_key, (-(-count // block),)))
-    return {"y": jnp.concatenate(offers)}, jnp.concatenate(uniforms)
+    return {"y": jnp.concatenate(proposals)}, jnp.concatenate(uniforms)
 
 
 @pytest.mark.parametrize(("block", "size", "window"), [(1, 5, 1), (2, 4, 1), (1, 5, 3), (7, 7, 1)])

@@ -76,7 +76,7 @@ def test_acceptance_is_equation_8_and_at_least_that_of_imwg(log_weights: list[fl
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.floats(0.01, 8.0), SIZES)
 def test_pure_privacy_bounds_the_acceptance(data: st.DataObject, epsilon: float, n: int) -> None:
-    """Theorem 12: where all weights are within e^ε of each other, an offer is accepted at least n / (n + e^ε − 1)."""
+    """Theorem 12: where all weights are within e^ε of each other, a proposal is accepted at least n / (n + e^ε − 1)."""
     log_weights = np.array(data.draw(st.lists(st.floats(0.0, epsilon), min_size=n, max_size=n)))
     log_current = data.draw(st.floats(0.0, epsilon))
     shares = np.exp(log_weights - np.logaddexp.reduce(log_weights))

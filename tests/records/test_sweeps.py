@@ -73,7 +73,7 @@ def innovations() -> dict[str, np.ndarray]:
     draw = np.random.default_rng(3)
     return {
         "records": draw.normal(size=N),
-        "offers": draw.normal(size=N),
+        "proposals": draw.normal(size=N),
         "uniforms": draw.uniform(size=N),
         "others": draw.uniform(size=N),
         "places": draw.integers(0, N, size=N),
@@ -91,9 +91,9 @@ def same(latent: object, info: object, y: np.ndarray, accepted: np.ndarray, rele
 
 def plain_imwg(release: Release, places: np.ndarray, innovations: dict) -> tuple[np.ndarray, np.ndarray]:
     log_density, y, accepted = plain_log_density(release), innovations["records"].copy(), np.zeros(N, int)
-    for offer, uniform, place in zip(innovations["offers"], innovations["uniforms"], places, strict=True):
+    for proposal, uniform, place in zip(innovations["proposals"], innovations["uniforms"], places, strict=True):
         proposed = y.copy()
-        proposed[place] = offer
+        proposed[place] = proposal
         if np.log(uniform) < log_density(proposed) - log_density(y):
             y, accepted[place] = proposed, accepted[place] + 1
     return y, accepted
@@ -101,29 +101,29 @@ def plain_imwg(release: Release, places: np.ndarray, innovations: dict) -> tuple
 
 def test_systematic_sweep(release: Release, innovations: dict) -> None:
     y, accepted = plain_imwg(release, np.arange(N), innovations)
-    records, offers = ({"y": jnp.asarray(innovations[name])} for name in ("records", "offers"))
-    same(*systematic_sweep(release, records, offers, jnp.asarray(innovations["uniforms"])), y, accepted, release)
+    records, proposals = ({"y": jnp.asarray(innovations[name])} for name in ("records", "proposals"))
+    same(*systematic_sweep(release, records, proposals, jnp.asarray(innovations["uniforms"])), y, accepted, release)
 
 
 def test_random_sweep(release: Release, innovations: dict) -> None:
     y, accepted = plain_imwg(release, innovations["places"], innovations)
-    records, offers = ({"y": jnp.asarray(innovations[name])} for name in ("records", "offers"))
+    records, proposals = ({"y": jnp.asarray(innovations[name])} for name in ("records", "proposals"))
     uniforms, places = jnp.asarray(innovations["uniforms"]), jnp.asarray(innovations["places"])
-    same(*random_sweep(release, records, offers, uniforms, places), y, accepted, release)
+    same(*random_sweep(release, records, proposals, uniforms, places), y, accepted, release)
 
 
 @pytest.mark.parametrize("attempts", [1, 3, N])
 def test_soma_sweep(release: Release, innovations: dict, attempts: int) -> None:
     log_density, y, accepted = plain_log_density(release), innovations["records"].copy(), np.zeros(N, int)
-    steps = zip(innovations["offers"], innovations["others"], innovations["uniforms"], strict=True)
-    for (offer, select, accept), start in zip(steps, window_starts(N, attempts), strict=True):
-        tried = [np.where(np.arange(N) == place, offer, y) for place in range(start, start + attempts)]
+    steps = zip(innovations["proposals"], innovations["others"], innovations["uniforms"], strict=True)
+    for (proposal, select, accept), start in zip(steps, window_starts(N, attempts), strict=True):
+        tried = [np.where(np.arange(N) == place, proposal, y) for place in range(start, start + attempts)]
         weights = np.exp([log_density(candidate) for candidate in tried])
         chosen = np.searchsorted(np.cumsum(weights), select * weights.sum(), side="right")
         if accept < weights.sum() / (weights.sum() + np.exp(log_density(y)) - weights[chosen]):
             y = tried[chosen]
             accepted[start + chosen] += 1
-    records, old = ({"y": jnp.asarray(innovations[name])} for name in ("offers", "records"))
+    records, old = ({"y": jnp.asarray(innovations[name])} for name in ("proposals", "records"))
     uniforms = [jnp.asarray(innovations[name]) for name in ("others", "uniforms")]
     same(*sweep(release, old, records, *uniforms, attempts), y, accepted, release)
 
@@ -131,12 +131,12 @@ def test_soma_sweep(release: Release, innovations: dict, attempts: int) -> None:
 def test_one_record_makes_soma_and_imwg_one_kernel(innovations: dict) -> None:
     release = Release(jnp.array([0.3, 0.8]), Laplace(0.3), moments, 1)
     decisions = []
-    for record, offer, uniform in zip(*(innovations[k] for k in ("records", "offers", "uniforms")), strict=True):
-        old, new = {"y": jnp.array([record])}, {"y": jnp.array([offer])}
+    for record, proposal, uniform in zip(*(innovations[k] for k in ("records", "proposals", "uniforms")), strict=True):
+        old, new = {"y": jnp.array([record])}, {"y": jnp.array([proposal])}
         imwg, _ = systematic_sweep(release, old, new, jnp.array([uniform]))
         soma, _ = sweep(release, old, new, jnp.array([0.5]), jnp.array([uniform]), 1)
         np.testing.assert_allclose(soma.records["y"], imwg.records["y"], atol=1e-10)
-        decisions.append(float(imwg.records["y"][0]) == offer)
+        decisions.append(float(imwg.records["y"][0]) == proposal)
     assert 0 < sum(decisions) < N
 
 
@@ -162,9 +162,9 @@ def test_the_sum_is_taken_afresh_in_each_sweep() -> None:
         release = Release(jnp.zeros(2), Laplace(1e3), moments, n)
 
         def step(records: dict, key: jax.Array) -> tuple[dict, tuple]:
-            offer_key, accept_key = jax.random.split(key)
-            offers = {"y": 100 * jax.random.normal(offer_key, (n,))}
-            latent, _ = systematic_sweep(release, records, offers, jax.random.uniform(accept_key, (n,)))
+            proposal_key, accept_key = jax.random.split(key)
+            proposals = {"y": 100 * jax.random.normal(proposal_key, (n,))}
+            latent, _ = systematic_sweep(release, records, proposals, jax.random.uniform(accept_key, (n,)))
             return latent.records, (latent.records["y"], latent.statistic[0])
 
         keys = jax.random.split(jax.random.key(1), num_sweeps)

@@ -30,11 +30,11 @@ def test_the_density_is_the_mechanism_s_at_the_counts() -> None:
 
 def test_imputation_takes_what_the_whole_density_says() -> None:
     keys = jax.random.split(jax.random.key(1), 3)
-    records, offers, uniforms = (
+    records, proposals, uniforms = (
         jax.random.uniform(key, (N,)) ** power for key, power in zip(keys, (1, 1, 0.25), strict=True)
     )
-    latent, info = jax.jit(systematic_sweep)(RELEASE, {"y": records}, {"y": offers}, uniforms)
-    taken = loop(RELEASE, records, offers, np.log(uniforms))
+    latent, info = jax.jit(systematic_sweep)(RELEASE, {"y": records}, {"y": proposals}, uniforms)
+    taken = loop(RELEASE, records, proposals, np.log(uniforms))
     np.testing.assert_array_equal(info.accepted, taken)
     np.testing.assert_allclose(latent.statistic, RELEASE.total(latent.records))
     assert 0 < taken.sum() < N

@@ -28,7 +28,7 @@ from dpjax.data_augmentation.counts.drawn_moves import (
 )
 from dpjax.data_augmentation.counts.form import count_form, density_of
 from dpjax.data_augmentation.counts.joint_moves import build_joint_step
-from dpjax.data_augmentation.counts.moves import Gammas, Law, Move, NoisySums, Offers, move_all, spread, start
+from dpjax.data_augmentation.counts.moves import Gammas, Law, Move, NoisySums, Proposals, move_all, spread, start
 from dpjax.data_augmentation.counts.schedule import check_gaps, make_schedule
 from dpjax.data_augmentation.counts.starts import find_starts
 from dpjax.data_augmentation.counts.sums import CellSums
@@ -179,10 +179,10 @@ def build_kernel(model: Model, release: Release, collapsed: bool, width: int) ->
         changed, tried = jnp.zeros((), int), jnp.zeros((), int)
         meeting_key, *keys = jax.random.split(rng_key, 1 + len(moves) + len(corners))
         for move, key in zip(moves, keys[: len(moves)], strict=True):
-            offers = draw_offers(key, move)
-            state, more = move_all(law, move, state, offers)
+            proposals = draw_proposals(key, move)
+            state, more = move_all(law, move, state, proposals)
             changed += more
-            tried += jnp.asarray(move.directions.num_moves, int)[offers.order]
+            tried += jnp.asarray(move.directions.num_moves, int)[proposals.order]
         for places, key in zip(corners, keys[len(moves) :], strict=True):
             state, more = swap_drawn(law, places, width, state, key)
             changed, tried = changed + more, tried + SWAP_ROUNDS
@@ -278,11 +278,11 @@ def make_groups(table: Table, collapsed: bool) -> Groups | None:
     return find_groups(table.fibre.groups, table.noisy, (*table.noisy, *gamma_sums(table, collapsed)))
 
 
-def draw_offers(key: Key, move: Move) -> Offers:
+def draw_proposals(key: Key, move: Move) -> Proposals:
     """The random numbers of one kind of move."""
     order_key, offset_key, uniform_key = jax.random.split(key, 3)
     orders, *shape = move.directions.real.shape
-    return Offers(
+    return Proposals(
         jax.random.randint(order_key, (), 0, orders),
         jax.random.randint(offset_key, shape, 0, move.width + 1),
         jax.random.uniform(uniform_key, shape, float),

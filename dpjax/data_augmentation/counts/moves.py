@@ -23,7 +23,7 @@ from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.mechanisms.base import AdditiveNoise
 from dpjax.numerics import proper_density
 
-__all__ = ["Gammas", "Move", "NoisySums", "Offers", "State", "move_all", "spread", "start"]
+__all__ = ["Gammas", "Move", "NoisySums", "Proposals", "State", "move_all", "spread", "start"]
 
 MAX_PRODUCT = 4
 """How many counts are multiplied before a logarithm is taken: four of 2^31 are still within float32."""
@@ -57,7 +57,7 @@ class Move(NamedTuple):
     width: int
 
 
-class Offers(NamedTuple):
+class Proposals(NamedTuple):
     """The random numbers of one kind of move: its order [], and offsets of windows and uniforms [batch, move]."""
 
     order: Array
@@ -90,18 +90,18 @@ def start(law: Law, counts: Array) -> State:
     )
 
 
-def move_all(law: Law, move: Move, state: State, offers: Offers) -> tuple[State, Array]:
+def move_all(law: Law, move: Move, state: State, proposals: Proposals) -> tuple[State, Array]:
     """The state after one order of moves, as a function of their random numbers, and how many moves changed it []."""
-    steps = jax.tree.map(lambda array: jnp.asarray(array)[offers.order], plan_of(move))
+    steps = jax.tree.map(lambda array: jnp.asarray(array)[proposals.order], plan_of(move))
 
     def batch(state: State, step: Any) -> tuple[State, Array]:
         plan, offset, uniform = step
         return move_batch(law, move, plan, state, offset, uniform)
 
     if move.directions.real.shape[1] == 1:
-        steps, offset, uniform = jax.tree.map(lambda array: array[0], (steps, offers.offset, offers.uniform))
+        steps, offset, uniform = jax.tree.map(lambda array: array[0], (steps, proposals.offset, proposals.uniform))
         return batch(state, (steps, offset, uniform))
-    state, changed = jax.lax.scan(batch, state, (steps, offers.offset, offers.uniform))
+    state, changed = jax.lax.scan(batch, state, (steps, proposals.offset, proposals.uniform))
     return state, jnp.sum(changed)
 
 

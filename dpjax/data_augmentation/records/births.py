@@ -9,17 +9,17 @@ Put them into n of N slots, chosen uniformly. With z ∈ {0, 1}^N for the slots 
 
     π(z, x) ∝ p(n) / C(N, n) · Π_{z_i = 1} f(x_i | θ) · η(s | Σ_{z_i = 1} t(x_i)),    n = Σ z_i.
 
-A *birth* offers a free slot a draw y ~ f(· | θ); a *death* offers to free a slot that holds a record. Whichever is
-possible at a slot is made there, so that they undo each other. The density f(y | θ) cancels; a birth is accepted with
-probability min(1, r),
+A *birth* proposes to a free slot a draw y ~ f(· | θ); a *death* proposes to free a slot that holds a record. Whichever
+is possible at a slot is made there, so that they undo each other. The density f(y | θ) cancels; a birth is accepted
+with probability min(1, r),
 
     r = p(n + 1) / p(n) · (n + 1) / (N − n) · η(s | Σt + t(y)) / η(s | Σt),
 
 and the death that undoes it with min(1, 1 / r). The factor (n + 1) / (N − n) balances the tries, of n + 1 deaths and
 N − n births. It would be 1 if a coin chose between a birth and the death of one of the n + 1 records. An *exchange*
-offers a record a draw from f(· | θ), as in IMwG.
+proposes to a record a draw from f(· | θ), as in IMwG.
 
-A sweep visits all slots, in an order drawn afresh: first for births and deaths, then for exchanges. All offers are
+A sweep visits all slots, in an order drawn afresh: first for births and deaths, then for exchanges. All proposals are
 known before the first is decided, so that only the residual, the log-density and n travel through the scans.
 """
 
@@ -113,9 +113,9 @@ def sweep(
     data_set
         Rows [N, ...] and how many of them, the first ones, are real.
     births
-        Rows [N, ...] offered for birth to each slot, in the order of visits.
+        Rows [N, ...] proposed for birth to each slot, in the order of visits.
     exchanges
-        Rows [N, ...] offered in exchange, likewise.
+        Rows [N, ...] proposed in exchange, likewise.
     order : [N]
         The row that stands in each slot, in the order of visits: a permutation.
     uniforms : [2, N]
@@ -154,18 +154,18 @@ def contributions_of(release: Release) -> Callable[[Records], Array]:
 def attempt_all(
     release: Release, gains: Array, walk: Walk, changes: Array, steps: Array, uniforms: Array
 ) -> tuple[Walk, Array, Array]:
-    """Offers in order, each to change the sum and the number: the walk after them, which were accepted, how many broke.
+    """Proposals in order, each to change the sum and the number: the walk after, which were accepted, how many broke.
 
     Parameters
     ----------
     changes : [d, N]
-        What each offer adds to the sum.
+        What each proposal adds to the sum.
     steps : [N]
         What it adds to the number of records: 1, −1 or 0.
     """
 
-    def attempt(walk: Walk, offer: tuple[Array, Array, Array]) -> tuple[Walk, tuple[Array, Array]]:
-        change, step, log_uniform = offer
+    def attempt(walk: Walk, proposal: tuple[Array, Array, Array]) -> tuple[Walk, tuple[Array, Array]]:
+        change, step, log_uniform = proposal
         # A rise from n gains gains[n], and a fall from n undoes the rise to it from n - 1.
         gain = step.astype(gains.dtype) * gains[walk.number - (step < 0).astype(step.dtype)]
         # What the number gains is paid from the uniform: log u < log r.

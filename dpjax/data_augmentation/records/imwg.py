@@ -1,8 +1,8 @@
-"""Independent Metropolis within Gibbs (IMwG): each record is offered a fresh draw from the model.
+"""Independent Metropolis within Gibbs (IMwG): a fresh draw from the model is proposed for each record.
 
-An offer y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
-Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). In order, it is the systematic sweep with offers that do not
-depend on the records; at random places, a sweep is a pure function of the offers, uniforms and places drawn.
+A proposal y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
+Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). In order, it is the systematic sweep with proposals that do
+not depend on the records; at random places, a sweep is a pure function of the proposals, uniforms and places drawn.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from dpjax.data_augmentation.records.proposals import (
     check_noisy,
     finish,
     metropolis,
-    offer_at,
+    proposal_at,
     take_sources,
 )
 from dpjax.data_augmentation.records.systematic import (
@@ -53,8 +53,8 @@ class IMwG:
         if isinstance(release.statistic, DataSetSum):
             return build_births_kernel(model, release)
         if self.scan == "systematic":
-            offer = offer_at(model, correlation=0.0)
-            return build_systematic_kernel(model, release, offer, 1, window_of(self.window))
+            proposal = proposal_at(model, correlation=0.0)
+            return build_systematic_kernel(model, release, proposal, 1, window_of(self.window))
         check_exchangeable(model, 'imwg(scan="random")')
         return build_random_kernel(model, release)
 
@@ -82,12 +82,12 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = 
     Parameters
     ----------
     scan
-        ``"systematic"`` offers each record one draw in order; ``"random"`` makes n offers to places drawn
+        ``"systematic"`` proposes one draw for each record in order; ``"random"`` makes n proposals to places drawn
         uniformly with replacement. A local release needs neither: given θ its records are independent, and
         all are updated at once, by exact draws where the channel and the model allow. Nor does an unknown number of
         records: each sweep then adds, deletes and exchanges records in an order of its own.
     window
-        How many offers of a systematic scan are decided on side by side, in rounds that give the scan in turn: for
+        How many proposals of a systematic scan are decided on side by side, in rounds that give the scan in turn: for
         accelerators, whose time goes by the number of steps. 1 decides in turn; None does so on a CPU, and takes
         windows of 256 elsewhere; ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the width of 64 to 4,096 that
         takes an accelerator least. Coupled chains and records of an unknown number go in turn whatever it is.
@@ -105,11 +105,13 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = 
     'random'
     """
     if scan not in ("systematic", "random"):
-        fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their offers.")
+        fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their proposals.")
     if window is not None:
         window = check_window(window)
         if scan == "random":
-            fail("window", window, "None with scan='random'", "Offers to one place wait for each other: leave it out.")
+            fail(
+                "window", window, "None with scan='random'", "Proposals to one place wait for each other: leave it out."
+            )
     return IMwG(scan, window)
 
 
@@ -117,34 +119,34 @@ def build_random_kernel(model: Model, release: Release) -> ImputationKernel:
     """The random-scan kernel: it leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key, place_key = jax.random.split(rng_key, 3)
-        offers = model.sample_records(offer_key, parameters, release.n)
+        proposal_key, accept_key, place_key = jax.random.split(rng_key, 3)
+        proposals = model.sample_records(proposal_key, parameters, release.n)
         uniforms = decision_uniforms(accept_key, (release.n,))
         places = jax.random.randint(place_key, (release.n,), 0, release.n)
-        return random_sweep(release, latent.records, offers, uniforms, places)
+        return random_sweep(release, latent.records, proposals, uniforms, places)
 
     return step
 
 
 def random_sweep(
-    release: Release, records: Records, offers: Records, uniforms: Array, places: Array
+    release: Release, records: Records, proposals: Records, uniforms: Array, places: Array
 ) -> tuple[Latent, ImputationInfo]:
-    """One sweep as a function of its innovations: offer k is made to record ``places[k]``, for k = 0, ..., n - 1."""
+    """One sweep as a function of its innovations: proposal k is made to record ``places[k]``, for k = 0, ..., n - 1."""
     current = release.contributions(records)
     residual = release.origin - jnp.sum(current, axis=1)
 
-    def attempt(carry: Any, offer: Any) -> Any:
+    def attempt(carry: Any, proposal: Any) -> Any:
         residual, log_density, current, source = carry
-        index, place, contribution, log_uniform = offer
+        index, place, contribution, log_uniform = proposal
         proposed = residual - contribution + current[:, place]
         (residual, log_density), (accepted, broken) = metropolis(release, residual, log_density, proposed, log_uniform)
         current = current.at[:, place].set(jnp.where(accepted, contribution, current[:, place]))
         source = source.at[place].set(jnp.where(accepted, index, source[place]))
         return (residual, log_density, current, source), (accepted, broken)
 
-    steps = (jnp.arange(release.n), places, release.contributions(offers).T, jnp.log(uniforms))
+    steps = (jnp.arange(release.n), places, release.contributions(proposals).T, jnp.log(uniforms))
     start = (residual, release.log_density_at(residual), current, jnp.full(release.n, -1))
     (residual, log_density, _, source), (accepted, broken) = jax.lax.scan(attempt, start, steps)
     counts = jnp.zeros(release.n, int).at[places].add(accepted.astype(int))
-    moved = take_sources(source, offers, records)
+    moved = take_sources(source, proposals, records)
     return finish(release, moved, residual, log_density, counts, jnp.sum(broken))

@@ -3,7 +3,7 @@
 Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly where the records are finitely many or a Normal
 field meets Laplace or Gaussian noise; counts without an upper bound are drawn exactly within random windows, after one
 independent Metropolis step that crosses what no window spans, such as the gap between no event and many; all else by
-that step alone, with an offer from f(·|θ).
+that step alone, with a proposal from f(·|θ).
 """
 
 from typing import NamedTuple, TypeGuard
@@ -91,13 +91,13 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
     """One independent Metropolis step for every record: it leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key = jax.random.split(rng_key)
-        offers = model.sample_records(offer_key, parameters, release.n)
-        offered = release.log_densities(offers)
-        log_ratio = offered - release.log_densities(latent.records)
+        proposal_key, accept_key = jax.random.split(rng_key)
+        proposals = model.sample_records(proposal_key, parameters, release.n)
+        proposed = release.log_densities(proposals)
+        log_ratio = proposed - release.log_densities(latent.records)
         log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
-        accepted = (log_uniforms < log_ratio) & (offered < jnp.inf)
-        moved = init_latent(release, take_if(accepted, offers, latent.records))
+        accepted = (log_uniforms < log_ratio) & (proposed < jnp.inf)
+        moved = init_latent(release, take_if(accepted, proposals, latent.records))
         return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))
 
     return step
@@ -122,7 +122,7 @@ def exact(release: LocalRelease, records: dict[str, Array]) -> tuple[Latent, Imp
 
 
 def report(accepted: Array, num_nonfinite: Array) -> ImputationInfo:
-    """The report of one offer to each record, accepted or not [n]."""
+    """The report of one proposal to each record, accepted or not [n]."""
     return ImputationInfo(jnp.mean(accepted), accepted.astype(int), num_nonfinite)
 
 

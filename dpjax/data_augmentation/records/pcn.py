@@ -1,12 +1,12 @@
 """Preconditioned Crank–Nicolson moves (pCN) over blocks of the records' standard Normal noise.
 
-A record is x = T(θ, v) with noise v ~ N(0, 1); given the record, v is drawn where several numbers give it. The offer
+A record is x = T(θ, v) with noise v ~ N(0, 1); given the record, v is drawn where several numbers give it. The proposal
 is T(θ, ρ v + √(1 − ρ²) ξ) with fresh ξ ~ N(0, 1), a move that leaves the law of the records given θ as it is, so that
-a block of neighbouring records takes its offers with probability min(1, η′ / η): Cotter, Roberts, Stuart and White
+a block of neighbouring records takes its proposals with probability min(1, η′ / η): Cotter, Roberts, Stuart and White
 (2013), section 4. With ρ = 0 and blocks of one record this is IMwG.
 
-The offers do not depend on what other blocks do, so all are made at once and only sums over blocks go through the scan.
-An elliptical slice would have to build its offers within the scan, one after the other.
+The proposals do not depend on what other blocks do, so all are made at once and only sums over blocks go through the
+scan. An elliptical slice would have to build its proposals within the scan, one after the other.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationKernel, Key, Latent, Model, Parameters
-from dpjax.data_augmentation.records.proposals import build_offer, check_noisy, offer_at
+from dpjax.data_augmentation.records.proposals import build_proposal, check_noisy, proposal_at
 from dpjax.data_augmentation.records.soma import candidate_sizes
 from dpjax.data_augmentation.records.systematic import (
     Window,
@@ -48,7 +48,7 @@ MAX_BLOCK = 64
 """Beyond, the scan costs nothing beside the rest, so that larger blocks save nothing."""
 
 ENOUGH_RECORDS = 2_048
-"""So many offers of each chain are looked at, or all n if they are more."""
+"""So many proposals of each chain are looked at, or all n if they are more."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class PCN:
                 "0, because the model does not write its records through standard Normal noise",
                 "Give model.noncentred its `scores`, or use dpjax.pcn(correlation=0) or dpjax.imwg().",
             )
-        offer = offer_at(model, self.correlation)
-        return build_systematic_kernel(model, release, offer, self.block, window_of(self.window))
+        proposal = proposal_at(model, self.correlation)
+        return build_systematic_kernel(model, release, proposal, self.block, window_of(self.window))
 
     @property
     def is_open(self) -> bool:
@@ -85,7 +85,7 @@ class PCN:
         return "auto" in (self.block, self.correlation, self.window)
 
     def closed(self) -> "PCN":
-        """With independent offers to single records, in the window of the machine, wherever the choice is open."""
+        """With independent proposals to single records, in the window of the machine, wherever the choice is open."""
         block = 1 if self.block == "auto" else self.block
         correlation = 0.0 if self.correlation == "auto" else self.correlation
         return PCN(block, correlation, closed_window(self.window))
@@ -113,7 +113,7 @@ def pcn(
         How many neighbouring records are accepted or rejected together, in 1..n; ``"auto"`` to let ``dpjax.sample``
         choose. Large blocks are cheap where the release is noisy; the last one may be shorter.
     correlation
-        That of old and offered noise, in [0, 1): 0 offers independent draws from the model, near 1 small steps.
+        That of old and proposed noise, in [0, 1): 0 proposals independent draws from the model, near 1 small steps.
         ``"auto"`` to let ``dpjax.sample`` choose. Above 0 the model must have `NonCentred.scores`.
     window
         How many blocks are decided on side by side, as of `imwg`.
@@ -135,7 +135,7 @@ def pcn(
         block = check_count("block", block, "Pass a whole number in 1..n or 'auto'.")
     if not (isinstance(correlation, str) and correlation == "auto"):
         if isinstance(correlation, bool) or not isinstance(correlation, Real) or not 0 <= correlation < 1:
-            fail("correlation", repr(correlation), "a number in [0, 1) or 'auto'", "Pass 0 for independent offers.")
+            fail("correlation", repr(correlation), "a number in [0, 1) or 'auto'", "Pass 0 for independent proposals.")
         correlation = float(correlation)
     return PCN(block, correlation, check_window(window))
 
@@ -191,12 +191,12 @@ def mean_jumps(
 ) -> Array:
     """The expected squared jump [correlations, blocks] of a sweep, averaged over chains.
 
-    Each coordinate of the statistic counts in units of what independent offers that are all accepted would give.
+    Each coordinate of the statistic counts in units of what independent proposals that are all accepted would give.
     """
-    offer = build_offer(model, correlated=correlations != (0.0,))
+    proposal = build_proposal(model, correlated=correlations != (0.0,))
 
     def chain(key: Key, latent: Latent, parameters: Parameters) -> Array:
-        unit_key, offer_key = jax.random.split(key)
+        unit_key, proposal_key = jax.random.split(key)
         current = release.contributions(latent.records)
         fresh = release.contributions(model.sample_records(unit_key, parameters, release.n)) - current
         unit = jnp.sum(fresh**2, axis=1)
@@ -204,8 +204,8 @@ def mean_jumps(
 
         def jumps(correlation: Array, index: Array) -> Array:
             # One key for all correlations: they are compared on the same innovations.
-            offers = offer(jax.random.fold_in(offer_key, index), parameters, latent.records, correlation)
-            changes = release.contributions(offers) - current
+            proposals = proposal(jax.random.fold_in(proposal_key, index), parameters, latent.records, correlation)
+            changes = release.contributions(proposals) - current
             return jnp.stack([expected_jump(release, latent, sum_blocks(changes, block), weights) for block in blocks])
 
         def mean_jump(correlation: Array) -> Array:
@@ -218,7 +218,7 @@ def mean_jumps(
 
 
 def num_repeats(n: int) -> int:
-    """How many sweeps' offers are averaged: few records make few blocks."""
+    """How many sweeps' proposals are averaged: few records make few blocks."""
     return max(1, ENOUGH_RECORDS // n)
 
 

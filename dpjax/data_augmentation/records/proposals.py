@@ -1,4 +1,4 @@
-"""What imputation sweeps share: the decision on an offer, and the move of accepted ones into the records."""
+"""What imputation sweeps share: the decision on a proposal, and the move of accepted ones into the records."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ from dpjax.models.record_noise import scores_of
 from dpjax.numerics import leading_size, take_if
 from dpjax.release import Release
 
-Offer = Callable[[Key, Parameters, Records, Array | float], Records]
+Proposal = Callable[[Key, Parameters, Records, Array | float], Records]
 
 
 class Decisions(NamedTuple):
-    """What became of a sweep's offers.
+    """What became of a sweep's proposals.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class Decisions(NamedTuple):
     log_density
         The log-density [] there.
     accepted
-        Which of them were accepted [offers].
+        Which of them were accepted [proposals].
     broken
-        Which had a density that is not a number [offers].
+        Which had a density that is not a number [proposals].
     num_rounds
-        How many rounds of decisions were made []; None where each offer was decided on in turn.
+        How many rounds of decisions were made []; None where each proposal was decided on in turn.
     """
 
     residual: Array
@@ -41,13 +41,13 @@ class Decisions(NamedTuple):
 
 
 def check_exchangeable(model: Model, imputation: str) -> None:
-    """Raise if an offer drawn for one record could not be made to another."""
+    """Raise if a proposal drawn for one record could not be made to another."""
     if not model.exchangeable:
         fail(
             "imputation",
             f"{imputation} with a model whose records have laws of their own",
-            "exchangeable records, because offers are made to any place",
-            "Use dpjax.imwg(), which offers each record a draw from its own law.",
+            "exchangeable records, because proposals are made to any place",
+            "Use dpjax.imwg(), which proposes for each record a draw from its own distribution.",
         )
 
 
@@ -73,14 +73,14 @@ def metropolis(
 
 
 def accept(proposed: Array, log_density: Array, log_uniform: Array) -> tuple[Array, Array]:
-    """Whether the offer of a log-density [...] is accepted after the present one, and whether their ratio is none."""
+    """Whether the proposal of a log-density [...] is accepted after the present one, and whether their ratio is NaN."""
     log_ratio = proposed - log_density
     return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)
 
 
-def take_sources(source: Array, offers: Records, records: Records) -> Records:
-    """The offer ``source[i]`` at place i [n] where it is not negative, else the record."""
-    chosen = jax.tree.map(lambda offer: offer[jnp.maximum(source, 0)], offers)
+def take_sources(source: Array, proposals: Records, records: Records) -> Records:
+    """The proposal ``source[i]`` at place i [n] where it is not negative, else the record."""
+    chosen = jax.tree.map(lambda proposal: proposal[jnp.maximum(source, 0)], proposals)
     return take_if(source >= 0, chosen, records)
 
 
@@ -93,38 +93,38 @@ def finish(
     num_nonfinite: Array,
     num_rounds: Array | None = None,
 ) -> tuple[Latent, ImputationInfo]:
-    """The latent state and the report after a sweep of n offers.
+    """The latent state and the report after a sweep of n proposals.
 
     Parameters
     ----------
     residual : [d]
         ``release.origin`` less the summed statistic of the records.
     accepted : [n]
-        How many offers each record took.
+        How many proposals each record took.
     """
     info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite, num_rounds)
     return Latent(records, release.origin - residual, log_density), info
 
 
-def build_offer(model: Model, correlated: bool) -> Offer:
-    """The offers ``(key, parameters, records, correlation) -> records``, one to each record."""
+def build_proposal(model: Model, correlated: bool) -> Proposal:
+    """The proposals ``(key, parameters, records, correlation) -> records``, one to each record."""
     if not correlated:
         return lambda key, parameters, records, _: model.sample_records(key, parameters, leading_size(records))
 
-    def offer(key: Key, parameters: Parameters, records: Records, correlation: Array | float) -> Records:
+    def proposal(key: Key, parameters: Parameters, records: Records, correlation: Array | float) -> Records:
         noise_key, fresh_key = jax.random.split(key)
         scores = scores_of(model, noise_key, parameters, records)
-        offers = mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
+        proposals = mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
         # A record so far out that no noise gives it stays as it is.
-        return take_if(have_noise(scores), offers, records)
+        return take_if(have_noise(scores), proposals, records)
 
-    return offer
+    return proposal
 
 
-def offer_at(model: Model, correlation: float) -> Callable[[Key, Parameters, Records], Records]:
-    """The offers of one correlation."""
-    offer = build_offer(model, correlated=correlation > 0)
-    return lambda key, parameters, records: offer(key, parameters, records, correlation)
+def proposal_at(model: Model, correlation: float) -> Callable[[Key, Parameters, Records], Records]:
+    """The proposals of one correlation."""
+    proposal = build_proposal(model, correlated=correlation > 0)
+    return lambda key, parameters, records: proposal(key, parameters, records, correlation)
 
 
 def have_noise(scores: Any) -> Array:

@@ -1,6 +1,6 @@
 """Single offer, multiple attempts (SOMA): one fresh draw is tried at many records at once.
 
-An offer y ~ f(·|θ) gets weights w_i = η(s | Σt − t_i + t(y)), w_0 = η(s | Σt), W = Σ w_i over the records tried;
+A proposal y ~ f(·|θ) gets weights w_i = η(s | Σt − t_i + t(y)), w_0 = η(s | Σt), W = Σ w_i over the records tried;
 place I ∝ w is taken with probability min(1, W / (W + w_0 − w_I)): Xiong and Ju (2025), Algorithm 1, equation (8), and
 Remark 4 for fewer than n records. An attempt is a pure function of the weights and two uniforms.
 """
@@ -25,7 +25,7 @@ ENOUGH = 0.9
 """The share of the greatest acceptance that is enough: the last tenth would cost many times the attempts."""
 
 MAX_ATTEMPTS = 1024
-NUM_OFFERS = 64
+NUM_PROPOSALS = 64
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SOMA:
             )
         attempts = release.n if self.attempts is None else self.attempts
         if attempts > release.n:
-            fail("attempts", attempts, f"a whole number in 1..{release.n}", "Try at most all n records per offer.")
+            fail("attempts", attempts, f"a whole number in 1..{release.n}", "Try at most all n records per proposal.")
         return build_kernel(model, release, attempts)
 
     @property
@@ -69,8 +69,8 @@ def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
     Parameters
     ----------
     attempts
-        How many records each offer is tried at: None for all n; a number m in 1..n for windows of m neighbouring
-        records, visited in turn; ``"auto"`` to let ``dpjax.sample`` choose m in warm-up. For pure ε privacy an offer
+        How many records each proposal is tried at: None for all n; a number m in 1..n for windows of m neighbouring
+        records, visited in turn; ``"auto"`` to let ``dpjax.sample`` choose m in warm-up. For pure ε privacy a proposal
         is accepted with probability at least m / (m + e^ε − 1), so a few e^ε attempts give nearly all of the gain.
 
     Raises
@@ -85,14 +85,14 @@ def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
 
 
 def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKernel:
-    """A sweep of n offers, each tried at `attempts` records; it leaves p(records | parameters, release) invariant."""
+    """A sweep of n proposals, each tried at `attempts` records; leaves p(records | parameters, release) invariant."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key, select_key = jax.random.split(rng_key, 3)
-        offers = model.sample_records(offer_key, parameters, release.n)
+        proposal_key, accept_key, select_key = jax.random.split(rng_key, 3)
+        proposals = model.sample_records(proposal_key, parameters, release.n)
         accept_uniforms = decision_uniforms(accept_key, (release.n,))
         select_uniforms = jax.random.uniform(select_key, (release.n,))
-        return sweep(release, latent.records, offers, select_uniforms, accept_uniforms, attempts)
+        return sweep(release, latent.records, proposals, select_uniforms, accept_uniforms, attempts)
 
     return step
 
@@ -100,7 +100,7 @@ def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKer
 def choose(
     log_weights: Array, log_current: Array, select_uniform: Array, accept_uniform: Array
 ) -> tuple[Array, Array, Array]:
-    """The place I ∝ w [] and whether the offer takes it [], with the acceptance ratio before the minimum with 1 [].
+    """The place I ∝ w [] and whether the proposal takes it [], with the acceptance ratio before the minimum with 1 [].
 
     Everything is relative to the largest weight, and no logarithm is taken: in a sweep each costs as much as a loop.
 
@@ -118,7 +118,7 @@ def choose(
 
 
 def reverse_total(weight: Array, total: Array, current: Array) -> Array:
-    """W + w_0 − w_I, the total weight [] of the attempt back: an offer is taken with probability min(1, W / it).
+    """W + w_0 − w_I, the total weight [] of the attempt back: a proposal is taken with probability min(1, W / it).
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def reverse_total(weight: Array, total: Array, current: Array) -> Array:
 
 
 def window_starts(n: int, attempts: int) -> np.ndarray:
-    """The first record of the window of each of n offers: windows side by side, the last ending at n, in turn."""
+    """The first record of the window of each of n proposals: windows side by side, the last ending at n, in turn."""
     firsts = np.minimum(np.arange(0, n, attempts), n - attempts)
     return np.resize(firsts, n)
 
@@ -142,44 +142,44 @@ def window_starts(n: int, attempts: int) -> np.ndarray:
 def sweep(
     release: Release,
     records: Records,
-    offers: Records,
+    proposals: Records,
     select_uniforms: Array,
     accept_uniforms: Array,
     attempts: int,
 ) -> tuple[Latent, ImputationInfo]:
-    """One sweep as a function of its innovations: offer k is tried at the records of window k, k = 0, ..., n - 1.
+    """One sweep as a function of its innovations: proposal k is tried at the records of window k, k = 0, ..., n - 1.
 
     Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n], and
-    which offer ended up at which place is told from the places taken. A step begins by writing the column of the one
+    which proposal ended up at which place is told from the places taken. A step begins by writing the column of the one
     before: as all reads come after the write, XLA makes it in place, and a step costs O(d attempts) and not O(d n).
     """
     current = release.contributions(records)
     residual = release.origin - jnp.sum(current, axis=1)
 
-    def attempt(carry: Any, offer: Any) -> Any:
+    def attempt(carry: Any, proposal: Any) -> Any:
         residual, log_density, current, written, column = carry
         current = jax.lax.dynamic_update_slice_in_dim(current, column[:, None], written, axis=1)
-        start, contribution, select_uniform, accept_uniform = offer
+        start, contribution, select_uniform, accept_uniform = proposal
         tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)
-        without_offer = residual - contribution
-        raw_weights = release.log_densities_at(without_offer[:, None] + tried)
+        without_proposal = residual - contribution
+        raw_weights = release.log_densities_at(without_proposal[:, None] + tried)
         log_weights = proper_density(raw_weights)
         chosen, accepted, _ = choose(log_weights, log_density, select_uniform, accept_uniform)
         place, replaced = start + chosen, tried[:, chosen]
         column = jnp.where(accepted, contribution, replaced)
-        residual = jnp.where(accepted, without_offer + replaced, residual)
+        residual = jnp.where(accepted, without_proposal + replaced, residual)
         log_density = jnp.where(accepted, log_weights[chosen], log_density)
         broken = ~jnp.all(raw_weights < jnp.inf)
         return (residual, log_density, current, place, column), (jnp.where(accepted, place, release.n), broken)
 
     starts = jnp.asarray(window_starts(release.n, attempts))
-    steps = (starts, release.contributions(offers).T, select_uniforms, accept_uniforms)
+    steps = (starts, release.contributions(proposals).T, select_uniforms, accept_uniforms)
     start = (residual, release.log_density_at(residual), current, starts[0], current[:, starts[0]])
     (residual, log_density, *_), (taken, broken) = jax.lax.scan(attempt, start, steps)
-    # A rejected offer counts at the spare last place.
+    # A rejected proposal counts at the spare last place.
     counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]
     source = jnp.full(release.n + 1, -1).at[taken].max(jnp.arange(release.n))[:-1]
-    return finish(release, take_sources(source, offers, records), residual, log_density, counts, jnp.sum(broken))
+    return finish(release, take_sources(source, proposals, records), residual, log_density, counts, jnp.sum(broken))
 
 
 def choose_attempts(key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> int:
@@ -208,24 +208,24 @@ def candidate_sizes(n: int, most: int = MAX_ATTEMPTS) -> tuple[int, ...]:
 def mean_acceptance(
     model: Model, sizes: tuple[int, ...], release: Release, latent: Latent, parameters: Parameters, keys: Key
 ) -> Array:
-    """The acceptance probability for each number of attempts [sizes], averaged over offers and chains."""
+    """The acceptance probability for each number of attempts [sizes], averaged over proposals and chains."""
 
     def chain(key: Key, latent: Latent, parameters: Parameters) -> Array:
-        offers = release.contributions(model.sample_records(key, parameters, NUM_OFFERS)).T
+        proposals = release.contributions(model.sample_records(key, parameters, NUM_PROPOSALS)).T
         tried = release.contributions(jax.tree.map(lambda field: field[: sizes[-1]], latent.records))
         residual = release.origin - latent.statistic
 
-        def offer(contribution: Array) -> Array:
+        def proposal(contribution: Array) -> Array:
             log_weights = proper_density(release.log_densities_at((residual - contribution)[:, None] + tried))
             return expected_acceptance(log_weights, latent.log_density, sizes)
 
-        return jnp.mean(jax.vmap(offer)(offers), axis=0)
+        return jnp.mean(jax.vmap(proposal)(proposals), axis=0)
 
     return jnp.mean(jax.vmap(chain)(keys, latent, parameters), axis=0)
 
 
 def expected_acceptance(log_weights: Array, log_current: Array, sizes: tuple[int, ...]) -> Array:
-    """Σ (w_i / W) α_i over the first m records [sizes]: the chance that an offer of given weights is accepted."""
+    """Σ (w_i / W) α_i over the first m records [sizes]: the chance that a proposal of given weights is accepted."""
     scale = jnp.maximum(jnp.max(log_weights), log_current)
     weights, current = jnp.exp(log_weights - scale), jnp.exp(log_current - scale)
 

@@ -1,8 +1,8 @@
-"""Systematic sweeps: every record, or block of neighbours, is offered another value in order.
+"""Systematic sweeps: another value is proposed for every record, or block of neighbours, in order.
 
-A sweep is a pure function of the offers and uniforms; the kernel draws these and calls it. Very many records of one law
-are swept a piece at a time: the offers to a piece are made when those before it have been decided on, so that no more
-than a piece of them is ever held.
+A sweep is a pure function of the proposals and uniforms; the kernel draws these and calls it. Very many records of one
+law are swept a piece at a time: the proposals to a piece are made when those before it have been decided on, so that no
+more than a piece of them is ever held.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ __all__ = [
 
 
 WINDOW = 256
-"""The offers of a window. Of a regression by Laplace noise they take 1.4 rounds at ε = 0.1, 2.3 at 1 and 9 at 5."""
+"""The proposals of a window. Of a regression by Laplace noise they take 1.4 rounds at ε = 0.1, 2.3 at 1 and 9 at 5."""
 
 
 Window = int | Literal["auto"] | None
@@ -50,14 +50,14 @@ NUMBERS_PER_STEP = 2**18
 
 
 def build_systematic_kernel(
-    model: Model, release: Release, offer: Callable[[Key, Parameters, Records], Records], block: int, window: int
+    model: Model, release: Release, proposal: Callable[[Key, Parameters, Records], Records], block: int, window: int
 ) -> ImputationKernel:
     """A sweep over all blocks: it leaves p(records | parameters, release) invariant.
 
     Parameters
     ----------
-    offer
-        ``(rng_key, parameters, records) -> records``, one offer to each of them, by a kernel that is reversible for
+    proposal
+        ``(rng_key, parameters, records) -> records``, one proposal to each of them, by a kernel that is reversible for
         the law of the records given the parameters.
     block
         How many neighbouring records are decided on together.
@@ -65,13 +65,13 @@ def build_systematic_kernel(
         How many blocks are decided on side by side; 1 for one after the other.
     """
     if model.exchangeable and are_many(release.n):
-        return build_kernel_in_pieces(release, offer, block, window)
+        return build_kernel_in_pieces(release, proposal, block, window)
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        offer_key, accept_key = jax.random.split(rng_key)
-        offers = offer(offer_key, parameters, latent.records)
+        proposal_key, accept_key = jax.random.split(rng_key)
+        proposals = proposal(proposal_key, parameters, latent.records)
         uniforms = decision_uniforms(accept_key, (num_blocks(release.n, block),))
-        return systematic_sweep(release, latent.records, offers, uniforms, block, window)
+        return systematic_sweep(release, latent.records, proposals, uniforms, block, window)
 
     return step
 
@@ -86,9 +86,9 @@ class Progress(NamedTuple):
     records
         All of them, those of earlier pieces as they are now.
     accepted
-        Which of them took their offer [n].
+        Which of them took their proposal [n].
     num_broken
-        How many offers had a density that is not a number [].
+        How many proposals had a density that is not a number [].
     num_rounds
         How many rounds were made [] if any.
     """
@@ -119,19 +119,19 @@ def start_sweep(release: Release, records: Records) -> Progress:
 
 
 def build_kernel_in_pieces(
-    release: Release, offer: Callable[[Key, Parameters, Records], Records], block: int, window: int
+    release: Release, proposal: Callable[[Key, Parameters, Records], Records], block: int, window: int
 ) -> ImputationKernel:
-    """The kernel that draws and decides on the offers of one piece of the records after another."""
+    """The kernel that draws and decides on the proposals of one piece of the records after another."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         def sweep_piece(progress: Progress, index: Array | int, piece: Piece) -> Progress:
-            offer_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index))
+            proposal_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index))
             records = take_piece(progress.records, piece)
-            offers = offer(offer_key, parameters, records)
+            proposals = proposal(proposal_key, parameters, records)
             uniforms = decision_uniforms(accept_key, (num_blocks(piece.size, block),))
-            changes = release.contributions(offers) - release.contributions(records)
+            changes = release.contributions(proposals) - release.contributions(records)
             decisions = decide(release, progress.residual, changes, uniforms, block, window)
-            return progress.after(decisions, take_if(decisions.accepted, offers, records), piece)
+            return progress.after(decisions, take_if(decisions.accepted, proposals, records), piece)
 
         end = for_pieces(sweep_piece, start_sweep(release, latent.records), release.n, unit=block)
         where, num_rounds = (end.residual, end.log_density), None if window == 1 else end.num_rounds
@@ -141,21 +141,21 @@ def build_kernel_in_pieces(
 
 
 def systematic_sweep(
-    release: Release, records: Records, offers: Records, uniforms: Array, block: int = 1, window: int = 1
+    release: Release, records: Records, proposals: Records, uniforms: Array, block: int = 1, window: int = 1
 ) -> tuple[Latent, ImputationInfo]:
-    """One sweep as a function of its innovations: offer i is made to record i, for i = 0, ..., n - 1.
+    """One sweep as a function of its innovations: proposal i is made to record i, for i = 0, ..., n - 1.
 
-    Only the residual [d] and the log-density [] travel through the sweep; the accepted offers are moved into the
+    Only the residual [d] and the log-density [] travel through the sweep; the accepted proposals are moved into the
     records afterwards, at once.
 
     Parameters
     ----------
     records
         A pytree with leading axis [n].
-    offers
+    proposals
         Another of the same structure.
     uniforms : [⌈n / block⌉]
-        The offers to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
+        The proposals to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
     block
         How many neighbouring records are accepted or rejected together; the last block may be shorter.
     window
@@ -164,14 +164,14 @@ def systematic_sweep(
     current = release.contributions(records)
     # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
     residual = release.origin - jnp.sum(current, axis=1)
-    decisions = decide(release, residual, release.contributions(offers) - current, uniforms, block, window)
-    moved = take_if(decisions.accepted, offers, records)
+    decisions = decide(release, residual, release.contributions(proposals) - current, uniforms, block, window)
+    moved = take_if(decisions.accepted, proposals, records)
     where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
     return finish(release, moved, *where, decisions.accepted.astype(int), num_broken, decisions.num_rounds)
 
 
 def decide(release: Release, residual: Array, changes: Array, uniforms: Array, block: int, window: int) -> Decisions:
-    """The decisions for each record [m] on offers that change the sum by the columns of changes [d, m]."""
+    """The decisions for each record [m] on proposals that change the sum by the columns of changes [d, m]."""
     columns, log_uniforms = sum_blocks(changes, block), jnp.log(uniforms)
     if window == 1:
         decisions = decide_in_turn(release, residual, columns, log_uniforms)
@@ -183,10 +183,10 @@ def decide(release: Release, residual: Array, changes: Array, uniforms: Array, b
 
 
 def decide_in_turn(release: Release, residual: Array, changes: Array, log_uniforms: Array) -> Decisions:
-    """The decisions on offers that change the sum by the columns of changes [d, offers], one after the other."""
+    """The decisions on proposals that change the sum by the columns of changes [d, proposals], one after the other."""
 
-    def attempt(carry: Any, offer: Any) -> Any:
-        (residual, log_density), (change, log_uniform) = carry, offer
+    def attempt(carry: Any, proposal: Any) -> Any:
+        (residual, log_density), (change, log_uniform) = carry, proposal
         return metropolis(release, residual, log_density, residual - change, log_uniform)
 
     start = (residual, release.log_density_at(residual))
@@ -217,21 +217,21 @@ class Round(NamedTuple):
 
 
 def default_window() -> int:
-    """How many offers are decided on side by side where nothing is said: 1 on a CPU, which gains nothing by it."""
+    """How many proposals are decided on side by side where nothing is said: 1 on a CPU, which gains nothing by it."""
     return 1 if jax.default_backend() == "cpu" else WINDOW
 
 
 def decide_in_rounds(release: Release, residual: Array, changes: Array, log_uniforms: Array, window: int) -> Decisions:
-    """The decisions on offers that change the sum by the columns of changes [d, offers], `window` at a time.
+    """The decisions on proposals that change the sum by the columns of changes [d, proposals], `window` at a time.
 
     Parameters
     ----------
     residual : [d]
-        The residual before the first offer.
-    log_uniforms : [offers]
-        Each offer is accepted if this is below the log of its acceptance ratio.
+        The residual before the first proposal.
+    log_uniforms : [proposals]
+        Each proposal is accepted if this is below the log of its acceptance ratio.
     window
-        How many offers are decided on side by side; the last window may hold fewer, and no window more than all.
+        How many proposals are decided on side by side; the last window may hold fewer, and no window more than all.
     """
     d, count = changes.shape
     width = min(window, count)
@@ -240,9 +240,9 @@ def decide_in_rounds(release: Release, residual: Array, changes: Array, log_unif
     # No ratio is above an infinite bound: the spare places of the last window accept nothing.
     bounds = jnp.pad(log_uniforms, (0, spare), constant_values=jnp.inf).reshape(-1, width)
 
-    def decide(residual: Array, offers: tuple[Array, Array]) -> tuple[Array, Round]:
-        last = decide_window(release, residual, *offers)
-        return residual - jnp.sum(jnp.where(last.accepted[None], offers[0], 0), axis=1), last
+    def decide(residual: Array, proposals: tuple[Array, Array]) -> tuple[Array, Round]:
+        last = decide_window(release, residual, *proposals)
+        return residual - jnp.sum(jnp.where(last.accepted[None], proposals[0], 0), axis=1), last
 
     residual, last = jax.lax.scan(decide, residual, (columns, bounds))
     accepted, broken = (bits.reshape(-1)[:count] for bits in (last.accepted, last.broken))
@@ -250,7 +250,7 @@ def decide_in_rounds(release: Release, residual: Array, changes: Array, log_unif
 
 
 def decide_window(release: Release, residual: Array, changes: Array, log_uniforms: Array) -> Round:
-    """The last round of a window of offers that change the sum by changes [d, window]."""
+    """The last round of a window of proposals that change the sum by changes [d, window]."""
     width = log_uniforms.shape[0]
 
     def decide(given: Round) -> Round:
@@ -264,7 +264,7 @@ def decide_window(release: Release, residual: Array, changes: Array, log_uniform
 
 
 def is_unfinished(last: Round) -> Array:
-    """Whether decisions may still change []: after as many rounds as there are offers none does."""
+    """Whether decisions may still change []: after as many rounds as there are proposals none does."""
     return last.changed & (last.number < last.accepted.shape[0])
 
 

@@ -102,7 +102,7 @@ class Sampler:
 
     @property
     def draws_exactly(self) -> bool:
-        """Whether records are drawn from their law given parameters, where that is known, rather than offered."""
+        """Whether records are drawn from their law given parameters, where that is known, rather than proposed."""
         return False
 
     def check_split_merge(self) -> None:

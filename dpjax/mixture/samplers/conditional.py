@@ -17,7 +17,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import FIRST_CAPACITY, Sampler, Slots, at_labels, at_slots, summarize_clusters
-from dpjax.mixture.samplers.records import Imputed, channel_densities, check_single, exact_records, offered_records
+from dpjax.mixture.samplers.records import Imputed, channel_densities, check_single, exact_records, proposed_records
 from dpjax.mixture.samplers.weights import (
     DrawWeights,
     Weights,
@@ -48,26 +48,26 @@ class Conditional(Sampler):
 
     weights: Literal["posterior", "stick"] = "posterior"
     truncation: int | None = None
-    offers: int | None = None
+    proposals: int | None = None
 
     def fit(self, problem: Problem) -> "Conditional":
-        """The sampler with the number of offers filled in.
+        """The sampler with the number of proposals filled in.
 
         Raises
         ------
         ValueError
-            If there are offers where no record is imputed, none where no marginal is known, or several to records that
-            one release tells of.
+            If there are proposals where no record is imputed, none where no marginal is known, or several to records
+            that one release tells of.
         """
         known = problem.channel is None or problem.tractable is not None
-        offers = (0 if known else 1) if self.offers is None else self.offers
-        remedy = "Pass how many offers each record gets a sweep, or leave it out."
-        if offers > 0 and problem.channel is None:
-            fail("offers", offers, "0 or None, as no records are imputed", "Leave it out.")
-        if offers == 0 and not known:
-            fail("offers", 0, "at least 1, as no marginal is known for this channel and component", remedy)
-        check_single("offers", offers, problem)
-        return replace(self, offers=offers)
+        proposals = (0 if known else 1) if self.proposals is None else self.proposals
+        remedy = "Pass how many proposals each record gets a sweep, or leave it out."
+        if proposals > 0 and problem.channel is None:
+            fail("proposals", proposals, "0 or None, as no records are imputed", "Leave it out.")
+        if proposals == 0 and not known:
+            fail("proposals", 0, "at least 1, as no marginal is known for this channel and component", remedy)
+        check_single("proposals", proposals, problem)
+        return replace(self, proposals=proposals)
 
     def init(
         self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
@@ -111,7 +111,7 @@ class Conditional(Sampler):
     @property
     def draws_exactly(self) -> bool:
         """Whether records are drawn from their law given parameters."""
-        return self.offers == 0
+        return self.proposals == 0
 
     def check_split_merge(self) -> None:
         """Raise where the weights know an order of the clusters."""
@@ -133,7 +133,7 @@ class Conditional(Sampler):
 
 
 def conditional(
-    weights: Literal["posterior", "stick"] = "posterior", truncation: int | None = None, offers: int | None = None
+    weights: Literal["posterior", "stick"] = "posterior", truncation: int | None = None, proposals: int | None = None
 ) -> Conditional:
     """Draw the mixing measure given the clusters, then the labels and the records, all at once.
 
@@ -147,8 +147,8 @@ def conditional(
     truncation
         Cut the process to so many atoms, whose weights are sticks (Ishwaran and James 2001); by default it is not cut,
         and the slots held in memory grow with what the draws need.
-    offers
-        Offers to each record a sweep; 0 for exact draws. By default exact where the channel's marginal under the
+    proposals
+        Proposals to each record a sweep; 0 for exact draws. By default exact where the channel's marginal under the
         component is known, else 1; always 1 for a release of all records.
 
     Raises
@@ -159,16 +159,16 @@ def conditional(
     Examples
     --------
     >>> import dpjax
-    >>> sampler = dpjax.mixture.conditional(offers=4)
+    >>> sampler = dpjax.mixture.conditional(proposals=4)
     """
     if weights not in ("posterior", "stick"):
         fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")
     if truncation is not None:
         truncation = check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
-    if offers is not None:
-        remedy = "Pass how many offers each record gets a sweep, or 0 for exact draws."
-        offers = check_count("offers", offers, remedy, least=0)
-    return Conditional(weights, truncation, offers)
+    if proposals is not None:
+        remedy = "Pass how many proposals each record gets a sweep, or 0 for exact draws."
+        proposals = check_count("proposals", proposals, remedy, least=0)
+    return Conditional(weights, truncation, proposals)
 
 
 def sweep(
@@ -280,8 +280,8 @@ def impute(problem: Problem, sampler: Conditional, key: Key, theta: Theta, state
         assert problem.tractable is not None
         kernel = exact_records(problem.tractable)
     else:
-        assert sampler.offers is not None
-        kernel = offered_records(problem.channel, problem.component, sampler.offers)
+        assert sampler.proposals is not None
+        kernel = proposed_records(problem.channel, problem.component, sampler.proposals)
     return kernel(key, problem.values, theta, state.records, state.log_channel)
 
 

@@ -21,7 +21,7 @@ __all__ = ["Fresh", "choose", "gibbs_labels", "value_density"]
 
 
 class Fresh(NamedTuple):
-    """New clusters offered to each record: parameters, leaves [n, m, ...], and log-weights [n, m]."""
+    """New clusters proposed to each record: parameters, leaves [n, m, ...], and log-weights [n, m]."""
 
     theta: Theta
     log_weights: Array
@@ -31,7 +31,7 @@ DrawFresh = Callable[[Problem, Key, MixtureState], Fresh]
 
 
 class Seat(NamedTuple):
-    """What one record brings to its turn: value, slot, a uniform draw, and the new clusters it is offered."""
+    """What one record brings to its turn: value, slot, a uniform draw, and the new clusters it is proposed."""
 
     value: Array
     label: Array
@@ -54,12 +54,12 @@ def gibbs_labels(
     """A Gibbs sweep over the labels given the parameters, then exact draws of the records behind a channel.
 
     A record that is taken out joins cluster h with weight n_h g(z | θ_h), and opens one of the new clusters that it is
-    offered with the weight of that.
+    proposed with the weight of that.
 
     Parameters
     ----------
     draw_fresh
-        How new clusters are offered.
+        How new clusters are proposed.
     of_singletons : []
         Where a record is alone in its cluster, the weight of the parameters there, in place of its first new cluster;
         0 if they are forgotten.
@@ -96,7 +96,7 @@ def take_turn(
     Parameters
     ----------
     of_singletons : []
-        The weight of a record's own cluster where it is alone there; its first fresh offer is then withdrawn.
+        The weight of a record's own cluster where it is alone there; its first fresh proposal is then withdrawn.
     """
     slots = jnp.arange(table.counts.shape[0], dtype=seat.label.dtype)
     own = slots == seat.label
@@ -114,8 +114,8 @@ def take_turn(
     new = slots == label
     which = jnp.maximum(chosen - slots.size, 0)
 
-    def seated(leaf: Array, offered: Array) -> Array:
-        return take_if(new & opened, offered[which][None], leaf)
+    def seated(leaf: Array, proposed: Array) -> Array:
+        return take_if(new & opened, proposed[which][None], leaf)
 
     theta = {name: seated(leaf, seat.fresh.theta[name]) for name, leaf in table.theta.items()}
     overflow = table.overflow | (opened & jnp.all(others > 0))

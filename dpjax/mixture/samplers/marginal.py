@@ -40,7 +40,7 @@ class Relabelled(NamedTuple):
     theta
         The parameters [H, ...] with those of new clusters among them.
     acceptance_rate
-        The share of records [] whose offer was accepted.
+        The share of records [] whose proposal was accepted.
     num_nonfinite
         How many records [] kept what they had because a density was not a number.
     overflow

@@ -1,4 +1,4 @@
-"""Neal's algorithm 5 behind a channel: every record in turn is offered a cluster from the urn, and a value from it.
+"""Neal's algorithm 5 behind a channel: every record in turn is proposed a cluster from the urn, and a value from it.
 
 Algorithm 1 of Beraha, Favaro and Rao (2025), in the rounds of `dpjax.mixture.samplers.neal5`. The same holds where one
 release tells of all records (section 5.1): there a round decides by a scan over bins.
@@ -25,8 +25,8 @@ from dpjax.numerics import proper_density, select_indices, take_if
 __all__ = ["AuxiliaryRecords", "Neal5", "Urn", "draw_urn", "neal5", "settle"]
 
 
-Offered = TypeVar("Offered")
-"""What the records are offered: a pytree."""
+Proposed = TypeVar("Proposed")
+"""What the records are proposed: a pytree."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Neal5(Marginal):
     redraw: bool = True
 
     def fit(self, problem: Problem) -> "Neal5":
-        """The sampler, or an error unless there are records to guess at, each by itself or with one offer."""
+        """The sampler, or an error unless there are records to guess at, each by itself or with one proposal."""
         if problem.channel is None:
             remedy = "Use sampler=dpjax.mixture.neal8(); it needs no auxiliary records."
             fail("sampler", "neal5() with a density that is known", "records behind a channel", remedy)
@@ -59,18 +59,18 @@ class Neal5(Marginal):
 
     def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A sweep of Metropolis steps over the records."""
-        return offered_labels(problem, self, slots, key, state)
+        return proposed_labels(problem, self, slots, key, state)
 
 
 def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
-    """Offer each record in turn a cluster and a value from it, behind any channel: Neal (2000), algorithm 5.
+    """Propose to each record in turn a cluster and a value from it, behind any channel: Neal (2000), algorithm 5.
 
     Algorithm 1 of Beraha, Favaro and Rao (2025).
 
     Parameters
     ----------
     auxiliaries
-        The auxiliary records that estimate the density of an offer; always 1 for a release of all records.
+        The auxiliary records that estimate the density of a proposal; always 1 for a release of all records.
     redraw
         Whether one of the auxiliary records is kept and the others are drawn anew each sweep, so that one record a
         person informs the parameters. If not, all are kept (as in the paper), which moves less, and the records
@@ -101,39 +101,39 @@ class AuxiliaryRecords(NamedTuple):
     log_channel: Array
 
 
-def offered_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+def proposed_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
     """A sweep of Metropolis steps over the records that leaves labels and auxiliary records invariant.
 
-    The target is the urn's law of the labels times Π_i (1/m) Σ_j q(z_i | y_ij) Π_j f(y_ij | θ_(c_i)); an offer from the
-    urn and from f is taken with probability min(1, ĝ' / ĝ). One release η of all records takes the product's place, and
-    its ratio that of ĝ.
+    The target is the urn's law of the labels times Π_i (1/m) Σ_j q(z_i | y_ij) Π_j f(y_ij | θ_(c_i)); a proposal from
+    the urn and from f is taken with probability min(1, ĝ' / ĝ). One release η of all records takes the product's place,
+    and its ratio that of ĝ.
     """
     channel = problem.channel
     assert channel is not None
-    key_fresh, key_urn, key_accept, key_offer, key_redraw, key_select = jax.random.split(key, 6)
+    key_fresh, key_urn, key_accept, key_proposal, key_redraw, key_select = jax.random.split(key, 6)
     n, dtype = state.labels.shape[0], state.counts.dtype
     theta = fill_empty(problem.component.sample_prior(key_fresh, slots.capacity), state)
     held = unpack(problem, sampler, key_redraw, theta, state)
     urn = draw_urn(jax.random.uniform(key_urn, (n,), dtype), state.counts, state.concentration)
 
-    def offer(labels: Array) -> AuxiliaryRecords:
-        # In every round the same numbers, so that an offer of the same cluster is the same offer.
-        records = draw_records(problem, jax.random.clone(key_offer), theta, labels, sampler.auxiliaries)
+    def proposal(labels: Array) -> AuxiliaryRecords:
+        # In every round the same numbers, so that a proposal of the same cluster is the same proposal.
+        records = draw_records(problem, jax.random.clone(key_proposal), theta, labels, sampler.auxiliaries)
         return AuxiliaryRecords(labels, records, log_channels(problem, records))
 
-    def accept(offers: AuxiliaryRecords) -> Array:
-        log_ratios = log_mean(offers.log_channel) - present
-        return decide(channel, held.records[0], offers.records[0], log_ratios, log_uniforms)
+    def accept(proposals: AuxiliaryRecords) -> Array:
+        log_ratios = log_mean(proposals.log_channel) - present
+        return decide(channel, held.records[0], proposals.records[0], log_ratios, log_uniforms)
 
     present = log_mean(held.log_channel)
     log_uniforms = jnp.log1p(-jax.random.uniform(key_accept, (n,), dtype))
-    offers = settle(urn, state.labels, offer, accept)
-    accepted = accept(offers)
-    records = jax.vmap(take_if, in_axes=(None, 0, 0))(accepted, offers.records, held.records)
-    log_channel = jnp.where(accepted[None], offers.log_channel, held.log_channel)
-    labels = jnp.where(accepted, offers.labels, state.labels)
+    proposals = settle(urn, state.labels, proposal, accept)
+    accepted = accept(proposals)
+    records = jax.vmap(take_if, in_axes=(None, 0, 0))(accepted, proposals.records, held.records)
+    log_channel = jnp.where(accepted[None], proposals.log_channel, held.log_channel)
+    labels = jnp.where(accepted, proposals.labels, state.labels)
     packed = pack(sampler, key_select, AuxiliaryRecords(labels, records, log_channel))
-    num_nonfinite = jnp.sum(jnp.any(jnp.isnan(offers.log_channel), axis=0))
+    num_nonfinite = jnp.sum(jnp.any(jnp.isnan(proposals.log_channel), axis=0))
     rate = jnp.mean(accepted, dtype=dtype)
     return Relabelled(*packed, theta, rate, num_nonfinite, urn.overflow)
 
@@ -190,7 +190,7 @@ def pack(sampler: Neal5, key: Key, held: AuxiliaryRecords) -> AuxiliaryRecords:
 
 
 class Urn(NamedTuple):
-    """Which cluster each record is offered.
+    """Which cluster each record is proposed.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class Urn(NamedTuple):
 
 
 def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
-    """Offers to records that are each taken out: of n - 1 others and a new cluster, with weights 1 and α.
+    """Proposals to records that are each taken out: of n - 1 others and a new cluster, with weights 1 and α.
 
     Parameters
     ----------
@@ -231,39 +231,41 @@ def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
     return Urn(jnp.where(fresh, 0, sources), fresh, jnp.minimum(slots, last), new_so_far[-1] > empty_so_far[-1])
 
 
-def settle(urn: Urn, labels: Array, offer: Callable[[Array], Offered], accept: Callable[[Offered], Array]) -> Offered:
-    """The offers that the records get when they decide one after another.
+def settle(
+    urn: Urn, labels: Array, proposal: Callable[[Array], Proposed], accept: Callable[[Proposed], Array]
+) -> Proposed:
+    """The proposals that the records get when they decide one after another.
 
     Each round lets all decide at once, given what earlier records did in the round before. A record that waits for
-    none is right in the first round, one that waits for it in the second, and so on; when a round changes no offer,
+    none is right in the first round, one that waits for it in the second, and so on; when a round changes no proposal,
     all are right, for each follows from those before it.
 
     Parameters
     ----------
     labels : [n]
         The slots before the sweep.
-    offer
-        ``labels -> offers``; what a record gets depends on its own label only.
+    proposal
+        ``labels -> proposals``; what a record gets depends on its own label only.
     accept
-        ``offers -> [n]``; whether a record takes that depends on what no later record gets.
+        ``proposals -> [n]``; whether a record takes that depends on what no later record gets.
     """
     before = labels[urn.sources]
     earlier = urn.sources < jnp.arange(labels.shape[0], dtype=labels.dtype)
 
-    def offered(after: Array) -> Array:
+    def proposed(after: Array) -> Array:
         return jnp.where(urn.fresh, urn.slots, jnp.where(earlier, after[urn.sources], before))
 
-    def unfinished(carry: tuple[Array, Array, Offered, Array]) -> Array:
+    def unfinished(carry: tuple[Array, Array, Proposed, Array]) -> Array:
         return carry[3]
 
-    def decide(carry: tuple[Array, Array, Offered, Array]) -> tuple[Array, Array, Offered, Array]:
+    def decide(carry: tuple[Array, Array, Proposed, Array]) -> tuple[Array, Array, Proposed, Array]:
         number, given, _, _ = carry
-        offers = offer(given)
-        following = offered(jnp.where(accept(offers), given, labels))
+        proposals = proposal(given)
+        following = proposed(jnp.where(accept(proposals), given, labels))
         # A component whose draws depend on other records' parameters could go round in circles.
         changed = jnp.any(following != given) & (number < labels.shape[0])
-        return number + 1, following, offers, changed
+        return number + 1, following, proposals, changed
 
-    start = offered(labels)
-    empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(offer, start))
+    start = proposed(labels)
+    empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(proposal, start))
     return jax.lax.while_loop(unfinished, decide, (jnp.array(0), start, empty, jnp.array(True)))[2]

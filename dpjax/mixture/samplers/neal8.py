@@ -56,14 +56,14 @@ def neal8(auxiliaries: int = 3) -> Neal8:
     Parameters
     ----------
     auxiliaries
-        The number m of new clusters that each record is offered.
+        The number m of new clusters that each record is proposed.
 
     Raises
     ------
     TypeError, ValueError
         If it is no positive whole number; with a problem, if the marginal is not known.
     """
-    return Neal8(check_count("auxiliaries", auxiliaries, "Pass how many new clusters each record is offered."))
+    return Neal8(check_count("auxiliaries", auxiliaries, "Pass how many new clusters each record is proposed."))
 
 
 def prior_clusters(size: int, problem: Problem, key: Key, state: MixtureState) -> Fresh:

@@ -1,4 +1,4 @@
-"""The confidential records given their parameters and what was released: exactly, or by fresh offers."""
+"""The confidential records given their parameters and what was released: exactly, or by fresh proposals."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,7 +21,7 @@ __all__ = [
     "check_single",
     "decide",
     "exact_records",
-    "offered_records",
+    "proposed_records",
 ]
 
 
@@ -35,9 +35,9 @@ class Imputed(NamedTuple):
     log_channel
         log q(z_i | y_i) [n]; zeros where it is not needed.
     accepted
-        Whether each record took an offer [n].
+        Whether each record took a proposal [n].
     num_nonfinite
-        How many offers had a density that was not a number [].
+        How many proposals had a density that was not a number [].
     """
 
     records: Array
@@ -57,13 +57,15 @@ def channel_densities(channel: Mechanism | Binned, values: Array, records: Array
     return jax.vmap(channel.log_density)(values, records)
 
 
-def decide(channel: Mechanism | Binned, records: Array, offers: Array, log_ratios: Array, log_uniforms: Array) -> Array:
-    """Whether each record takes its offer [n], given log q(z_i | offer) - log q(z_i | y_i) [n].
+def decide(
+    channel: Mechanism | Binned, records: Array, proposals: Array, log_ratios: Array, log_uniforms: Array
+) -> Array:
+    """Whether each record takes its proposal [n], given log q(z_i | proposal) - log q(z_i | y_i) [n].
 
     All at once, or in turn where one release tells of all records.
     """
     if isinstance(channel, Binned):
-        return channel.decide(records, offers, log_uniforms - log_ratios)
+        return channel.decide(records, proposals, log_uniforms - log_ratios)
     return log_uniforms < log_ratios
 
 
@@ -77,41 +79,43 @@ def exact_records(tractable: Tractable) -> RecordKernel:
     return update
 
 
-def offered_records(channel: Mechanism | Binned, component: Component, num_offers: int) -> RecordKernel:
-    """A move that leaves ∏ q(z_i | y_i) f(y_i | θ_i) invariant, by offers from f(· | θ_i).
+def proposed_records(channel: Mechanism | Binned, component: Component, num_proposals: int) -> RecordKernel:
+    """A move that leaves ∏ q(z_i | y_i) f(y_i | θ_i) invariant, by proposals from f(· | θ_i).
 
-    One offer is taken with probability min(1, q(z | y') / q(z | y)), which is at least e^(-ε) for an ε-private
-    channel. With one release η of all records they decide in turn, by the ratio of η. Of several offers and the present
-    record one is drawn with probability ∝ q(z | ·): iterated sampling importance resampling (Andrieu, Lee and Vihola
-    2018), which nears an exact draw as they grow in number.
+    One proposal is taken with probability min(1, q(z | y') / q(z | y)), which is at least e^(-ε) for an ε-private
+    channel. With one release η of all records they decide in turn, by the ratio of η. Of several proposals and the
+    present record one is drawn with probability ∝ q(z | ·): iterated sampling importance resampling (Andrieu, Lee and
+    Vihola 2018), which nears an exact draw as they grow in number.
     """
-    return one_offer(channel, component) if num_offers == 1 else several_offers(channel, component, num_offers)
+    return (
+        one_proposal(channel, component) if num_proposals == 1 else several_proposals(channel, component, num_proposals)
+    )
 
 
-def one_offer(channel: Mechanism | Binned, component: Component) -> RecordKernel:
+def one_proposal(channel: Mechanism | Binned, component: Component) -> RecordKernel:
     """An independence Metropolis step for every record."""
 
     def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
-        key_offer, key_accept = jax.random.split(key)
-        offers = component.sample(key_offer, theta)
-        log_offers = channel_densities(channel, values, offers)
+        key_proposal, key_accept = jax.random.split(key)
+        proposals = component.sample(key_proposal, theta)
+        log_proposals = channel_densities(channel, values, proposals)
         uniform = decision_uniforms(key_accept, log_channel.shape, log_channel.dtype)
-        accepted = decide(channel, records, offers, proper_density(log_offers) - log_channel, jnp.log(uniform))
-        kept = jnp.where(accepted, log_offers, log_channel)
-        return Imputed(take_if(accepted, offers, records), kept, accepted, jnp.sum(~(log_offers < jnp.inf)))
+        accepted = decide(channel, records, proposals, proper_density(log_proposals) - log_channel, jnp.log(uniform))
+        kept = jnp.where(accepted, log_proposals, log_channel)
+        return Imputed(take_if(accepted, proposals, records), kept, accepted, jnp.sum(~(log_proposals < jnp.inf)))
 
     return update
 
 
-def several_offers(channel: Mechanism | Binned, component: Component, num_offers: int) -> RecordKernel:
-    """A draw among the present record and several offers."""
+def several_proposals(channel: Mechanism | Binned, component: Component, num_proposals: int) -> RecordKernel:
+    """A draw among the present record and several proposals."""
 
     def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
-        key_offer, key_choice = jax.random.split(key)
-        many = jax.tree.map(lambda leaf: jnp.tile(leaf, (num_offers, *(1,) * (leaf.ndim - 1))), theta)
-        offers = component.sample(key_offer, many).reshape(num_offers, *records.shape)
-        fresh = jax.vmap(lambda offer: channel_densities(channel, values, offer))(offers)
-        candidates = jnp.concatenate([records[None], offers])
+        key_proposal, key_choice = jax.random.split(key)
+        many = jax.tree.map(lambda leaf: jnp.tile(leaf, (num_proposals, *(1,) * (leaf.ndim - 1))), theta)
+        proposals = component.sample(key_proposal, many).reshape(num_proposals, *records.shape)
+        fresh = jax.vmap(lambda proposal: channel_densities(channel, values, proposal))(proposals)
+        candidates = jnp.concatenate([records[None], proposals])
         log_weights = proper_density(jnp.concatenate([log_channel[None], fresh]))
         uniforms = jax.random.uniform(key_choice, log_channel.shape, log_channel.dtype)
         # Where no candidate is possible the first one is chosen, the present record.
@@ -123,6 +127,6 @@ def several_offers(channel: Mechanism | Binned, component: Component, num_offers
 
 
 def check_single(name: str, number: int, problem: Problem) -> None:
-    """Raise unless records that one release tells of get one offer each."""
+    """Raise unless records that one release tells of get one proposal each."""
     if isinstance(problem.channel, Binned) and number != 1:
         fail(name, number, "1 where one release tells of all records", "Leave it out: records decide one by one.")
