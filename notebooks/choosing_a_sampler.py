@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpjax
-from dpjax.diagnostics.convergence import ess_bulk
+from dpjax.diagnostics import ess_bulk
 
 # ---
 # jupyter:

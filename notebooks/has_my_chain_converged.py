@@ -5,7 +5,7 @@ import numpy as np
 
 import dpjax
 from dpjax import coupling, plot
-from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
 # ---
 # jupyter:

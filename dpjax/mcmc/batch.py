@@ -7,14 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from dpjax._util.threads import one_blas_thread
 from dpjax.base import Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_closed, close, make_plan
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room, with_equal_capacity
 from dpjax.diagnostics.warnings import warn_of_nonfinite
-from dpjax.mcmc.batch_run import Run, Status, make_chunk
+from dpjax.mcmc.batch_run import BatchRun
 from dpjax.mcmc.batch_starts import begin, check_formed, check_releases, split_keys, stack
 from dpjax.mcmc.chunks import Collect
 from dpjax.mcmc.fingerprint import asked_of
@@ -26,6 +25,7 @@ from dpjax.release import PrivateRelease
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.loop import check_run, finish, is_interrupted
+from dpjax.runtime.run import Status
 
 __all__ = ["sample_batch"]
 
@@ -124,10 +124,10 @@ def sample_batch(
     keys = split_keys(key, np.arange(len(given)), num_chains)
     schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
     stacked = stack(check_formed([release for _, release in formed]))
-    run = Run(formed[0][0], stacked, plan, kept, schedule, keys.chains, keys.step_size, mesh)
-    with one_blas_thread():
-        status = finish(run.schedule, begin(run, keys), partial(make_chunk, run), None, progress)
-        return report(run, model, alike, status)
+    run = BatchRun(
+        model=formed[0][0], releases=stacked, plan=plan, collect=kept, keys=keys, schedule=schedule, mesh=mesh
+    )
+    return report(run, model, alike, finish(run, partial(begin, run), None, progress))
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,9 @@ class OfState:
         return self.function(state)
 
 
-def report(run: Run, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:
+def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:
     """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted = is_interrupted("sample_batch", run.schedule, status, None, stacklevel=3)
+    interrupted = is_interrupted("sample_batch", run, status, None, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
     nonfinite = draws.info["num_nonfinite"]
     by_chain = nonfinite.reshape(-1, nonfinite.shape[-1])
@@ -157,8 +157,8 @@ def report(run: Run, model: Model, releases: list[PrivateRelease], status: Statu
         model=model,
         releases=tuple(releases),
         final_states=bring_home(run.mesh, status.chains.state),
-        tuning=status.tuning,
+        tuning=status.kernel,
         plan=run.plan,
-        keys=tuple(identify_keys(keys) for keys in run.chain_keys),
+        keys=tuple(identify_keys(keys) for keys in run.keys.chains),
         settings=asked_of(run.plan, run.schedule[-1]),
     )

@@ -14,14 +14,15 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model
 from dpjax.data_augmentation.parameters import Tuning, fit_to_prior
 from dpjax.data_augmentation.records.forms import OwnLatentData
-from dpjax.mcmc.batch_run import Run, Status, map_groups, open_run
-from dpjax.mcmc.sample import RunKeys, split_key
+from dpjax.mcmc.batch_run import BatchRun, map_groups
+from dpjax.mcmc.run import RunKeys, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
 from dpjax.release import PrivateRelease
 from dpjax.release.base import is_release
+from dpjax.runtime.run import Status
 
 __all__ = ["begin", "check_formed", "check_releases", "split_keys", "stack"]
 
@@ -32,10 +33,10 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
     return jax.vmap(lambda number: split_key(jax.random.fold_in(key, number), num_chains))(numbers)
 
 
-def begin(run: Run, keys: RunKeys) -> Status:
+def begin(run: BatchRun) -> Status:
     """The status before the first step."""
-    tuning = tune_all.quickly(run.model, keys.tuning) if run.plan.uses_tuning else None
-    return open_run(run, find_all(run, keys.starts), tuning)
+    tuning = tune_all.quickly(run.model, run.keys.tuning) if run.plan.uses_tuning else None
+    return run.open(find_all(run, run.keys.starts), tuning)
 
 
 @jit_model
@@ -45,17 +46,17 @@ def tune_all(model: Model, keys: Key) -> Tuning:
     return fitted
 
 
-def find_all(run: Run, keys: tuple[Key, Key]) -> GibbsState:
+def find_all(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
     """States [release, chain, ...] of positive density; an error says for which release there is none."""
     if not isinstance(run.plan.imputation, OwnLatentData):
         return find_records(run, keys)
-    states: GibbsState = stack([find_own(run, keys, number) for number in range(len(run.chain_keys))])
+    states: GibbsState = stack([find_own(run, keys, number) for number in range(len(run.keys.chains))])
     return states
 
 
-def find_own(run: Run, keys: tuple[Key, Key], number: int) -> GibbsState:
+def find_own(run: BatchRun, keys: tuple[Key, Key], number: int) -> GibbsState:
     """The states [chain, ...] of one release, by the imputation's own search."""
-    imputation, num_chains = run.plan.imputation, run.chain_keys.shape[1]
+    imputation, num_chains = run.plan.imputation, run.keys.chains.shape[1]
     assert isinstance(imputation, OwnLatentData), "others search for records"
     with naming(number):
         return imputation.find_starts(
@@ -63,10 +64,10 @@ def find_own(run: Run, keys: tuple[Key, Key], number: int) -> GibbsState:
         )
 
 
-def find_records(run: Run, keys: tuple[Key, Key]) -> GibbsState:
+def find_records(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
     """The states that `dpjax.mcmc.starts.find_starts` finds for each release."""
-    look = search_all.quickly if run.chain_keys.size * run.release.n <= FEW_RECORDS else search_all
-    best = look(run.model, run.chain_keys.shape[1], run.group, keys[0], run.releases)
+    look = search_all.quickly if run.keys.chains.size * run.release.n <= FEW_RECORDS else search_all
+    best = look(run.model, run.keys.chains.shape[1], run.group, keys[0], run.releases)
     if not np.all(best.found):
         best = climb_all(run.model, run.group, keys[1], run.releases, best)
     found = np.asarray(best.found)

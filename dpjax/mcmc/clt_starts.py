@@ -12,13 +12,12 @@ from dpjax.base import Key, Model, Parameters
 from dpjax.clt import Size, check_problem, default_points, draw
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.mcmc.inputs import refused_by_name
-from dpjax.mcmc.run import Run, adapt
+from dpjax.mcmc.run import PosteriorRun, adapt
 from dpjax.mcmc.starts import holding, impute_all
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.runtime.devices import choose_mesh, on_one_device
-from dpjax.runtime.schedule import is_done
 
 __all__ = ["draw_large", "put_in_place", "whiten_by"]
 
@@ -36,16 +35,16 @@ def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int)
         source = check_problem(model, release)
         size = Size(num_chains, NUM_WARMUP, NUM_DRAWS, default_points(source))
         drawn = draw(key, model, release, source, size, progress=False, mesh=choose_mesh(None, num_chains))
-    if not is_done(drawn.run.schedule, drawn.status):
+    if not drawn.run.is_done(drawn.status):
         raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
     return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}
 
 
-def whiten_by(run: Run, draws: Parameters) -> Tuning | None:
+def whiten_by(run: PosteriorRun, draws: Parameters) -> Tuning | None:
     """The tuning fitted to draws [chain, draw, ...], where the plan uses one; else None."""
     return adapt.quickly(run.model, draws) if run.plan.uses_tuning else None
 
 
-def put_in_place(key: Key, run: Run, states: GibbsState) -> GibbsState:
+def put_in_place(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
     """States [chain, ...] whose records have had time to reach their law given parameters and release."""
     return impute_all(run.model, holding(run.plan.imputation), key, run.release, states, jnp.asarray(SWEEPS))

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax.sharding import Mesh
 
 from dpjax._util.validation import check_array, check_instance, check_number, check_positive_number, fail
 from dpjax.base import Model
@@ -19,7 +18,7 @@ from dpjax.models.simulation import parameter_shapes
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.devices import agree
 from dpjax.runtime.loop import Watch, is_interrupted
-from dpjax.runtime.schedule import Segment, Status
+from dpjax.runtime.run import Run, Status
 
 __all__ = [
     "Look",
@@ -230,30 +229,19 @@ class UntilEnough(Watch):
         return f"all of num_samples were drawn, {met} for {self.conditions}: {look}"
 
 
-def make_watch(
-    conditions: Until | None,
-    schedule: tuple[Segment, ...],
-    look: Callable[[Any], Look],
-    mesh: Mesh | None,
-    began: float,
-) -> UntilEnough | None:
-    """What ends a run of this schedule where conditions are met; None where there are none."""
+def make_watch(conditions: Until | None, run: Run, look: Callable[[Any], Look], began: float) -> UntilEnough | None:
+    """What ends a run where conditions are met; None where there are none."""
     if conditions is None:
         return None
-    return UntilEnough(conditions, len(schedule) - 1, look, partial(agree, mesh), began)
+    return UntilEnough(conditions, len(run.schedule) - 1, look, partial(agree, run.mesh), began)
 
 
 def how_it_ended(
-    name: str,
-    schedule: tuple[Segment, ...],
-    status: Status,
-    file: PeriodicCheckpoint | None,
-    watch: UntilEnough | None,
-    stacklevel: int,
+    name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, watch: UntilEnough | None, stacklevel: int
 ) -> tuple[bool, str]:
     """Whether draws are missing that were wanted, and why the run ended where it did; see `is_interrupted`."""
     enough = watch is not None and bool(watch.why)
-    interrupted = not enough and is_interrupted(name, schedule, status, file, stacklevel + 1)
+    interrupted = not enough and is_interrupted(name, run, status, file, stacklevel + 1)
     return interrupted, "" if watch is None or interrupted else watch.explain(status)
 
 

@@ -26,9 +26,8 @@ from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterK
 from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import with_equal_capacity
-from dpjax.mcmc.batch_run import Run, Status, make_chunk, most_together
+from dpjax.mcmc.batch_run import BatchRun, most_together
 from dpjax.mcmc.batch_starts import begin, split_keys
-from dpjax.mcmc.sample import RunKeys
 from dpjax.models.checks import check_fit
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import (
@@ -41,7 +40,7 @@ from dpjax.models.simulation import (
     position_shapes,
 )
 from dpjax.release import PrivateRelease
-from dpjax.runtime.schedule import Segment, is_done
+from dpjax.runtime.run import Segment, Status
 from dpjax.sampler_tests.ranks import SBCResult
 
 WINDOWS = (1, 1, 2, 4)
@@ -264,20 +263,27 @@ def run_batch(design: Design, keys: Key, numbers: np.ndarray) -> Replicates:
     truth_key, chain_key, rank_key = keys
     releases, truths = simulate(design.model, design.ranked, truth_key, design.template, numbers)
     run_keys = split_keys(chain_key, numbers, 1)
-    chosen = (design.plan, design.ranked, design.schedule)
-    run = Run(design.fit, releases, *chosen, run_keys.chains, run_keys.step_size, mesh=None, reports=False)
-    status = begin_or_explain(run, run_keys)
-    while not is_done(run.schedule, status):
-        status, _ = make_chunk(run, status, run.schedule[status.segment].draws)
+    run = BatchRun(
+        model=design.fit,
+        releases=releases,
+        plan=design.plan,
+        collect=design.ranked,
+        keys=run_keys,
+        reports=False,
+        schedule=design.schedule,
+    )
+    status = begin_or_explain(run)
+    while not run.is_done(status):
+        status, _ = run.make_chunk(status, run.schedule[status.segment].draws)
     draws = {name: leaf[:, 0] for name, leaf in status.draws.collected.items()}
     reports: Replicates = jax.device_get(judge(rank_key, numbers, draws, truths))
     return reports
 
 
-def begin_or_explain(run: Run, keys: RunKeys) -> Status:
+def begin_or_explain(run: BatchRun) -> Status:
     """The status before the first step; where a chain has no start, the error says where its release comes from."""
     try:
-        return begin(run, keys)
+        return begin(run)
     except ValueError as error:
         error.add_note("Releases are simulated: check that `fit` can give what `model` gives.")
         raise

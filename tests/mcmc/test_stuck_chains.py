@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from dpjax.diagnostics.streaming import open_digest
 from dpjax.diagnostics.warnings import free_numbers, name_refused, name_stuck, stuck_chains
 from dpjax.mcmc.until import Look, look_at, look_at_figures
@@ -37,22 +37,22 @@ def with_draws(posterior, **draws):
 
 @pytest.mark.parametrize("draws", [ONE, ONE[:1], ONE[:2]], ids=["four", "one", "two"])
 def test_of_draws_that_are_one_nothing_is_known(draws):
-    for size in (convergence.ess_bulk, convergence.ess_tail, convergence.ess_mean, convergence.split_r_hat):
+    for size in (diagnostics.ess_bulk, diagnostics.ess_tail, diagnostics.ess_mean, diagnostics.split_r_hat):
         assert np.isnan(size(draws))
-    assert np.isnan(convergence.ess_quantile(draws, 0.3))
+    assert np.isnan(diagnostics.ess_quantile(draws, 0.3))
 
 
 @pytest.mark.parametrize("draws", [APART, APART[:2]], ids=["four", "two"])
 def test_chains_that_stand_apart_disagree_without_end(draws):
-    assert convergence.split_r_hat(draws) > 1e6
-    assert convergence.ess_bulk(draws) < 10
+    assert diagnostics.split_r_hat(draws) > 1e6
+    assert diagnostics.ess_bulk(draws) < 10
 
 
 def test_quick_numbers_of_few_values_have_sizes():
     coin = (MOVING > 1).astype(float)
-    assert convergence.ess_bulk(coin) > 400
-    assert convergence.ess_tail(coin) > 400
-    assert abs(convergence.split_r_hat(np.where(MOVING > 0, 1.0, -1.0)) - 1) < 0.01
+    assert diagnostics.ess_bulk(coin) > 400
+    assert diagnostics.ess_tail(coin) > 400
+    assert abs(diagnostics.split_r_hat(np.where(MOVING > 0, 1.0, -1.0)) - 1) < 0.01
 
 
 def test_which_chains_never_moved():

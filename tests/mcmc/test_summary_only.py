@@ -127,7 +127,7 @@ def test_a_slow_chain_is_not_taken_for_a_quick_one():
     posterior = dpjax.sample(jax.random.key(1), model, release, keep="summary", **slow)
     assert "not enough for ess=100" in posterior.describe()
     size = posterior.digested.figures()["mean"]["ess_mean"]
-    assert size < 2 * dpjax.diagnostics.convergence.ess_mean(kept.draws["mean"])
+    assert size < 2 * dpjax.diagnostics.ess_mean(kept.draws["mean"])
 
 
 def exact_mean():

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from dpjax.diagnostics.streaming import BLOCK, MOST_BATCHES, SIZE, Sketch, batch_width, digest_figures, open_digest
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
@@ -94,8 +94,8 @@ def test_few_values_have_their_very_quantiles(draws):
 def test_effective_sizes_and_r_hat_are_near_those_of_all_draws(draws, digest):
     """The variance of some 300 to 500 batch means is known to 2 / sqrt(2 * 300) = 8 %, twice; batches cost a little."""
     figures, chains = digest_figures(digest, LEVELS), np.swapaxes(draws, 0, 1)
-    np.testing.assert_allclose(figures["ess_mean"], convergence.ess_mean(chains), rtol=0.35)
-    np.testing.assert_allclose(figures["r_hat"], convergence.split_r_hat(chains), atol=2e-3)
+    np.testing.assert_allclose(figures["ess_mean"], diagnostics.ess_mean(chains), rtol=0.35)
+    np.testing.assert_allclose(figures["r_hat"], diagnostics.split_r_hat(chains), atol=2e-3)
     np.testing.assert_allclose(figures["mcse_mean"], figures["sd"] / np.sqrt(figures["ess_mean"]), rtol=1e-12)
 
 

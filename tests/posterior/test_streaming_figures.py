@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from dpjax.diagnostics.streaming import BLOCK, LEAST_BATCHES, digest_figures, open_digest
 from dpjax.mcmc.until import next_look
 from tests.validation import record
@@ -131,7 +131,7 @@ def test_nothing_is_said_of_sizes_before_there_are_enough_batches(num_draws):
 def test_sizes_are_as_honest_as_those_of_draws_that_are_kept():
     for name in ("time 19", "time 199", "time 1999"):
         draws = PROCESSES[name][0](np.random.default_rng(5), 10_000)
-        ours, theirs = digest_figures(digest_of(draws), (0.5,)), convergence.ess_mean(np.swapaxes(draws, 0, 1))
+        ours, theirs = digest_figures(digest_of(draws), (0.5,)), diagnostics.ess_mean(np.swapaxes(draws, 0, 1))
         assert 0.7 < np.median(ours["ess_mean"] / theirs) < 1.4
 
 
