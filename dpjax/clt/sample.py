@@ -15,6 +15,7 @@ from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measu
 from dpjax.clt.density import simulate_variance, smooth
 from dpjax.clt.inputs import check_large
 from dpjax.clt.moments import Source, make_points
+from dpjax.clt.predictive import predict_values
 from dpjax.clt.run import CLTRun, Draw, make_schedule
 from dpjax.clt.starts import check_starts, find_starts
 from dpjax.posterior.posterior import Posterior
@@ -167,6 +168,7 @@ def report(drawn: Drawn, release: Release, interrupted: bool) -> Posterior:
         tuning=None,
         plan=None,
         approximate=True,
+        predictor=predict_values,
         keys=identify_keys(run.chain_keys),
         settings={"num_warmup": run.schedule[-1].start, "num_points": num_points},
     )

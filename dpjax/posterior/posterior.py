@@ -1,14 +1,14 @@
 """Draws from a posterior and what can be asked of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dpjax._util.pickles import Pickled, is_missing
 from dpjax._util.validation import check_count, check_key, fail
-from dpjax.base import Key, Model
+from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
 from dpjax.data_augmentation.records.forms import latent_form
@@ -26,229 +26,20 @@ from dpjax.diagnostics.warnings import (
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.concatenate import join_runs
+from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.streamed import Digested
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
 
 NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
-APPROXIMATE = "approximate: the normal law of the sum in place of imputed records"
+APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
 
-__all__ = ["Pictured"]
-
-
-class Prediction(NamedTuple):
-    """Releases that the posterior predicts, and the one that was made.
-
-    Attributes
-    ----------
-    values
-        Released values of new records [draw, d], or [draw, n, ...] for a local release.
-    released
-        The value of the release [d], or [n, ...].
-
-    Examples
-    --------
-    >>> import dpjax
-    >>> import jax
-    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
-    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
-    >>> prediction = posterior.predict(jax.random.key(2), num_draws=50)
-    >>> prediction.values.shape
-    (50, 1)
-    >>> prediction.released.tolist()
-    [12.0]
-    """
-
-    values: np.ndarray
-    released: np.ndarray
-
-
-def make_prediction(values: Any, released: np.ndarray) -> Prediction:
-    """The prediction, or an error where the mechanism's sampler returned what is no number."""
-    missing = np.any(np.isnan(np.asarray(values, float)).reshape(len(values), -1), axis=1)
-    if np.any(missing):
-        given = f"a sampler that returned NaN in {np.mean(missing):.0%} of releases"
-        fail("release.mechanism", given, "releases that are numbers", "Mend its sample(key, statistic).")
-    return Prediction(values, released)
-
-
-class Pictured:
-    """What `Posterior` can draw of itself; each method returns the Matplotlib axes that it drew into."""
-
-    def plot_forest(
-        self: Any,
-        beside: Mapping[str, Any] | None = None,
-        *,
-        names: Sequence[str] | None = None,
-        level: float = 0.95,
-        axes: Any = None,
-    ) -> Any:
-        """Median, central half and central `level` of each parameter, beside other answers; see `dpjax.plot.forest`.
-
-        Parameters
-        ----------
-        beside
-            Other answers by name, such as ``{"non-private": draws, "naive": draws}``, drawn above this one.
-        names
-            As in `dpjax.plot.forest`, which compares answers that are no `Posterior`.
-        level
-            As there.
-        axes
-            As there.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If another answer has no draws, or not of the parameters asked for.
-        """
-        from dpjax.plot.intervals import check_answers, forest
-
-        others = {} if beside is None else check_answers(beside)
-        return forest({**others, "dpjax": self}, names=names, level=level, axes=axes)
-
-    def plot_predictive(
-        self: Any,
-        key: Key,
-        *,
-        num_draws: int | None = None,
-        level: float = 0.95,
-        show: Sequence[int] | None = None,
-        labels: Sequence[str] | None = None,
-        axes: Any = None,
-    ) -> Any:
-        """The released value beside releases that the posterior predicts, to see whether the model fits.
-
-        Each number of a released sum has a bar with the central half and the central `level` of the predictions, less
-        their mean and in units of their standard deviation, and a mark for what was released, which is orange outside
-        of its bar. The values of a local release are shown together: how many records fall in each bin, over the band
-        that holds that number with probability `level`.
-
-        Parameters
-        ----------
-        key
-            For `predict`.
-        num_draws
-            How many releases to predict, at least 20; by default 400, or as many as there are draws.
-        level
-            The probability that each bar, or the band at each bin, holds.
-        show
-            The places of the numbers to show in a released sum [d]; by default the first 60.
-        labels
-            Names of all numbers of a released sum [d]; by default their places.
-        axes
-            Matplotlib axes to draw into; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If there are too few draws, places and labels do not fit the release, or a local release has several values
-            for a record.
-
-        Notes
-        -----
-        Of many numbers some are outside of their bars by chance: one in twenty at a level of 0.95.
-        """
-        from dpjax.plot.predictive import plot_predictive
-
-        return plot_predictive(self, key, num_draws=num_draws, level=level, show=show, labels=labels, axes=axes)
-
-    def plot_acceptance(self: Any, *, epsilon: float | None = None, axes: Any = None) -> Any:
-        """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
-
-        Each record has a dot for the mean over chains, and a line from the lowest chain to the highest. The dashed line
-        is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4),
-        where ε bounds the log ratio of the release's density between records that differ in one.
-
-        Parameters
-        ----------
-        epsilon
-            ε for replacing one record. By default what follows from Laplace noise and the range of a statistic of
-            dpjax, else what the mechanism's `Privacy` promises; without either no line is drawn.
-        axes
-            Matplotlib axes to draw into; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If no records were imputed, or ε is no positive number.
-        """
-        from dpjax.plot.acceptance import plot_acceptance
-
-        return plot_acceptance(self, epsilon=epsilon, axes=axes)
-
-    def plot_table(
-        self: Any,
-        key: Key | None = None,
-        *,
-        level: float = 0.9,
-        show: Sequence[int] | None = None,
-        labels: Sequence[str] | None = None,
-        axes: Any = None,
-    ) -> Any:
-        """A released table: the published numbers, least squares, and the posterior of what was summed.
-
-        Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
-        its noise; the estimate by weighted least squares on the whole release, which may be negative; and the
-        posterior mean and interval of the sum of counts that was released.
-
-        Parameters
-        ----------
-        key
-            With a key the chains make 250 further sweeps each, whose sums are shown. It is not needed where counts were
-            imputed and collected, by ``sample(imputation=dpjax.counts(), collect=lambda state: {"counts":
-            state.latent.records["counts"][0]})``. Without
-            either, the sums that the parameters expect stand in for them, and the legend says so.
-        level
-            The probability that bars and intervals hold.
-        show
-            The places of the numbers to show in the released value [d]; by default the first 60 of each part.
-        labels
-            Names of all released numbers [d]; by default their places.
-        axes
-            Matplotlib axes to draw into, one for each part that is shown; by default those of a new figure.
-
-        Returns
-        -------
-        numpy.ndarray
-            The axes [part].
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If the release is no noisy sum, the model's records are not of finitely many kinds, or places, labels and
-            axes do not fit the release.
-        """
-        from dpjax.plot.tables import plot_table
-
-        return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
+Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
+"""``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Pickled, Pictured):
+class Posterior(Pickled):
     """Draws from p(parameters | release).
 
     It can be pickled. Of model, release and plan a pickle holds what can be built again: a part with functions that are
@@ -278,8 +69,11 @@ class Posterior(Pickled, Pictured):
     plan
         The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
     approximate
-        Whether the draws are from the posterior under the normal law of the sum, by `dpjax.sample_clt`. No records
-        were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
+        Whether the draws are from the posterior under the Normal approximation of the sum, by `dpjax.sample_clt`. No
+        records were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
+    predictor
+        ``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``: how releases are predicted; None where
+        records are drawn for them.
     keys
         What tells the key of each chain from others [chain], for `concat`.
     ended
@@ -314,6 +108,7 @@ class Posterior(Pickled, Pictured):
     tuning: Tuning | None
     plan: SweepPlan | None
     approximate: bool = False
+    predictor: Predictor | None = None
     keys: tuple[str, ...] = ()
     ended: str = ""
     digested: Digested | None = None
@@ -431,7 +226,7 @@ class Posterior(Pickled, Pictured):
 
         Where the released value is far out among the predicted ones, the model or the mechanism does not fit.
 
-        Of an approximate posterior no records are drawn either, but their sum from its normal law.
+        For an approximate posterior their sum is drawn, and no records.
 
         Parameters
         ----------
@@ -444,10 +239,8 @@ class Posterior(Pickled, Pictured):
         draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
         chosen = self.choose_draws(num_draws)
         parameters = {name: values[chosen] for name, values in draws.items()}
-        if self.approximate and isinstance(self.release, Release):
-            from dpjax.clt import predict_values
-
-            return make_prediction(predict_values(key, self.model, self.release, parameters), self.released)
+        if self.predictor is not None:
+            return make_prediction(self.predictor(key, self.model, self.release, parameters), self.released)
         if is_unknown(self.release):
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
         model, release = self.model, self.release
@@ -467,6 +260,176 @@ class Posterior(Pickled, Pictured):
         if wanted > available:
             fail("num_draws", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
         return np.linspace(0, available - 1, wanted).round().astype(int)
+
+    def plot_forest(
+        self,
+        beside: Mapping[str, Any] | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        level: float = 0.95,
+        axes: Any = None,
+    ) -> Any:
+        """Median, central half and central `level` of each parameter, beside other answers; see `dpjax.plot.forest`.
+
+        Parameters
+        ----------
+        beside
+            Other answers by name, such as ``{"non-private": draws, "naive": draws}``, drawn above this one.
+        names
+            As in `dpjax.plot.forest`, which compares answers that are no `Posterior`.
+        level
+            As there.
+        axes
+            As there.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        TypeError, ValueError
+            If another answer has no draws, or not of the parameters asked for.
+        """
+        from dpjax.plot.intervals import check_answers, forest
+
+        others = {} if beside is None else check_answers(beside)
+        return forest({**others, "dpjax": self}, names=names, level=level, axes=axes)
+
+    def plot_predictive(
+        self,
+        key: Key,
+        *,
+        num_draws: int | None = None,
+        level: float = 0.95,
+        show: Sequence[int] | None = None,
+        labels: Sequence[str] | None = None,
+        axes: Any = None,
+    ) -> Any:
+        """The released value beside releases that the posterior predicts, to see whether the model fits.
+
+        Each number of a released sum has a bar with the central half and the central `level` of the predictions, less
+        their mean and in units of their standard deviation, and a mark for what was released, which is orange outside
+        of its bar. The values of a local release are shown together: how many records fall in each bin, over the band
+        that holds that number with probability `level`.
+
+        Parameters
+        ----------
+        key
+            For `predict`.
+        num_draws
+            How many releases to predict, at least 20; by default 400, or as many as there are draws.
+        level
+            The probability that each bar, or the band at each bin, holds.
+        show
+            The places of the numbers to show in a released sum [d]; by default the first 60.
+        labels
+            Names of all numbers of a released sum [d]; by default their places.
+        axes
+            Matplotlib axes to draw into; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        TypeError, ValueError
+            If there are too few draws, places and labels do not fit the release, or a local release has several values
+            for a record.
+
+        Notes
+        -----
+        Of many numbers some are outside of their bars by chance: one in twenty at a level of 0.95.
+        """
+        from dpjax.plot.predictive import plot_predictive
+
+        return plot_predictive(self, key, num_draws=num_draws, level=level, show=show, labels=labels, axes=axes)
+
+    def plot_acceptance(self, *, epsilon: float | None = None, axes: Any = None) -> Any:
+        """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
+
+        Each record has a dot for the mean over chains, and a line from the lowest chain to the highest. The dashed line
+        is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4),
+        where ε bounds the log ratio of the release's density between records that differ in one.
+
+        Parameters
+        ----------
+        epsilon
+            ε for replacing one record. By default what follows from Laplace noise and the range of a statistic of
+            dpjax, else what the mechanism's `Privacy` promises; without either no line is drawn.
+        axes
+            Matplotlib axes to draw into; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        TypeError, ValueError
+            If no records were imputed, or ε is no positive number.
+        """
+        from dpjax.plot.acceptance import plot_acceptance
+
+        return plot_acceptance(self, epsilon=epsilon, axes=axes)
+
+    def plot_table(
+        self,
+        key: Key | None = None,
+        *,
+        level: float = 0.9,
+        show: Sequence[int] | None = None,
+        labels: Sequence[str] | None = None,
+        axes: Any = None,
+    ) -> Any:
+        """A released table: the published numbers, least squares, and the posterior of what was summed.
+
+        Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
+        its noise; the estimate by weighted least squares on the whole release, which may be negative; and the
+        posterior mean and interval of the sum of counts that was released.
+
+        Parameters
+        ----------
+        key
+            With a key the chains make 250 further sweeps each, whose sums are shown. It is not needed where counts were
+            imputed and collected, by ``sample(imputation=dpjax.counts(), collect=lambda state: {"counts":
+            state.latent.records["counts"][0]})``. Without
+            either, the sums that the parameters expect stand in for them, and the legend says so.
+        level
+            The probability that bars and intervals hold.
+        show
+            The places of the numbers to show in the released value [d]; by default the first 60 of each part.
+        labels
+            Names of all released numbers [d]; by default their places.
+        axes
+            Matplotlib axes to draw into, one for each part that is shown; by default those of a new figure.
+
+        Returns
+        -------
+        numpy.ndarray
+            The axes [part].
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        TypeError, ValueError
+            If the release is no noisy sum, the model's records are not of finitely many kinds, or places, labels and
+            axes do not fit the release.
+        """
+        from dpjax.plot.tables import plot_table
+
+        return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
 
 
 def merge(draws: np.ndarray) -> np.ndarray:
