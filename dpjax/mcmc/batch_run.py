@@ -106,7 +106,7 @@ class BatchRun(Run):
     mesh
         The devices that share the releases; None for one.
     reports
-        Whether it is reported how steps went. Otherwise the compiler leaves out what would tell.
+        Whether acceptance rates and other reports are kept; without them the program is smaller.
     """
 
     DRAW_AXIS: ClassVar[int] = 1

@@ -16,7 +16,7 @@ from dpjax.data_augmentation.sweep import GibbsInfo, build_sweep
 from dpjax.diagnostics.streaming import Digest
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState
-from dpjax.posterior.streamed import Digested
+from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, make_draws, most_draws, num_bytes
 from dpjax.runtime.devices import over_devices, to_host
@@ -27,7 +27,7 @@ MANY_BYTES = 2**22
 """Chains whose latent records take more are advanced one after another: a sweep makes arrays some times as large, and
 side by side those of all chains would be held at once."""
 
-__all__ = ["drawn_of", "num_numbers", "numbers_of", "read_digest", "reports_of"]
+__all__ = ["drawn_of", "num_numbers", "numbers_of", "read_streaming", "reports_of"]
 
 
 class Chains(NamedTuple):
@@ -147,7 +147,7 @@ def report(info: GibbsInfo) -> dict[str, Array]:
         if jnp.ndim(leaf) == 0:
             # A BlackJAX kernel with a fixed number of steps reports it as a plain number.
             kept[jax.tree_util.keystr(path, simple=True, separator="_")] = jnp.asarray(leaf)
-    # A trajectory that diverged has no energy, and the checker of numbers that are none takes its report for a fault.
+    # The energy of a divergent trajectory is NaN, which jax_debug_nans would report as a fault.
     kept = {
         name: jnp.where(jnp.isnan(leaf), jnp.inf, leaf) if "energy" in name else leaf for name, leaf in kept.items()
     }
@@ -187,18 +187,18 @@ def num_numbers(draws: Draw) -> int:
     return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
 
 
-def read_digest(draws: Draw, digest: Digest) -> Digested:
-    """The digest with the names and shapes of what the arrays [chain, draw, ...] would hold."""
+def read_streaming(draws: Draw, digest: Digest) -> StreamingDraws:
+    """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
     drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
-    return Digested(drawn, reports, digest)
+    return StreamingDraws(drawn, reports, digest)
 
 
-def reports_of(draws: Draw, digested: Digested) -> dict[str, np.ndarray]:
+def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:
     """The reports over all draws [chain, 1]: rates are averaged, counts summed."""
 
     def read(name: str, like: Any) -> np.ndarray:
-        means = digested.report(name)
+        means = streaming.report(name)
         is_rate = like.dtype.kind == "f"
-        return (means if is_rate else np.round(means * digested.digest.number)).astype(like.dtype)
+        return (means if is_rate else np.round(means * streaming.summary.number)).astype(like.dtype)
 
     return {name: read(name, leaf) for name, leaf in draws.info.items()}

@@ -1,9 +1,9 @@
-"""Starts at draws of the posterior under the normal law of the sum, and the whitening by these draws.
+"""Starts at draws from the Normal approximation of the sum, and whitening by these draws.
 
 Of many records the posterior is far narrower than the prior, and a chain that looks for it moves in steps of its own
-width. Under the normal law it is found at once. Records are drawn at the parameters, and know nothing of the release:
-they are imputed with the parameters held, until the sum is in place. What is wrong in the law does no harm beyond that,
-as the kernel leaves the exact posterior as it is wherever it starts.
+width; the approximation finds it at once. Records are first drawn at the parameters, regardless of the release, and
+then imputed with the parameters held until their sum fits. An error of the approximation does no harm beyond that: the
+kernel leaves the exact posterior invariant wherever it starts.
 """
 
 import jax.numpy as jnp
@@ -22,14 +22,14 @@ from dpjax.runtime.devices import choose_mesh, on_one_device
 __all__ = ["draw_large", "put_in_place", "whiten_by"]
 
 NUM_WARMUP, NUM_DRAWS = 300, 250
-"""Of each chain under the normal law."""
+"""Steps of each chain of the approximation."""
 
 SWEEPS = 8
 """Sweeps of the records alone: where each replaces half of them, less than a hundredth of what they were is left."""
 
 
 def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
-    """Draws [chain, draw, ...] under the normal law, for model and release as the user knows them."""
+    """Draws [chain, draw, ...] from the Normal approximation, for model and release as the user knows them."""
     release = as_sum(release)
     with refused_by_name(), on_one_device():
         source = check_problem(model, release)
@@ -46,5 +46,5 @@ def whiten_by(run: PosteriorRun, draws: Parameters) -> Tuning | None:
 
 
 def put_in_place(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
-    """States [chain, ...] whose records have had time to reach their law given parameters and release."""
+    """States [chain, ...] whose records have had time to reach their distribution given parameters and release."""
     return impute_all(run.model, holding(run.plan.imputation), key, run.release, states, jnp.asarray(SWEEPS))

@@ -1,4 +1,4 @@
-"""What `sample` is told to keep and where its chains are to start, checked before anything is compiled."""
+"""Checks of what `sample` is to keep and where its chains are to start, before anything is compiled."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,4 +82,4 @@ def refused_by_name() -> Iterator[None]:
     except (TypeError, ValueError) as error:
         given = f"{LARGE_SAMPLE!r}, which dpjax.sample_clt refuses ({error})"
         remedy = "Leave `initial` out, or pass parameters."
-        fail("initial", given, "a model and a release with a normal law of the sum", remedy, error=type(error))
+        fail("initial", given, "a model and release with a Normal approximation", remedy, error=type(error))

@@ -184,7 +184,7 @@ class PosteriorRun(Run):
         status = status._replace(filled=filled, kernel=kernel._replace(tuning=tuning), chains=chains)
         if status.streaming is None:
             return status
-        return status._replace(streaming=restore_digest(status.streaming, filled, arrays))
+        return status._replace(streaming=restore_streaming(status.streaming, filled, arrays))
 
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
@@ -252,7 +252,7 @@ def next_step(segments: list[Segment]) -> int:
     return segments[-1].stop if segments else 0
 
 
-def restore_digest(empty: Digest, filled: int, arrays: Arrays) -> Digest:
+def restore_streaming(empty: Digest, filled: int, arrays: Arrays) -> Digest:
     """The digest of so many draws in a file; whatever does not fit is an error."""
     num_chains, size = empty.last_means.shape
     shapes = open_digest(num_chains, size, filled)

@@ -16,7 +16,7 @@ from dpjax.data_augmentation.plan import make_plan, move_noise
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
-from dpjax.mcmc.chunks import Collect, drawn_of, read_digest, reports_of
+from dpjax.mcmc.chunks import Collect, drawn_of, read_streaming, reports_of
 from dpjax.mcmc.clt_starts import draw_large, put_in_place, whiten_by
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep
@@ -25,7 +25,7 @@ from dpjax.mcmc.starts import starts_by
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior
-from dpjax.posterior.streamed import NotKept
+from dpjax.posterior.streaming import NotKept
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
@@ -88,8 +88,8 @@ def sample(
     initial
         Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior. With
         ``"large-sample"`` chains start at draws of `dpjax.sample_clt`, and the coordinates of the kernel are whitened
-        by these and stay so: where a sweep is dear, a warm-up of some hundred steps then does. Starts are no wider than
-        the posterior, so that R-hat does not see modes that they miss.
+        by these and stay so: where a sweep is slow, a warm-up of some hundred steps then suffices. Starts are no wider
+        than the posterior, so that R-hat does not see modes that they miss.
     progress
         Whether to show a bar; there is none where standard error is not a terminal.
     checkpoint
@@ -203,8 +203,8 @@ def look(model: Model, status: Status) -> Look:
     if status.streaming is None:
         draws = draws_of(status)
         return look_at(draws, free_numbers(model, draws))
-    digested = read_digest(status.draws, status.streaming)
-    return look_at_figures(digested.figures(), free_numbers(model, digested.spreads()))
+    streaming = read_streaming(status.draws, status.streaming)
+    return look_at_figures(streaming.figures(), free_numbers(model, streaming.spreads()))
 
 
 def report(
@@ -223,14 +223,14 @@ def report(
     """
     interrupted, ended = how_it_ended("sample", run, status, file, watch, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-    digested = None if status.streaming is None else read_digest(draws, status.streaming)
-    info = draws.info if digested is None else reports_of(draws, digested)
-    sweeps = run.schedule[-1].thin * (1 if digested is None else digested.digest.number)
+    streaming = None if status.streaming is None else read_streaming(draws, status.streaming)
+    info = draws.info if streaming is None else reports_of(draws, streaming)
+    sweeps = run.schedule[-1].thin * (1 if streaming is None else streaming.summary.number)
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
     warn_of_room(run.release, draws.reported, stacklevel=4)
     per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(
-        draws=draws_of(status) if digested is None else NotKept(),  # type: ignore[arg-type]
+        draws=draws_of(status) if streaming is None else NotKept(),  # type: ignore[arg-type]
         info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
@@ -241,5 +241,5 @@ def report(
         plan=status.kernel.plan,
         keys=identify_keys(run.keys.chains),
         ended=ended,
-        digested=digested,
+        streaming=streaming,
     )

@@ -209,7 +209,7 @@ class Distance(NamedTuple):
 
 
 def measure_by(release: PrivateRelease, scale: Array) -> Misfit:
-    """How states are told to be nearer to positive density under this release, whose noise has this size."""
+    """A distance of states from positive density under this release, whose noise has this size."""
     if isinstance(release, LocalRelease):
         return ImpossibleRecords(release)
     return Distance(as_sum(release), scale)

@@ -1,4 +1,4 @@
-"""When a run has drawn enough: conditions on its draws, looked at after numbers of draws that time has no part in."""
+"""When a run has drawn enough: conditions on its draws, checked after fixed numbers of draws."""
 
 import math
 import time
@@ -83,11 +83,11 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     -----
     Of a parameter that could move and has not, nothing is known, and the run goes on; constants are left out.
 
-    `ess` and `r_hat` are looked at after 100 draws of each chain, and then whenever there are a quarter more. The draws
+    `ess` and `r_hat` are checked after 100 draws of each chain, and then whenever there are a quarter more. The draws
     are thus the first ones of the run without `until`, and their number is the same on every machine, unless time is
-    up. Stopping where figures look good favours runs that look good early: ask for no fewer than some hundred effective
-    draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside fast ones
-    escape effective sizes of few draws, while chains that differ by them raise R-hat.
+    up. Stopping where diagnostics look good favours runs that look good early: ask for no fewer than some hundred
+    effective draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside
+    fast ones escape effective sizes of few draws, while chains that differ by them raise R-hat.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def look_at(draws: dict[str, np.ndarray], free: Mapping[str, np.ndarray | bool] 
 
 
 def look_at_figures(figures: dict[str, dict[str, np.ndarray]], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
-    """How good draws are of which there are figures only, by name; see `look_at`."""
+    """How good draws are of which there is a summary only, by name; see `look_at`."""
     columns = [{name: np.ravel(column) for name, column in part.items()} for part in figures.values()]
     moving = [part["sd"] != 0 for part in columns]
     stuck = [
@@ -168,7 +168,7 @@ def no_number(ratios: np.ndarray) -> np.ndarray:
 
 
 def next_look(filled: int) -> int:
-    """The first number of draws above `filled` at which a run is looked at."""
+    """The first number of draws above `filled` at which a run is checked."""
     exponent = 0
     while (number := math.ceil(FIRST_LOOK * GROWTH**exponent)) <= filled:
         exponent += 1

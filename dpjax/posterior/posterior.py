@@ -27,7 +27,7 @@ from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.prediction import Prediction, make_prediction
-from dpjax.posterior.streamed import Digested
+from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
 
@@ -75,11 +75,11 @@ class Posterior(Pickled):
         ``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``: how releases are predicted; None where
         records are drawn for them.
     keys
-        What tells the key of each chain from others [chain], for `concat`.
+        Texts that identify the key of each chain [chain], for `concat`.
     ended
         Why the run ended where it did, if `until` was given.
-    digested
-        Figures of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
+    streaming
+        A summary of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
         and `info` has means and totals over the draws, [chain, 1].
     settings
         What the run was asked for, by name, such as the imputation before warm-up chose what that left open and `thin`;
@@ -111,7 +111,7 @@ class Posterior(Pickled):
     predictor: Predictor | None = None
     keys: tuple[str, ...] = ()
     ended: str = ""
-    digested: Digested | None = None
+    streaming: StreamingDraws | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     PARTS = ("model", "release", "plan")
@@ -139,10 +139,10 @@ class Posterior(Pickled):
     def describe(self) -> str:
         """How many draws there are, of what, and the sweep that they were made by."""
         num_chains, num_draws = self.info["acceptance_rate"].shape
-        if self.digested is None:
+        if self.streaming is None:
             head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
         else:
-            head = f"{num_chains} chains of {self.digested.describe()}"
+            head = f"{num_chains} chains of {self.streaming.describe()}"
         if self.approximate or self.plan is None:
             how = APPROXIMATE
         elif missing := [part for part in (self.model, self.release, self.plan) if is_missing(part)]:
@@ -172,7 +172,7 @@ class Posterior(Pickled):
         -----
         UserWarning
             If some R-hat is above 1.01, some effective sample size below 400, a chain never moved, or many proposals or
-            moves were undone because something was not finite: the figures are then not to be trusted.
+            moves were undone because something was not finite: do not trust the numbers then.
 
         Notes
         -----
@@ -180,13 +180,13 @@ class Posterior(Pickled):
         the effective size is that of the mean, by batches of several widths, NaN with fewer than 640 draws a chain; and
         R-hat is without ranks.
         """
-        if self.digested is None:
+        if self.streaming is None:
             figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
             table = tabulate(figures, APPROXIMATE if self.approximate else "")
         else:
-            table = tabulate(self.digested.figures(quantiles), NOT_KEPT)
+            table = tabulate(self.streaming.figures(quantiles), NOT_KEPT)
         if "num_nonfinite" in self.info:
-            sweeps = self.settings.get("thin", 1) * (1 if self.digested is None else self.digested.digest.number)
+            sweeps = self.settings.get("thin", 1) * (1 if self.streaming is None else self.streaming.summary.number)
             warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3, sweeps=sweeps)
         if "num_divergent" in self.info:
             warn_of_divergences(self.info["num_divergent"], stacklevel=3)
@@ -196,7 +196,7 @@ class Posterior(Pickled):
 
     def _stuck(self) -> list[str]:
         """What never moved in some chain though it could: rows of the summary, and the records."""
-        draws = self.draws if self.digested is None else self.digested.spreads()
+        draws = self.draws if self.streaming is None else self.streaming.spreads()
         free = {} if is_missing(self.model) else free_numbers(self.model, draws)
         records = isinstance(self.plan, SweepPlan)
         refused = name_refused(self.info["acceptance_rate"], self.plan) if records else []  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ class CheckpointFile:
 
     REMEDY = "Pass another path, or remove the file to start afresh."
     SECRET: frozenset[str] = frozenset()
-    """What no message may tell more of than that it differs."""
+    """Names whose values no message may show."""
     MODE = 0o666
     """Who may read the file, before the process's own restrictions."""
 

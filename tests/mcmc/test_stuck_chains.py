@@ -13,7 +13,7 @@ from dpjax.diagnostics.streaming import open_digest
 from dpjax.diagnostics.warnings import free_numbers, name_refused, name_stuck, stuck_chains
 from dpjax.mcmc.until import Look, look_at, look_at_figures
 from dpjax.mixture.posterior import MixturePosterior
-from dpjax.posterior.streamed import Digested
+from dpjax.posterior.streaming import StreamingDraws
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.smc.sample import warn_of_stuck
 from tests.mcmc.conftest import MODEL, release_of
@@ -167,8 +167,8 @@ def test_a_batch_names_the_release_whose_chains_never_moved():
 
 def test_a_digest_knows_which_chains_never_moved():
     draws = np.stack([ONE, APART, PARTLY, np.where(np.arange(CHAINS)[:, None] == 2, 1.0, MOVING > 1)], axis=2)
-    digested = Digested({"theta": (4,)}, {}, open_digest(CHAINS, 4).add(np.swapaxes(draws, 0, 1)))
-    found = name_stuck(digested.spreads(), {"theta": np.array([True, False, False, False])})
+    streaming = StreamingDraws({"theta": (4,)}, {}, open_digest(CHAINS, 4).add(np.swapaxes(draws, 0, 1)))
+    found = name_stuck(streaming.spreads(), {"theta": np.array([True, False, False, False])})
     assert found == ["theta[0]", "theta[1]", "theta[2] (chain 2)"]
 
 
