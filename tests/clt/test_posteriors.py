@@ -1,4 +1,4 @@
-"""Posteriors under the normal law of the sum against closed forms, grids and enumeration."""
+"""Posteriors by the Normal approximation of the sum against closed forms, grids and enumeration."""
 
 from math import sqrt
 

@@ -1,4 +1,4 @@
-"""Chains that start at draws under the normal law of the sum are in the exact posterior from their first step on."""
+"""Chains that start at draws from the Normal approximation are in the exact posterior from their first step on."""
 
 from importlib import import_module
 from math import sqrt
