@@ -9,7 +9,7 @@ import jax
 from dpjax._util.validation import fail, summarize_error
 from dpjax.base import Model, Parameters
 from dpjax.clt import check_problem
-from dpjax.mcmc.chunks import Collect
+from dpjax.mcmc.run import Collect
 from dpjax.models.positions import check_parameters, check_prior
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease

@@ -16,12 +16,19 @@ from dpjax.data_augmentation.plan import make_plan, move_noise
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
-from dpjax.mcmc.chunks import Collect, drawn_of, read_streaming, reports_of
-from dpjax.mcmc.clt_starts import draw_large, put_in_place, whiten_by
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep
-from dpjax.mcmc.run import PosteriorRun, has_check, make_schedule, split_key
-from dpjax.mcmc.starts import starts_by
+from dpjax.mcmc.run import (
+    Collect,
+    PosteriorRun,
+    drawn_of,
+    has_check,
+    make_schedule,
+    read_streaming,
+    reports_of,
+    split_key,
+)
+from dpjax.mcmc.starts import draw_large, put_in_place, starts_by, whiten_by
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior

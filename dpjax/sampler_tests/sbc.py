@@ -26,8 +26,8 @@ from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterK
 from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import with_equal_capacity
+from dpjax.mcmc.batch import begin, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
-from dpjax.mcmc.batch_starts import begin, split_keys
 from dpjax.models.checks import check_fit
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import (

@@ -12,8 +12,8 @@ import pytest
 import dpjax
 from dpjax.data_augmentation.plan import make_plan
 from dpjax.diagnostics.summary import summarize
+from dpjax.mcmc.batch import find_all, split_keys, stack
 from dpjax.mcmc.batch_run import BatchRun, run_batch
-from dpjax.mcmc.batch_starts import find_all, split_keys, stack
 from dpjax.mcmc.starts import find_starts
 from dpjax.posterior.posterior import Posterior
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpjax.data_augmentation.records import soma
-from dpjax.mcmc import chunks, starts
+from dpjax.mcmc import starts
 from dpjax.mechanisms import Laplace
 from dpjax.release import Release
 from dpjax.runtime import fingerprint as fingerprint_module
@@ -66,9 +66,9 @@ def test_an_interruption_inside_a_chunk_keeps_the_chunks_before(monkeypatch, run
         calls.append(arguments)
         if len(calls) > 15:
             raise KeyboardInterrupt
-        return chunks.run_chunk(*arguments, **options)
+        return run.run_chunk(*arguments, **options)
 
-    broken.eval_shape, broken.lower = chunks.run_chunk.eval_shape, chunks.run_chunk.lower
+    broken.eval_shape, broken.lower = run.run_chunk.eval_shape, run.run_chunk.lower
     monkeypatch.setattr("dpjax.mcmc.run.PosteriorRun.PROGRAM", staticmethod(broken))
     monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
     with pytest.warns(UserWarning, match="interrupted after"):
