@@ -146,7 +146,7 @@ def test_what_to_choose_runs():
     assert names["incomes"].approximate
     assert abs(np.mean(names["incomes"].draws["mean"]) - 3.1) < 0.1
     assert np.max(names["incomes"].info["quadrature_error"]) < 0.1
-    assert names["verdict"].passed  # the sum of Normal records is Normal
+    assert names["tested"].passed  # the sum of Normal records is Normal
 
 
 @pytest.mark.slow

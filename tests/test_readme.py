@@ -1,24 +1,39 @@
-"""The README's code runs as it stands, and its links lead somewhere."""
+"""The README is short, its code runs as it stands and prints what is shown, and its links lead somewhere."""
 
 import re
 from pathlib import Path
 
-import jax
-
-import dpjax
+import numpy as np
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
 
 
-def test_the_code_runs(capsys):
+MAX_WORDS = 900
+MAX_DEVIATION = 5.0  # standard errors
+
+
+def test_it_is_short():
+    assert len(TEXT.split()) <= MAX_WORDS
+
+
+def test_the_code_prints_what_is_shown(capsys):
     names: dict = {}
-    # NumPyro's own code promotes ranks and types.
-    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        exec(compile("\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.S)), "README.md", "exec"), names)
+    exec(compile("\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.S)), "README.md", "exec"), names)
     assert names["posterior"].draws["coef"].shape == (4, 2_000, 3)
-    assert isinstance(names["algorithm"], dpjax.base.SamplingAlgorithm)
-    assert "r_hat" in capsys.readouterr().out
+    (text,) = re.findall(r"```text\n(.*?)```", TEXT, re.S)
+    printed, shown = table_of(capsys.readouterr().out), table_of(text)
+    assert printed.keys() == shown.keys()
+    for name, row in printed.items():
+        assert row.keys() == shown[name].keys()
+        errors = np.hypot(row["mcse_mean"], shown[name]["mcse_mean"])
+        assert abs(row["mean"] - shown[name]["mean"]) < MAX_DEVIATION * errors
+
+
+def table_of(text: str) -> dict[str, dict[str, float]]:
+    """A printed summary: its rows by name, each with its figures by name."""
+    head, *rows = (line.split() for line in text.strip().splitlines())
+    return {name: dict(zip(head, map(float, figures), strict=True)) for name, *figures in rows}
 
 
 def test_the_links_lead_somewhere():
@@ -27,7 +42,9 @@ def test_the_links_lead_somewhere():
     assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []
 
 
-def test_the_two_commands_are_those_of_the_makefile():
+def test_the_commands_are_those_of_the_makefile():
     rules = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"^make (\w+)$", TEXT, re.M):
+    named = re.findall(r"`make ([\w-]+)`", TEXT)
+    assert named
+    for target in named:
         assert re.search(rf"^{target}:", rules, re.M)
