@@ -22,8 +22,8 @@ from dpjax.runtime.schedule import Segment
 __all__ = [
     "Collect",
     "Draw",
-    "Parts",
     "Run",
+    "StateFields",
     "Status",
     "grow",
     "join",
@@ -312,13 +312,13 @@ def choose_capacity(collect: Collect | None, states: MixtureState) -> int:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts of a state that have these names, as ``collect=("labels",)`` asks for them."""
+class StateFields:
+    """The fields of a state with these names, such as ``collect=("labels",)``."""
 
     names: tuple[str, ...]
 
     def __call__(self, state: MixtureState) -> dict[str, Array]:
-        """The parts by name."""
+        """The fields by name."""
         return {name: getattr(state, name) for name in self.names}
 
 

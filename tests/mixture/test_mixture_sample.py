@@ -16,7 +16,7 @@ from dpjax import mixture
 from dpjax.diagnostics import convergence
 from dpjax.mixture import run as run_module
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import Parts, Run, Status, make_chunk
+from dpjax.mixture.run import Run, StateFields, Status, make_chunk
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
@@ -56,7 +56,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     def chains(capacity: int) -> Status:
         setup = Setup(Conditional(proposals=1), Slots(capacity, True))
         states = jax.vmap(lambda key: setup.start(problem, key, labels, problem.values))(keys)
-        run = Run(problem, Parts(("labels",)), (Segment("sampling", 0, 60, 1),), keys, keys)
+        run = Run(problem, StateFields(("labels",)), (Segment("sampling", 0, 60, 1),), keys, keys)
         return finish(run.schedule, Status(0, 0, setup, states), partial(make_chunk, run), None, False)
 
     grown, wide = chains(8), chains(16)
