@@ -1,1 +1,1 @@
-"""What draws are worth: convergence and accuracy, streaming summaries, the table of a summary, and warnings."""
+"""Convergence diagnostics, Monte Carlo errors, streaming summaries, summary tables, and warnings."""

@@ -13,7 +13,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.sweep import GibbsInfo, build_sweep
-from dpjax.diagnostics.streaming import Digest
+from dpjax.diagnostics.streaming import StreamingSummary
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.posterior.streamed import Digested
@@ -187,7 +187,7 @@ def num_numbers(draws: Draw) -> int:
     return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
 
 
-def read_digest(draws: Draw, digest: Digest) -> Digested:
+def read_digest(draws: Draw, digest: StreamingSummary) -> Digested:
     """The digest with the names and shapes of what the arrays [chain, draw, ...] would hold."""
     drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
     return Digested(drawn, reports, digest)

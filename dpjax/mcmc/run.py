@@ -13,7 +13,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.diagnostics.streaming import Digest, open_digest
+from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.mcmc.chunks import Chains, Collect, Draw, choose_capacity, num_numbers, numbers_of, run_chunk
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
@@ -100,7 +100,7 @@ class Status(NamedTuple):
     tuning: Tuning | None
     chains: Chains
     draws: Draw
-    digest: Digest | None = None
+    digest: StreamingSummary | None = None
 
 
 def open_run(run: Run, state: GibbsState, tuning: Tuning | None) -> Status:
@@ -116,7 +116,7 @@ def open_segment(run: Run, segment: int, plan: SweepPlan, tuning: Tuning | None,
     if not is_digested(run, segment):
         return status._replace(draws=allocate(run, status, run.schedule[segment].draws))
     draws = allocate(run, status, 0)
-    return status._replace(draws=draws, digest=open_digest(len(run.chain_keys), num_numbers(draws)))
+    return status._replace(draws=draws, digest=empty_summary(len(run.chain_keys), num_numbers(draws)))
 
 
 def before_draws(run: Run, segment: int, plan: SweepPlan, tuning: Tuning | None, state: GibbsState) -> Status:
@@ -275,9 +275,9 @@ def restore_status(run: Run, tuning: Tuning | None, progress: dict[str, Any], ar
     return status if status.digest is None else status._replace(digest=restore_digest(status.digest, filled, arrays))
 
 
-def restore_digest(empty: Digest, filled: int, arrays: Arrays) -> Digest:
+def restore_digest(empty: StreamingSummary, filled: int, arrays: Arrays) -> StreamingSummary:
     """The digest of so many draws in a file; whatever does not fit is an error."""
     num_chains, size = empty.last_means.shape
-    shapes = open_digest(num_chains, size, filled)
-    saved: Digest = fill("digest", jax.tree.map(np.asarray, shapes), arrays)
+    shapes = empty_summary(num_chains, size, filled)
+    saved: StreamingSummary = fill("digest", jax.tree.map(np.asarray, shapes), arrays)
     return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))

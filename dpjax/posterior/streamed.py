@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Never
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.diagnostics.streaming import Digest, digest_figures
+from dpjax.diagnostics.streaming import StreamingSummary, streaming_estimates
 from dpjax.diagnostics.summary import QUANTILES, check_quantiles, quantile_name
 
 __all__ = ["Digested", "NotKept", "refuse"]
@@ -28,12 +28,12 @@ class Digested(NamedTuple):
 
     drawn: Shapes
     reports: Shapes
-    digest: Digest
+    digest: StreamingSummary
 
     def figures(self, quantiles: Sequence[float] = QUANTILES) -> dict[str, dict[str, np.ndarray]]:
         """The figures of each parameter, each [...]."""
         levels = check_quantiles(quantiles)
-        figures = digest_figures(self.digest, levels)
+        figures = streaming_estimates(self.digest, levels)
         found = figures.pop("quantiles")
         ordered = {name: figures.pop(name) for name in ("mean", "sd")}
         ordered |= {quantile_name(level): row for level, row in zip(levels, found, strict=True)}
