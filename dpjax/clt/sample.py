@@ -13,7 +13,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
 from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
 from dpjax.clt.density import simulate_variance, smooth
-from dpjax.clt.inputs import check_large
+from dpjax.clt.inputs import check_inputs
 from dpjax.clt.moments import Source, make_points
 from dpjax.clt.predictive import predict_values
 from dpjax.clt.run import CLTRun, Draw, make_schedule
@@ -108,7 +108,7 @@ def sample_clt(
     otherwise with another number of chains, and the adaptation of trajectories enlarges that: draws on other devices
     then are others from the same distribution.
     """
-    source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
+    source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
     size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
     drawn = draw(key, model, release, source, size, progress, choose_mesh(devices, num_chains))
     interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None, stacklevel=2)

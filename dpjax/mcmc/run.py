@@ -17,7 +17,7 @@ from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_pri
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.sweep import GibbsInfo, build_sweep
-from dpjax.diagnostics.streaming import Digest, open_digest
+from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.posterior.streaming import StreamingDraws
@@ -222,7 +222,7 @@ class PosteriorRun(Run):
         if not (self.summarized and self.is_last(status)):
             return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
         draws = self.allocate(status, 0)
-        return status._replace(draws=draws, streaming=open_digest(len(self.keys.chains), num_numbers(draws)))
+        return status._replace(draws=draws, streaming=empty_summary(len(self.keys.chains), num_numbers(draws)))
 
     def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws; tuning and state may be shapes."""
@@ -349,11 +349,11 @@ def next_step(segments: list[Segment]) -> int:
     return segments[-1].stop if segments else 0
 
 
-def restore_streaming(empty: Digest, filled: int, arrays: Arrays) -> Digest:
+def restore_streaming(empty: StreamingSummary, filled: int, arrays: Arrays) -> StreamingSummary:
     """The digest of so many draws in a file; whatever does not fit is an error."""
     num_chains, size = empty.last_means.shape
-    shapes = open_digest(num_chains, size, filled)
-    saved: Digest = fill("digest", jax.tree.map(np.asarray, shapes), arrays)
+    shapes = empty_summary(num_chains, size, filled)
+    saved: StreamingSummary = fill("digest", jax.tree.map(np.asarray, shapes), arrays)
     return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))
 
 
@@ -428,7 +428,7 @@ def num_numbers(draws: Draw) -> int:
     return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
 
 
-def read_streaming(draws: Draw, digest: Digest) -> StreamingDraws:
+def read_streaming(draws: Draw, digest: StreamingSummary) -> StreamingDraws:
     """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
     drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
     return StreamingDraws(drawn, reports, digest)

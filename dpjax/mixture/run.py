@@ -20,7 +20,7 @@ from dpjax.runtime.chunk import CHAIN_AXES, Chunk, for_chains, make_draws, most_
 from dpjax.runtime.devices import any_device, bring_home, over_devices, to_host
 from dpjax.runtime.run import Run, Segment, Status
 
-__all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "Parts", "grow", "join", "join_numbers", "make_schedule"]
+__all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "StateFields", "grow", "join", "join_numbers", "make_schedule"]
 
 
 Collect = Callable[[MixtureState], Any]
@@ -281,13 +281,13 @@ def with_slots(status: Status, capacity: int, states: MixtureState) -> Status:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts of a state that have these names, as ``collect=("labels",)`` asks for them."""
+class StateFields:
+    """The fields of a state with these names, such as ``collect=("labels",)``."""
 
     names: tuple[str, ...]
 
     def __call__(self, state: MixtureState) -> dict[str, Array]:
-        """The parts by name."""
+        """The fields by name."""
         return {name: getattr(state, name) for name in self.names}
 
 

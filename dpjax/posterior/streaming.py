@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Never
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.diagnostics.streaming import Digest, digest_figures
+from dpjax.diagnostics.streaming import StreamingSummary, streaming_estimates
 from dpjax.diagnostics.summary import QUANTILES, check_quantiles, quantile_name
 
 __all__ = ["NotKept", "StreamingDraws", "refuse"]
@@ -28,12 +28,12 @@ class StreamingDraws(NamedTuple):
 
     drawn: Shapes
     reports: Shapes
-    summary: Digest
+    summary: StreamingSummary
 
     def figures(self, quantiles: Sequence[float] = QUANTILES) -> dict[str, dict[str, np.ndarray]]:
         """Mean, sd, quantiles, effective size and R-hat of each parameter, each [...]."""
         levels = check_quantiles(quantiles)
-        figures = digest_figures(self.summary, levels)
+        figures = streaming_estimates(self.summary, levels)
         found = figures.pop("quantiles")
         ordered = {name: figures.pop(name) for name in ("mean", "sd")}
         ordered |= {quantile_name(level): row for level, row in zip(levels, found, strict=True)}

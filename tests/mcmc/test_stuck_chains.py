@@ -9,7 +9,7 @@ import pytest
 
 import dpjax
 from dpjax import diagnostics
-from dpjax.diagnostics.streaming import open_digest
+from dpjax.diagnostics.streaming import empty_summary
 from dpjax.diagnostics.warnings import free_numbers, name_refused, name_stuck, stuck_chains
 from dpjax.mcmc.until import Look, look_at, look_at_figures
 from dpjax.mixture.posterior import MixturePosterior
@@ -167,7 +167,7 @@ def test_a_batch_names_the_release_whose_chains_never_moved():
 
 def test_a_digest_knows_which_chains_never_moved():
     draws = np.stack([ONE, APART, PARTLY, np.where(np.arange(CHAINS)[:, None] == 2, 1.0, MOVING > 1)], axis=2)
-    streaming = StreamingDraws({"theta": (4,)}, {}, open_digest(CHAINS, 4).add(np.swapaxes(draws, 0, 1)))
+    streaming = StreamingDraws({"theta": (4,)}, {}, empty_summary(CHAINS, 4).add(np.swapaxes(draws, 0, 1)))
     found = name_stuck(streaming.spreads(), {"theta": np.array([True, False, False, False])})
     assert found == ["theta[0]", "theta[1]", "theta[2] (chain 2)"]
 
@@ -197,7 +197,7 @@ def test_a_mixture_whose_concentration_never_moved_is_named():
 
 
 def test_islands_whose_particles_are_one_are_named():
-    with pytest.warns(UserWarning, match=r"All particles of an island are one: mean \(island 2\)\. No move"):
+    with pytest.warns(UserWarning, match=r"All particles of an island are identical: mean \(island 2\)\. No move"):
         warn_of_stuck(MODEL, {"mean": PARTLY})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

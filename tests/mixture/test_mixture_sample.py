@@ -14,7 +14,7 @@ import dpjax
 from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import Fitted, MixtureRun, Parts
+from dpjax.mixture.run import Fitted, MixtureRun, StateFields
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
@@ -57,7 +57,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
         run = MixtureRun(
             problem=problem,
             setup=setup,
-            collect=Parts(("labels",)),
+            collect=StateFields(("labels",)),
             start_keys=keys,
             chain_keys=keys,
             schedule=(Segment("sampling", 0, 60, 1),),
