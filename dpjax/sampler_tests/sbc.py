@@ -41,7 +41,7 @@ from dpjax.models.simulation import (
 )
 from dpjax.release import PrivateRelease
 from dpjax.runtime.run import Segment, Status
-from dpjax.sampler_tests.ranks import SBCResult
+from dpjax.sampler_tests.sbc_result import SBCResult
 
 WINDOWS = (1, 1, 2, 4)
 """Lengths of the warm-up windows, in eighths of the warm-up; each has as many draws as are kept."""
