@@ -1,13 +1,3 @@
-import time
-
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax.diagnostics.convergence import ess_bulk
-
 # ---
 # jupyter:
 #   jupytext:
@@ -22,7 +12,15 @@ from dpjax.diagnostics.convergence import ess_bulk
 # moves the parameters. Here they are compared on one private regression, in effective draws per sweep and per CPU second.
 
 # %%
+import time
 
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax.diagnostics.convergence import ess_bulk
 
 # %% [markdown]
 # ## The problem

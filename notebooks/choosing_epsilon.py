@@ -1,10 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -20,7 +13,12 @@ import dpjax
 # kind expected take its place, so that this costs no privacy.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
 
 # %% [markdown]
 # ## The plan

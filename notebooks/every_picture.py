@@ -1,10 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax import coupling, plot, private
-
 # ---
 # jupyter:
 #   jupytext:
@@ -19,7 +12,12 @@ from dpjax import coupling, plot, private
 # drew into; without any it makes a figure.
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
+from dpjax import coupling, plot, private
 
 # %% [markdown]
 # ## The problem

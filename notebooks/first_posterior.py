@@ -1,9 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -18,7 +12,11 @@ import dpjax
 # the noisy counts, and want the odds ratio of admission.
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
 
 # %% [markdown]
 # ## The release

@@ -1,12 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -21,7 +12,14 @@ import dpjax
 # with Laplace noise. We have a model of the answers in NumPyro, and want its posterior given the noisy sums alone.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
 
+import dpjax
 
 # %% [markdown]
 # ## The model

@@ -1,12 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax import coupling, plot
-from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
-
 # ---
 # jupyter:
 #   jupytext:
@@ -22,7 +13,14 @@ from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
 # bias of the start. Here both are computed for a private regression.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
+from dpjax import coupling, plot
+from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
 
 # %% [markdown]
 # ## The problem

@@ -1,10 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax import mixture
-
 # ---
 # jupyter:
 #   jupytext:
@@ -19,7 +12,12 @@ from dpjax import mixture
 # numbers, and want the density of the true ones and the groups they fall into.
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
+from dpjax import mixture
 
 # %% [markdown]
 # ## What was released

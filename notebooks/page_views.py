@@ -1,13 +1,3 @@
-import tempfile
-from pathlib import Path
-
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax.adapters.pageviews import read_thresholded_counts
-
 # ---
 # jupyter:
 #   jupytext:
@@ -22,7 +12,15 @@ from dpjax.adapters.pageviews import read_thresholded_counts
 # reach a threshold appear. What can be said about the missing pages, and about shares of all views?
 
 # %%
+import tempfile
+from pathlib import Path
 
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax.adapters.pageviews import read_thresholded_counts
 
 # %% [markdown]
 # ## The file

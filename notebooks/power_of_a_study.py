@@ -1,10 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-from scipy import stats
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -19,7 +12,12 @@ import dpjax
 # large must the effect be for readers to see it, and how much of that is the price of privacy?
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy import stats
 
+import dpjax
 
 # %% [markdown]
 # ## The plan

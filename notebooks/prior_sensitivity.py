@@ -1,13 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-from scipy import stats
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -23,7 +13,15 @@ import dpjax
 # the release under each model.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+from scipy import stats
 
+import dpjax
 
 # %% [markdown]
 # ## The release

@@ -1,11 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-from sklearn.datasets import load_diabetes
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -21,7 +13,13 @@ import dpjax
 # Normal distribution for the sum.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
 
+import dpjax
 
 # %% [markdown]
 # ## The patients

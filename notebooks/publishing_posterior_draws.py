@@ -1,15 +1,3 @@
-import warnings
-
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-
-import dpjax
-from dpjax import private
-
 # ---
 # jupyter:
 #   jupytext:
@@ -32,7 +20,17 @@ from dpjax import private
 # * *What is published*: the draws, the settings, and the privacy that was spent. Nothing else.
 
 # %%
+import warnings
 
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+
+import dpjax
+from dpjax import private
 
 jax.config.update("jax_enable_x64", True)  # for accuracy: what is promised holds in float32 as well
 

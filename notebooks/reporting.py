@@ -1,11 +1,3 @@
-import platform
-
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -22,7 +14,13 @@ import dpjax
 # by hand.
 
 # %%
+import platform
 
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
 
 # %% [markdown]
 # ## The analysis

@@ -1,12 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -22,7 +13,14 @@ import dpjax
 # concern the same people.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
 
+import dpjax
 
 # %% [markdown]
 # ## The model
