@@ -12,7 +12,7 @@ from benchmarks import nuts
 from benchmarks.regression import make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.timing import Timing, time_call
-from dpjax.diagnostics.convergence import ess_bulk
+from dpjax.diagnostics import ess_bulk
 
 CHAINS = 16
 REPEATS = 3

@@ -12,7 +12,7 @@ import dpjax
 from benchmarks import regression
 from benchmarks.rows import Row
 from benchmarks.timing import summarize
-from dpjax.diagnostics.convergence import ess_bulk
+from dpjax.diagnostics import ess_bulk
 
 CHAINS = 4
 WARMUP = 200

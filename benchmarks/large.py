@@ -12,7 +12,7 @@ import dpjax
 from benchmarks.regression import STATISTIC, make_mechanism, make_model, parameters, simulated_release
 from benchmarks.rows import Row
 from benchmarks.timing import summarize, time_call
-from dpjax.diagnostics.convergence import ess_bulk, mcse_mean, mcse_sd, split_r_hat
+from dpjax.diagnostics import ess_bulk, mcse_mean, mcse_sd, split_r_hat
 
 SIZES = (1_000, 100_000, 10_000_000, 100_000_000)
 CHAINS = 4

@@ -14,7 +14,7 @@ from benchmarks.regression import INPUTS, make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.timing import time_call
 from dpjax import models, statistics
-from dpjax.diagnostics.convergence import ess_bulk
+from dpjax.diagnostics import ess_bulk
 from tests.numpyro_models import programs
 
 CHAINS = 16

@@ -29,7 +29,7 @@ from dpjax.mechanisms import (
     zcdp_scale,
 )
 from dpjax.posterior import Posterior
-from dpjax.posterior.predictive import sample_prior_predictive
+from dpjax.posterior.prediction import sample_prior_predictive
 from dpjax.release import (
     LocalRelease,
     Release,

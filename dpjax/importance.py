@@ -1,4 +1,4 @@
-"""Prior-predictive importance sampling: an oracle for Markov chains, and quick where the noise is large."""
+"""Prior-predictive importance sampling: a reference for Markov chains, and fast if the noise is large."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -29,13 +29,13 @@ class ImportanceSample:
     Parameters
     ----------
     draws
-        Parameters, derived quantities and what is reported of the records [draw, ...], drawn from the prior.
+        Parameters, derived and reported quantities [draw, ...], drawn from the prior.
     log_weights
         Normalised log-weights [draw]: their exponentials sum to 1.
     effective_sample_size
         1 / Σ w².
     pareto_khat
-        The shape of the weights' tail; above 0.7 the estimates are not to be trusted.
+        The shape of the weights' tail; above 0.7 the estimates are unreliable.
     log_marginal_likelihood
         log p(release value), estimated without bias on the natural scale.
     log_marginal_likelihood_error
@@ -85,19 +85,19 @@ class ImportanceSample:
 def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws: int) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
-    The proposal is the prior predictive, blind to the release: this works for few parameters and strong
-    noise, where it is exact up to the standard errors given. Elsewhere the weights degenerate, and a warning says so.
+    The proposal is the prior predictive, which ignores the release: this works for few parameters and strong noise, and
+    is then exact up to the standard errors given. Otherwise the weights degenerate, with a warning.
 
     Parameters
     ----------
     key
         One typed key.
     model
-        What is believed about the records.
+        The model of the records.
     release
-        What was released.
+        The release.
     num_draws
-        Draws from the prior; the k-th uses ``fold_in(key, k)``.
+        Number of draws from the prior; the k-th uses ``fold_in(key, k)``.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     Warns
     -----
     UserWarning
-        If Pareto k̂ is above 0.7, or some weights are not numbers.
+        If Pareto k̂ is above 0.7, or some draws have a non-finite density.
     """
     check_key("key", key)
     check_count("num_draws", num_draws)
@@ -116,8 +116,8 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
     broken = ~(log_weights < np.inf)
     if np.any(broken):
-        text = f"{np.sum(broken)} of {num_draws} draws have a density of the release that is not a number"
-        warnings.warn(f"{text}; they count for nothing. Look at the model's records there.", stacklevel=2)
+        text = f"{np.sum(broken)} of {num_draws} draws have a non-finite density of the release"
+        warnings.warn(f"{text}; they get weight 0. Check the model's records there.", stacklevel=2)
     log_weights = np.where(broken, -np.inf, log_weights).astype(float)
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
@@ -139,7 +139,7 @@ def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRe
 
 
 def weighted_sample(draws: dict[str, np.ndarray], log_weights: np.ndarray) -> ImportanceSample:
-    """The sample with its weights normalised and judged; a warning if they are too unequal."""
+    """The sample with normalised weights; a warning if they are too unequal."""
     size = len(log_weights)
     log_total = logsumexp(log_weights)
     normalised = log_weights - log_total
@@ -153,10 +153,10 @@ def weighted_sample(draws: dict[str, np.ndarray], log_weights: np.ndarray) -> Im
 
 
 def pareto_khat(log_weights: np.ndarray) -> float:
-    """The shape of a generalised Pareto law fitted to the largest weights (Vehtari et al. 2024, section 3).
+    """The shape of a generalised Pareto distribution fitted to the largest weights (Vehtari et al. 2024, section 3).
 
     The tail has min(S / 5, 3 √S) of S weights. The shape is infinite if fewer than five exceed its threshold, as with
-    one dominant weight, and -inf if the whole tail is one repeated weight.
+    one dominant weight, and -inf if all weights of the tail are equal.
     """
     ordered = np.sort(log_weights) - np.max(log_weights)
     size = len(ordered)
@@ -169,10 +169,10 @@ def pareto_khat(log_weights: np.ndarray) -> float:
 
 
 def fit_pareto_shape(excess: np.ndarray) -> float:
-    """The shape k of a generalised Pareto law for ordered values x > 0 (Zhang and Stephens 2009), shrunk towards 1/2.
+    """The shape k of a generalised Pareto distribution for ordered x > 0, shrunk to 1/2 (Zhang and Stephens 2009).
 
     With θ = -k / σ the profile likelihood gives k(θ) = mean log(1 - θ x). θ is averaged over a grid of quantiles of a
-    weakly informative prior, in proportion to the profile likelihood; the weight of the shrinkage is ten values.
+    weakly informative prior, in proportion to the profile likelihood; the shrinkage has the weight of ten values.
     """
     size = len(excess)
     number = 30 + int(np.sqrt(size))
@@ -183,7 +183,7 @@ def fit_pareto_shape(excess: np.ndarray) -> float:
         return np.mean(np.log1p(-theta[:, None] * excess), axis=1)
 
     shapes = shape(grid)
-    # As θ nears 0 the ratio -θ / k(θ), which is 1 / σ, nears 1 / mean: tied weights can put a grid point there.
+    # As θ → 0 the ratio -θ / k(θ), which is 1 / σ, tends to 1 / mean: tied weights can put a grid point there.
     inverse_scale = np.divide(-grid, shapes, out=np.full_like(grid, 1 / np.mean(excess)), where=shapes != 0)
     log_profile = size * (np.log(inverse_scale) - shapes - 1)
     weights = np.exp(log_profile - logsumexp(log_profile))
@@ -192,7 +192,7 @@ def fit_pareto_shape(excess: np.ndarray) -> float:
 
 
 def summarize(draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
-    """Weighted figures of one parameter's draws [draw, ...] and their standard errors, each [...]."""
+    """Weighted summary statistics of one parameter's draws [draw, ...] and their standard errors, each [...]."""
     draws = np.asarray(draws, float)
     mean = np.tensordot(weights, draws, 1)
     variance = np.tensordot(weights, (draws - mean) ** 2, 1)
@@ -210,7 +210,7 @@ def weighted_quantile(draws: np.ndarray, weights: np.ndarray, level: float) -> t
     """The quantile [...] of weighted draws [draw, ...], and its standard error.
 
     The error is half the distance between the quantiles at `level` plus and minus the standard error of the weighted
-    share of draws below the quantile.
+    fraction of draws below the quantile.
     """
     at = quantile_function(draws, weights)
     quantile = at(np.full(draws.shape[1:], level))

@@ -90,7 +90,7 @@ print(posterior)
 
 # %%
 drawn = np.asarray(posterior.collected, float)
-effective = dpjax.diagnostics.convergence.ess_bulk(drawn)
+effective = dpjax.diagnostics.ess_bulk(drawn)
 print(f"effective draws of the worst cell: {np.nanmin(effective):.0f}")
 assert np.nanmin(effective) > 100
 drawn = drawn.reshape(-1, truth.size)

@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpjax
-from dpjax.diagnostics.convergence import ess_bulk
+from dpjax.diagnostics import ess_bulk
 
 # %% [markdown]
 # ## The problem

@@ -20,7 +20,7 @@ import numpy as np
 
 import dpjax
 from dpjax import coupling, plot
-from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
 # %% [markdown]
 # ## The problem

@@ -70,7 +70,7 @@ print(views.release.mechanism)
 model = dpjax.models.categorical(np.full(PAGES, 0.5))
 options = {"num_warmup": 500, "num_samples": 1_000, "progress": False}
 posterior = dpjax.sample(jax.random.key(1), model, views.release, imputation=dpjax.counts(), **options)
-effective = dpjax.diagnostics.convergence.ess_bulk(posterior.draws["probabilities"])
+effective = dpjax.diagnostics.ess_bulk(posterior.draws["probabilities"])
 print(f"effective draws of the worst share: {effective.min():.0f}")
 assert effective.min() > 200
 

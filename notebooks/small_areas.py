@@ -73,9 +73,9 @@ draws = {name: posterior.draws[name] for name in truth}
 for name, leaf in draws.items():
     low, high = np.quantile(leaf, [0.05, 0.95])
     print(
-        f"{name:7} {leaf.mean():6.2f} [{low:.2f}, {high:.2f}], true {truth[name]}; effective draws {dpjax.diagnostics.convergence.ess_bulk(leaf):.0f}"
+        f"{name:7} {leaf.mean():6.2f} [{low:.2f}, {high:.2f}], true {truth[name]}; effective draws {dpjax.diagnostics.ess_bulk(leaf):.0f}"
     )
-    assert dpjax.diagnostics.convergence.ess_bulk(leaf) > 100
+    assert dpjax.diagnostics.ess_bulk(leaf) > 100
     assert np.quantile(leaf, 0.005) < truth[name] < np.quantile(leaf, 0.995)
 
 # %% [markdown]

@@ -8,7 +8,6 @@ from typing import Any, Unpack, get_args, get_origin
 
 import dpjax
 from dpjax.adapters import census, opendp, pageviews, tumult
-from dpjax.diagnostics import convergence
 from dpjax.private import accounting, events, noise
 
 FILE = Path(__file__).with_name("public_api.txt")
@@ -21,7 +20,7 @@ MODULES = {
     "dpjax.adapters.tumult": tumult,
     "dpjax.coupling": dpjax.coupling,
     "dpjax.coupling.theory": dpjax.coupling.theory,
-    "dpjax.diagnostics.convergence": convergence,
+    "dpjax.diagnostics": dpjax.diagnostics,
     "dpjax.exchangeable": dpjax.exchangeable,
     "dpjax.mixture": dpjax.mixture,
     "dpjax.models": dpjax.models,

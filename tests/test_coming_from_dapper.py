@@ -12,7 +12,7 @@ import pytest
 from scipy.special import digamma, polygamma
 
 import dpjax
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 
 PAGE = Path(__file__).parents[1] / "docs" / "coming-from" / "dapper.md"
 MAX_DEVIATION = 5.0  # standard errors
@@ -148,7 +148,7 @@ def moments_of(draws: dict[str, np.ndarray]) -> Moments:
     values = [np.asarray(draws[name]) for name in names]
     values = [value if value.ndim == 3 else value[..., None] for value in values]
     flat = np.concatenate(values, axis=-1)
-    errors = convergence.mcse_mean(flat), convergence.mcse_sd(flat)
+    errors = diagnostics.mcse_mean(flat), diagnostics.mcse_sd(flat)
     return Moments(flat.mean(axis=(0, 1)), flat.std(axis=(0, 1), ddof=1), *errors)
 
 

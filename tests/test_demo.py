@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dpjax.demo
+from dpjax import diagnostics
 from dpjax.demo import admissions, diabetes, titanic
 from dpjax.demo.comparison import Comparison, describe_draws, draw_tables
 from dpjax.demo.figure import draw
-from dpjax.diagnostics import convergence
 from dpjax.models import NormalInverseGammaPrior
 
 MAX_DEVIATION = 5.0  # standard errors
@@ -135,5 +135,5 @@ def test_chains_of_the_demo_converge():
     keys, random = jax.random.split(jax.random.key(dpjax.demo.SEED), 3), np.random.default_rng(dpjax.demo.SEED)
     for compare, key in zip((admissions.compare, titanic.compare, diabetes.compare), keys, strict=True):
         for name, draws in compare(key, random).dpjax.items():
-            assert convergence.split_r_hat(draws) < 1.01, name
-            assert convergence.ess_bulk(draws) > 400, name
+            assert diagnostics.split_r_hat(draws) < 1.01, name
+            assert diagnostics.ess_bulk(draws) > 400, name

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 
 DOCS = Path(__file__).parents[1] / "docs"
 MAX_DEVIATION = 5.0  # standard errors
@@ -54,7 +54,7 @@ def test_guides_call_what_there_is_by_its_names(name):
 def test_getting_started_gives_the_same_posterior_twice():
     names = run("getting-started.md")
     row = names["weighted"].summary()["log_odds_ratio"]
-    error = np.hypot(convergence.mcse_mean(names["log_odds_ratio"]), row["se_mean"])
+    error = np.hypot(diagnostics.mcse_mean(names["log_odds_ratio"]), row["se_mean"])
     assert abs(np.mean(names["log_odds_ratio"]) - row["mean"]) < MAX_DEVIATION * error
     np.testing.assert_array_equal(names["the_same"].draws["log_odds_ratio"], names["posterior"].draws["log_odds_ratio"])
     assert np.all((names["share_above"] > 0.05) & (names["share_above"] < 0.95))
@@ -83,12 +83,12 @@ def test_blackjax_runs_the_sampler_unchanged():
     exact = dpjax.importance_sample(jax.random.key(4), names["model"], names["release"], 50_000).summary()["mean"]
     settled = np.asarray(names["means"])[:, 200:]
     for draws in (settled, np.asarray(names["history"]["mean"])[None, 200:]):
-        error = np.hypot(convergence.mcse_mean(draws), exact["se_mean"])
+        error = np.hypot(diagnostics.mcse_mean(draws), exact["se_mean"])
         assert abs(np.mean(draws) - exact["mean"]) < MAX_DEVIATION * error
 
 
 def test_convergence_bounds_and_estimates_hold():
-    names = run("convergence.md")
+    names = run("diagnostics.md")
     assert names["meetings"].num_censored == 0
     assert names["bounds"][0] > names["bounds"][-1]
     exact = dpjax.importance_sample(jax.random.key(4), names["model"], names["release"], 50_000).summary()["mean"]
@@ -128,7 +128,7 @@ def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
     assert names["plan"].effective_draws > 100
     draws = names["published"].draws[:, names["plan"].num_warmup :]
     for draw, exact in zip(np.moveaxis(draws, -1, 0), names["confidential"].mean(axis=0), strict=True):
-        assert abs(np.mean(draw) - exact) < MAX_DEVIATION * convergence.mcse_mean(draw)
+        assert abs(np.mean(draw) - exact) < MAX_DEVIATION * diagnostics.mcse_mean(draw)
     deviations = (names["reached"].draws[0, -1] - names["confidential"].mean(axis=0)) * np.sqrt(100_000)
     assert np.max(np.abs(deviations)) < MAX_DEVIATION
     assert names["ledger_of_both"].privacy_spent().epsilon < 1.0

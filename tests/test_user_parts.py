@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
@@ -67,5 +67,5 @@ def check(posterior: dpjax.Posterior, exact: object) -> None:
     """Mean and standard deviation within five joint standard errors."""
     draws = posterior.draws["rate"]
     row = exact.summary()["rate"]
-    assert abs(draws.mean() - row["mean"]) < 5 * np.hypot(convergence.mcse_mean(draws), row["se_mean"])
-    assert abs(draws.std() - row["sd"]) < 5 * np.hypot(convergence.mcse_sd(draws), row["se_sd"])
+    assert abs(draws.mean() - row["mean"]) < 5 * np.hypot(diagnostics.mcse_mean(draws), row["se_mean"])
+    assert abs(draws.std() - row["sd"]) < 5 * np.hypot(diagnostics.mcse_sd(draws), row["se_sd"])

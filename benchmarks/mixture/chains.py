@@ -8,8 +8,7 @@ import numpy as np
 
 import dpjax
 from benchmarks.mixture.problems import Problem
-from dpjax import mixture
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, mixture
 
 SAMPLERS: dict[str, mixture.Sampler] = {
     "exact": mixture.conditional(proposals=0),
@@ -89,7 +88,7 @@ def read_clusters(posterior: mixture.MixturePosterior, seconds: float, length: L
     """The acceptance rate, and how well the number of clusters is known, of a run of one chain or several."""
     number = posterior.draws["num_clusters"].astype(float)
     sweeps = number.size * length.thin
-    effective = float(convergence.ess_bulk(number)) if np.ptp(number) > 0 else np.nan
+    effective = float(diagnostics.ess_bulk(number)) if np.ptp(number) > 0 else np.nan
     return {
         "acceptance": float(np.mean(posterior.info["acceptance_rate"])),
         "clusters": float(np.mean(number)),

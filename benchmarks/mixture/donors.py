@@ -10,7 +10,7 @@ from benchmarks.mixture.chains import COLORS, Length, read_clusters, run_chains
 from benchmarks.mixture.deconvolution import gaussian_noise, laplace_noise
 from benchmarks.mixture.densities import kernel_density, measure_distances, posterior_density, shorten
 from benchmarks.mixture.problems import pose
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from dpjax.mixture import NormalInverseGamma, TruncatedNormalInverseGamma
 
 N = 100
@@ -101,7 +101,7 @@ def cut(base: NormalInverseGamma) -> TruncatedNormalInverseGamma:
 def read_row(posterior: Any, seconds: float, length: Length) -> dict[str, float]:
     """The figures of a fit."""
     row = read_clusters(posterior, seconds, length)
-    row["r_hat"] = float(convergence.r_hat(posterior.draws["num_clusters"].astype(float)))
+    row["r_hat"] = float(diagnostics.r_hat(posterior.draws["num_clusters"].astype(float)))
     return {name: float(f"{figure:.4g}") for name, figure in row.items()}
 
 

@@ -12,8 +12,7 @@ import dpjax
 from benchmarks.mixture.chains import Length, read_clusters, run_chains
 from benchmarks.mixture.densities import betas_density, measure_distances, posterior_density, shorten
 from benchmarks.mixture.problems import CONCENTRATION, Problem, three_betas
-from dpjax import mixture, statistics
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, mixture, statistics
 
 N = 250
 NUM_DRAWS = floor(N ** (3 / 5) + 1)
@@ -96,7 +95,7 @@ def measure_row(
     return row | {
         **{figure: float(f"{value:.4g}") for figure, value in figures.items()},
         "bound": float(f"{exp(-epsilon):.3g}"),
-        "r_hat": round(float(convergence.r_hat(posterior.draws["num_clusters"].astype(float))), 3),
+        "r_hat": round(float(diagnostics.r_hat(posterior.draws["num_clusters"].astype(float))), 3),
         **measure_distances(density, betas_density(GRID), GRID),
         "density": shorten(density),
     }

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.mixture.chains import Length, run_chains
 from benchmarks.mixture.problems import make_problem
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from dpjax.mixture import MixturePosterior
 
 EPSILON = 10.0
@@ -50,7 +50,7 @@ def describe_row(n: int, variant: str, num_chains: int, runs: list[tuple[Mixture
     """The speed of the median run, and how much all of them tell of the number of clusters."""
     number = np.concatenate([posterior.draws["num_clusters"].astype(float) for posterior, _ in runs])
     seconds = float(np.median([seconds for _, seconds in runs])) * len(runs) / number.size
-    effective = float(convergence.ess_bulk(number)) / number.size
+    effective = float(diagnostics.ess_bulk(number)) / number.size
     enough = effective * number.size > MIN_EFFECTIVE
     return {
         "n": n,

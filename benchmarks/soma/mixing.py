@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.soma.problems import COLORS, SAMPLERS
 from benchmarks.soma.regression_chains import NAMES, make_chains
-from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
 THRESHOLD = 1.05
 PAPER = {"imwg_random": 1500, "imwg_systematic": 1500, "soma": 800}

@@ -11,7 +11,7 @@ import dpjax
 from benchmarks.soma.problems import Problem
 from benchmarks.soma.time_use_file import read_shares
 from dpjax import models, statistics
-from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
 LOWER, EPSILON = 0.0006, 10.0
 ACTIVITIES = ("personal care", "eating and drinking", "other activities")

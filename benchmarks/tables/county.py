@@ -10,7 +10,7 @@ from scipy import stats
 import dpjax
 from benchmarks.tables.problems import believe_county, draw_county, release_county
 from benchmarks.tables.sizes import counts_of, round_off
-from dpjax.diagnostics.convergence import ess_bulk, split_r_hat
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
 CHAINS = 4
 LEVEL = 0.9

@@ -9,7 +9,7 @@ import numpy as np
 import dpjax
 from benchmarks.tables.models import MODELS, build
 from benchmarks.tables.sizes import round_off
-from dpjax.diagnostics.convergence import ess_bulk, mcse_mean
+from dpjax.diagnostics import ess_bulk, mcse_mean
 
 CHAINS = 2
 

@@ -9,7 +9,7 @@ import numpy as np
 import dpjax
 from benchmarks.tables.problems import draw_table, release_table
 from benchmarks.timing import time_call
-from dpjax.diagnostics.convergence import ess_bulk
+from dpjax.diagnostics import ess_bulk
 
 CHAINS = 4
 REPEATS = 2

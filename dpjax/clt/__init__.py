@@ -1,7 +1,6 @@
-"""Posteriors under the normal law of the sum, for releases of so many records that none is imputed."""
+"""Posteriors under the normal approximation of the sum, for many records, without imputation."""
 
 from dpjax.clt.inputs import check_problem
-from dpjax.clt.predictive import predict_values
 from dpjax.clt.sample import Drawn, Size, default_points, draw, sample_clt
 
-__all__ = ["Drawn", "Size", "check_problem", "default_points", "draw", "predict_values", "sample_clt"]
+__all__ = ["Drawn", "Size", "check_problem", "default_points", "draw", "sample_clt"]

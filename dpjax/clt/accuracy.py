@@ -1,4 +1,4 @@
-"""How far the quadrature of the moments is from a finer one, in units of what the release leaves open."""
+"""Accuracy of the normal approximation: the error of quadrature and the skewness of the sum."""
 
 import warnings
 from functools import partial
@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.clt.density import noise_law
+from dpjax.clt.density import release_noise
 from dpjax.clt.moments import Source, build_moments
 from dpjax.models.recipe import jit_model
 from dpjax.numerics import leading_size
@@ -18,28 +18,28 @@ from dpjax.numerics.linear_algebra import factorize, solve_lower
 from dpjax.numerics.quadrature import Rule, pad
 from dpjax.release import Release
 
-__all__ = ["LARGEST_ERROR", "Errors", "check_errors", "measure_errors"]
+__all__ = ["MAX_ERROR", "Errors", "check_errors", "measure_errors"]
 
-LARGEST_ERROR = 0.1
-"""Of the mean of the value in its standard deviations, and of its variance in any direction relative to that."""
+MAX_ERROR = 0.1
+"""Largest quadrature error of the value's mean, in its standard deviations, and of its variance, relative."""
 
 NUM_DRAWS = 64
-"""Draws of the posterior at which the error is measured."""
+"""Number of draws of the posterior at which the error is measured."""
 
-SHARE = 0.9
-"""The error is the one that this share of the draws does not exceed."""
+LEVEL = 0.9
+"""The reported error is this quantile over the draws."""
 
-LARGEST_SKEWNESS = 0.45
-"""Of a sum with its noise, at which standard deviations are a tenth off."""
+MAX_SKEWNESS = 0.45
+"""Largest skewness of a sum with its noise without a warning; standard deviations are then off by a tenth."""
 
 NUM_RECORDS = 2**16
-"""Drawn of one law, at each draw of the posterior."""
+"""Number of identically distributed records drawn at each draw of the posterior."""
 
 REPLICATES = 4
-"""Draws of each record, where each is of its own law."""
+"""Number of draws of each record if records are not identically distributed."""
 
-TOTAL = 2**24
-"""So many records are drawn in all."""
+MAX_RECORDS = 2**24
+"""Largest number of records drawn in total."""
 
 
 class Errors(NamedTuple):
@@ -52,12 +52,12 @@ class Errors(NamedTuple):
 def measure_errors(
     model: Model, release: Release, source: Source, rule: Any, finer: Any, simulated: Array, parameters: Parameters
 ) -> Errors:
-    """The errors against a finer rule at draws [draw, ...] of the posterior; infinite where they are not numbers."""
+    """The errors relative to a finer rule at draws [draw, ...] of the posterior; infinite where not finite."""
     same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program
     coarse, fine = (moments_at(model, release, source, nodes, parameters) for nodes in (same, finer))
-    errors = compare(release, noise_law(release, simulated).variance, coarse, fine)
+    errors = compare(release, release_noise(release, simulated).variance, coarse, fine)
     finite = [np.nan_to_num(np.asarray(error, float), nan=np.inf, posinf=np.inf) for error in errors]
-    return Errors(*(float(np.quantile(error, SHARE, method="higher")) for error in finite))
+    return Errors(*(float(np.quantile(error, LEVEL, method="higher")) for error in finite))
 
 
 @partial(jit_model, static_argnames=("source",))
@@ -82,7 +82,7 @@ def compare(release: Release, variance: Array, coarse: tuple[Array, Array], fine
 
 
 def choose_draws(draws: Parameters) -> Parameters:
-    """Evenly spaced ones among draws [chain, draw, ...] of all chains, on one axis."""
+    """Evenly spaced draws [number, ...] among those of all chains [chain, draw, ...]."""
     merged = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in draws.items()}
     total = len(next(iter(merged.values())))
     chosen = np.linspace(0, total - 1, min(NUM_DRAWS, total)).round().astype(int)
@@ -90,8 +90,8 @@ def choose_draws(draws: Parameters) -> Parameters:
 
 
 def check_errors(errors: Errors, num_points: int, statistic: str) -> None:
-    """Raise if the quadrature is too coarse for the number of records."""
-    if max(errors) <= LARGEST_ERROR:
+    """Raise if the quadrature is too coarse for this number of records."""
+    if max(errors) <= MAX_ERROR:
         return
     given = (
         f"{num_points} points, by which the mean of the released sum is off by {errors.mean:.2g} of its standard "
@@ -101,15 +101,15 @@ def check_errors(errors: Errors, num_points: int, statistic: str) -> None:
         f"Pass more points, which clamps and steps of {statistic} need the more the more records there are; or give "
         "the model statistic_moments, or use dpjax.sample."
     )
-    fail("num_points", given, f"errors up to {LARGEST_ERROR}, and {100 * LARGEST_ERROR:g} %", remedy)
+    fail("num_points", given, f"errors up to {MAX_ERROR}, and {100 * MAX_ERROR:g} %", remedy)
 
 
 def measure_skewness(key: Key, model: Model, release: Release, simulated: Array, parameters: Parameters) -> np.ndarray:
     """The root mean square skewness [d] of the sum and its noise, at draws [draw, ...] of the posterior."""
     size = min(release.n, NUM_RECORDS) if model.exchangeable else REPLICATES * release.n
-    some = jax.tree.map(lambda leaf: leaf[: max(1, TOTAL // size)], parameters)
+    some = jax.tree.map(lambda leaf: leaf[: max(1, MAX_RECORDS // size)], parameters)
     keys = jax.random.split(key, leading_size(some))
-    found = skewness_at(model, release, noise_law(release, simulated).variance, keys, some)
+    found = skewness_at(model, release, release_noise(release, simulated).variance, keys, some)
     return np.sqrt(np.mean(np.square(np.asarray(found, float)), axis=0))
 
 
@@ -126,7 +126,7 @@ def skewness_at(model: Model, release: Release, variance: Array, keys: Key, para
 
 
 def draw_contributions(model: Model, release: Release, key: Key, parameters: Parameters) -> Array:
-    """Contributions [replicate, record, d] of records drawn given the parameters: replicates have one law."""
+    """Contributions [replicate, record, d] of records drawn given the parameters."""
     if model.exchangeable:
         records = model.sample_records(key, parameters, min(release.n, NUM_RECORDS))
         return release.contributions(records).T[:, None]
@@ -147,14 +147,14 @@ def cumulants(contributions: Array) -> tuple[Array, Array]:
 
 
 def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
-    """Warn where a coordinate's skewness is so large that its Normal law is far off."""
+    """Warn if a coordinate's skewness is too large for the normal approximation."""
     worst = int(np.argmax(skewness))
-    if not skewness[worst] > LARGEST_SKEWNESS:
+    if not skewness[worst] > MAX_SKEWNESS:
         return
     message = (
         f"Coordinate {worst} of the released sum has skewness {skewness[worst]:.2g}, as a count of about "
-        f"{max(1 / skewness[worst] ** 2, 0.1):.1g} has, and the Normal law has none: standard deviations of what "
-        f"depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or ask "
-        "dpjax.invariance_test."
+        f"{max(1 / skewness[worst] ** 2, 0.1):.1g} has, and the normal approximation has none: standard deviations of "
+        f"what depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or "
+        "check with dpjax.invariance_test."
     )
     warnings.warn(message, stacklevel=stacklevel + 1)

@@ -1,8 +1,8 @@
-"""The density of a release under the normal law of the sum (Bernstein and Sheldon 2018, 2019).
+"""The density of a release under the normal approximation of the sum (Bernstein and Sheldon 2018, 2019).
 
-Given θ the sum S of n contributions of mean μ(θ) and covariance Σ(θ) is near N(n μ, n Σ). All is in units of √n: the
-residual y = √n (s / n − μ) is N(0, V) with V = Σ + D / n, for Normal noise of variances D. Nothing grows with n but the
-sharpness of the posterior.
+Given θ the sum S of n contributions of mean μ(θ) and covariance Σ(θ) is approximately N(n μ, n Σ). All is in units of
+√n: the residual y = √n (s / n − μ) is N(0, V) with V = Σ + D / n, for Normal noise of variances D. The cost does not
+depend on n.
 """
 
 from collections.abc import Callable
@@ -38,11 +38,11 @@ from dpjax.numerics.theta import integer_variance
 from dpjax.release import Release
 from dpjax.release.base import log_density_at
 
-__all__ = ["Problem", "build_problem", "build_target", "check_noise", "noise_law", "simulate_variance", "smooth"]
+__all__ = ["Problem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance", "smooth"]
 
 
 class Place(NamedTuple):
-    """Where a chain is; chains move in one vector of all these numbers, side by side, see `Problem.place`.
+    """The position of a chain, which moves as one vector of all these numbers; see `Problem.place`.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Place(NamedTuple):
     scales
         Normal scores of the latent variances of Laplace noise.
     sums
-        Latent noise, standardised by its law under Normal noise given the parameters.
+        Latent noise, standardised by its distribution under Normal noise given the parameters.
     """
 
     whitened: Array
@@ -59,15 +59,15 @@ class Place(NamedTuple):
     sums: Array
 
 
-class NoiseLaw(NamedTuple):
-    """The noise of all coordinates.
+class ReleaseNoise(NamedTuple):
+    """The noise of all coordinates of a release.
 
     Attributes
     ----------
     variance
-        Of the noise of each coordinate, or of the Normal law that stands in for it [d].
+        The variance of the noise of each coordinate, or of the Normal noise in its place [d].
     scaled
-        The coordinates with latent variances, those of Laplace noise.
+        The coordinates with latent variances, that is with Laplace noise.
     held
         The mechanisms with latent noise, and their coordinates.
     """
@@ -90,21 +90,21 @@ class NoiseLaw(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What the density is made of.
+    """The parts of the density.
 
     Attributes
     ----------
     release
-        What was released; of its mechanism all noise is real.
+        The release, with real-valued noise.
     moments
-        Those of one record's contribution.
+        The moments of one record's contribution.
     noise
         The noise of the release.
     """
 
     release: Release
     moments: Moments
-    noise: NoiseLaw
+    noise: ReleaseNoise
 
     def residual(self, parameters: Parameters) -> tuple[Array, Array]:
         """√n times the difference [d] between value / n and its mean, and the covariance [d, d] without noise."""
@@ -122,16 +122,16 @@ class Problem(NamedTuple):
         return value + self.correction(factor, white, variance, sums) if self.noise.held else value
 
     def correction(self, factor: Array, white: Array, variance: Array, sums: Array) -> Array:
-        """The log-density [] of latent noise over that of the Normal noise in its place.
+        """The log ratio [] of the density of latent noise to that of the Normal noise in its place.
 
-        Under Normal noise of variances D the noise e given the value is N(D V⁻¹ y, D − D V⁻¹ D), from whose standard
-        Normal numbers it is made. So all that is left of the density of s, of those numbers and of e is η(s | s − e)
-        over the Normal density of e.
+        Under Normal noise of variances D the noise e given the value is N(D V⁻¹ y, D − D V⁻¹ D), and e is computed from
+        standard Normal numbers accordingly. The joint density of s and these numbers then only needs the factor η(s | s
+        − e) over the Normal density of e.
         """
         places = self.noise.held_places
         own = variance[places]
         inverse = solve_lower(factor, jnp.eye(variance.size, dtype=variance.dtype)[:, places]) * own[None]
-        slack = jnp.sqrt(jnp.finfo(own.dtype).eps) / 16  # a sum that cannot vary leaves no noise open
+        slack = jnp.sqrt(jnp.finfo(own.dtype).eps) / 16  # a sum that cannot vary determines the noise
         given = jnp.diag(own * (1 + slack)) - product(inverse.T, inverse)
         noise = product(inverse.T, white) + product(factorize(given), sums)
         value, start = -jnp.sum(jnp.square(sums)) / 2, 0
@@ -144,19 +144,19 @@ class Problem(NamedTuple):
         return value + jnp.sum(jnp.square(noise) / own) / 2
 
     def start(self, whitened: Array) -> Array:
-        """The vector of whitened parameters [k] with latent numbers in their middle, 0."""
+        """The vector of whitened parameters [k] with all latent numbers 0, their centre."""
         return jnp.pad(whitened, (0, self.noise.scaled.size + self.noise.held_places.size))
 
     def place(self, vector: Array) -> Place:
-        """The parts of a vector."""
+        """The position of a vector."""
         stop = vector.size - self.noise.held_places.size
         start = stop - self.noise.scaled.size
         return Place(vector[:start], vector[start:stop], vector[stop:])
 
 
 def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> Problem:
-    """The problem of a model and a release; see `build_moments` and `noise_law` for the rest."""
-    return Problem(release, build_moments(model, release, source, rule), noise_law(release, simulated))
+    """The problem of a model and a release; see `build_moments` and `release_noise` for the rest."""
+    return Problem(release, build_moments(model, release, source, rule), release_noise(release, simulated))
 
 
 def build_target(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Array]:
@@ -178,7 +178,7 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
 
 
 def smooth(mechanism: Any) -> Any:
-    """The mechanism with whole noise replaced by real noise of the same variance, as the sum is by a Normal one."""
+    """The mechanism with integer noise replaced by real noise of the same variance."""
     if isinstance(mechanism, Parts):
         parts = [(smooth(part), size) for part, size in mechanism.parts]
         return Independent(*zip(*parts, strict=True))
@@ -192,7 +192,7 @@ def smooth(mechanism: Any) -> Any:
 
 
 def check_noise(mechanism: Any, d: int) -> None:
-    """Raise unless every part of the mechanism adds noise that can be taken for real numbers."""
+    """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
         known = isinstance(innermost(part), (DiscreteGaussian, DiscreteLaplace))
         if not adds_noise(part) or (has_integer_noise(part) and not known):
@@ -201,13 +201,13 @@ def check_noise(mechanism: Any, d: int) -> None:
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
 
 
-def noise_law(release: Release, simulated: Array) -> NoiseLaw:
-    """The law of a release's noise.
+def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
+    """The noise of a release.
 
     Parameters
     ----------
     simulated
-        Variances [d] for the mechanisms whose own is not known; see `simulate_variance`.
+        Variances [d] for mechanisms of unknown variance; see `simulate_variance`.
     """
     variance, scaled, held = simulated, [], []
     for part, where in parts_of(release.mechanism, release.value.size):
@@ -220,7 +220,7 @@ def noise_law(release: Release, simulated: Array) -> NoiseLaw:
             scaled.append(where)
         else:
             held.append((part, where))
-    return NoiseLaw(variance, places_of(scaled), tuple(held))
+    return ReleaseNoise(variance, places_of(scaled), tuple(held))
 
 
 def places_of(slices: list[slice]) -> np.ndarray:
@@ -229,7 +229,7 @@ def places_of(slices: list[slice]) -> np.ndarray:
 
 
 def simulate_variance(key: Key, release: Release) -> Array:
-    """The variance [d] of Normal noise as wide as the mechanism's, 0 where it is known."""
+    """The variance [d] of the mechanism's noise, estimated by simulation; 0 where it is known."""
     variance = jnp.zeros_like(release.value)
     for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
         inner = innermost(part)

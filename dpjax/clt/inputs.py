@@ -1,4 +1,4 @@
-"""What `sample_clt` refuses before anything is compiled, and where it takes the moments from."""
+"""Input checks of `sample_clt` before compilation, and the choice of the source of moments."""
 
 from typing import Any, NoReturn
 
@@ -16,13 +16,13 @@ from dpjax.release.base import is_release
 from dpjax.release.summed import as_sum
 from dpjax.runtime.loop import check_run
 
-__all__ = ["check_large", "check_problem", "find_source"]
+__all__ = ["check_inputs", "check_problem", "find_source"]
 
 
-def check_large(
+def check_inputs(
     key: Any, model: Any, release: Any, counts: tuple[Any, Any, Any], num_points: Any, progress: Any
 ) -> Source:
-    """Where the moments come from, if the arguments fit each other.
+    """The source of the moments, or an error unless the arguments are compatible.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def check_large(
 
 
 def check_problem(model: Any, release: Any) -> Source:
-    """Where the moments come from, if the value is a sum over a known number of records plus real noise.
+    """The source of the moments, or an error unless the value is a sum over a known number of records plus noise.
 
     Raises
     ------
     TypeError, ValueError
-        If it is not, or model and release do not fit each other, or there are no moments.
+        If it is not, if model and release are not compatible, or if there is no source of moments.
     """
     if is_release(release):
         as_sum(release, "One value for each record is no sum: use dpjax.sample.")
@@ -62,7 +62,7 @@ def check_problem(model: Any, release: Any) -> Source:
 
 
 def find_source(model: Model, release: Any) -> Source:
-    """Where the moments come from, or an error if there are none."""
+    """The source of the moments, or an error if there is none."""
     declared = declared_moments(model, release)
     if all(declared):
         return Source(declared, None)
@@ -71,7 +71,7 @@ def find_source(model: Model, release: Any) -> Source:
 
 
 def declared_moments(model: Model, release: Any) -> tuple[bool, bool]:
-    """Whether the model knows mean and covariance of the statistic, or an error if they have not the value's size."""
+    """Whether the model gives mean and covariance of the statistic; an error if they have the wrong shape."""
     if model.statistic_moments is None:
         return False, False
     known = model.statistic_moments
@@ -87,7 +87,7 @@ def declared_moments(model: Model, release: Any) -> tuple[bool, bool]:
 
 
 def find_points(model: Model) -> str | None:
-    """What records' contributions can be summed over; None where there is nothing."""
+    """The points over which records' contributions can be summed, or None."""
     if model.support is not None:
         return "support"
     if model.count_field is not None:
@@ -99,7 +99,7 @@ def find_points(model: Model) -> str | None:
 
 
 def drawn_whole_fields(model: Model) -> list[str]:
-    """The fields of whole numbers, whose contributions are no smooth function of the parameters and the noise."""
+    """The fields of whole numbers, whose contributions are not smooth in the parameters and the noise."""
     records = position_shapes(model, model.num_records or 1).records
     leaves = {name: jax.tree.leaves(field) for name, field in records.items()}
     return [
@@ -108,7 +108,7 @@ def drawn_whole_fields(model: Model) -> list[str]:
 
 
 def refuse(model: Model) -> NoReturn:
-    """Raise for a model whose records have no law that can be summed over."""
+    """Raise for a model without a source of moments."""
     form = model.noncentred
     if form is not None and form.scores is not None and form.log_density is None:
         given = f"a model with whole numbers {drawn_whole_fields(model)} beside others, or of too many kinds to list"

@@ -1,4 +1,4 @@
-"""Mean and covariance of what one record adds to the released sum."""
+"""Mean and covariance of one record's contribution to the released sum."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,22 +17,22 @@ __all__ = ["Moments", "Source", "build_moments", "make_points"]
 
 Moments = Callable[[Parameters], tuple[Array, Array]]
 """``parameters -> (offset [d], covariance [d, d])``: the mean of a record's contribution less value / n, and its
-covariance; of records that are not of one law, their averages."""
+covariance; for records that are not identically distributed, their averages."""
 
 Weighed = Callable[[Parameters], tuple[Array, Array]]
 """``parameters -> (contributions [d, m], weights [m] or [])``."""
 
 
 class Source(NamedTuple):
-    """Where the moments come from; hashable, as programs are compiled for it.
+    """The source of the moments; hashable, since programs are compiled for it.
 
     Attributes
     ----------
     declared
-        Whether the model knows the mean, and whether it knows the covariance, too.
+        Whether the model gives the mean, and whether it gives the covariance.
     points
-        What the rest is summed over: ``"support"``, every possible record; ``"counts"``, the whole numbers from 0 on;
-        ``"scores"``, points of the records' noise; None where nothing is left.
+        The points over which the rest is summed: ``"support"``, every possible record; ``"counts"``, the whole numbers
+        from 0 on; ``"scores"``, points of the records' noise; None if the model gives both.
     """
 
     declared: tuple[bool, bool]
@@ -40,12 +40,12 @@ class Source(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the moments have no error of quadrature."""
+        """Whether the moments have no quadrature error."""
         return self.points in (None, "support")
 
 
 def make_points(key: Key, model: Model, source: Source, num_points: int, refinement: int = 1) -> Any:
-    """What the moments are summed over, apart from what the model lists: see `build_moments` and `make_rule`."""
+    """The points over which moments are summed, unless the model lists them; see `build_moments` and `make_rule`."""
     if source.points == "scores":
         return make_rule(jax.random.fold_in(key, refinement), num_rows(model), num_points, refinement)
     return jnp.arange(refinement**2 * num_points) if source.points == "counts" else None
@@ -61,8 +61,9 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
 
     Notes
     -----
-    All sums are over contributions less value / n, near which their mean is wherever the posterior has mass: of the
-    difference between value and mean, √n times smaller than their standard deviation, no digits are lost.
+    All sums are over contributions less value / n, which is near their mean wherever the posterior has mass: so no
+    digits are lost of the difference between value / n and mean, which is √n times smaller than their standard
+    deviation.
     """
     summed = None if source.points is None else build_sums(model, release, source, rule)
     declared = model.statistic_moments
@@ -98,7 +99,7 @@ def weighted_moments(contributions: Array, weights: Array, centre: Array) -> tup
 
 
 def build_points(model: Model, release: Release, source: Source, rule: Any) -> Weighed:
-    """The contributions and weights of all points at once, for records of one law."""
+    """The contributions and weights of all points at once, for identically distributed records."""
     if source.points == "scores":
 
         def at_scores(parameters: Parameters) -> tuple[Array, Array]:
@@ -107,12 +108,12 @@ def build_points(model: Model, release: Release, source: Source, rule: Any) -> W
 
         return at_scores
     records = listed_records(model, source, rule)
-    contributions = release.contributions(records)  # of no parameter: computed once, outside of the loops
+    contributions = release.contributions(records)  # independent of the parameters: computed once, outside the loops
     return lambda parameters: (contributions, jnp.exp(model.log_density(parameters, records)))
 
 
 def build_averages(model: Model, release: Release, source: Source, rule: Any) -> Moments:
-    """The averages over records that are each of their own law: a loop over points, of all records side by side.
+    """The averages over records that are not identically distributed: a loop over points, vectorised over records.
 
     With s = Σ_i t_i, the mean of s / n is the average of the means and n times its covariance that of the covariances.
     """
@@ -145,7 +146,7 @@ def build_averages(model: Model, release: Release, source: Source, rule: Any) ->
 
 
 def listed_records(model: Model, source: Source, rule: Any) -> Records:
-    """The records that are summed over [q]: all that are possible, or the counts up to a bound."""
+    """The records that are summed over [q]: all possible ones, or the counts up to a bound."""
     if model.support is not None and source.points == "support":
         return model.support()
     assert model.count_field is not None
@@ -153,7 +154,7 @@ def listed_records(model: Model, source: Source, rule: Any) -> Records:
 
 
 def known_fields(model: Model, n: int) -> Records:
-    """The fields of n records that are not drawn, such as known covariates."""
+    """The fields of n records that are fixed, such as known covariates."""
     shapes = parameter_shapes(model)
     parameters = jax.tree.map(lambda leaf: jnp.ones(leaf.shape, leaf.dtype), shapes)
     drawn = {model.count_field} if model.support is None else set(model.support())

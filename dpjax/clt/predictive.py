@@ -1,4 +1,4 @@
-"""Releases that a posterior predicts under the normal law of the sum."""
+"""Posterior predictive releases under the normal approximation of the sum."""
 
 from functools import partial
 from typing import Any
@@ -18,11 +18,11 @@ from dpjax.release import Release
 __all__ = ["predict_values"]
 
 NUM_POINTS = 1_024
-"""Enough for a picture; the draws were made with as many as they need."""
+"""Number of quadrature points: enough for a plot; the draws themselves were made with more if needed."""
 
 
 def predict_values(key: Key, model: Model, release: Release, parameters: Parameters) -> np.ndarray:
-    """Released values [draw, d] for parameters [draw, ...]: the sum is Normal, and rounded where the noise is whole."""
+    """Released values [draw, d] for parameters [draw, ...]: the sum is Normal, and rounded if the noise is integer."""
     rule_key, draw_key = jax.random.split(key)
     source = find_source(model, release)
     rule = make_points(rule_key, model, source, NUM_POINTS)

@@ -1,13 +1,16 @@
 """The chains: NUTS on whitened parameters and latent noise, adapted in windows, all steps by one compiled program."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
 from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
+from blackjax.adaptation.window_adaptation import build_schedule
 from blackjax.mcmc.hmc import HMCState
 from blackjax.mcmc.nuts import NUTSInfo
 from jax.sharding import Mesh
@@ -19,10 +22,10 @@ from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain
 from dpjax.models.recipe import jit_model
 from dpjax.release import Release
 from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, make_draws
-from dpjax.runtime.devices import bring_home, over_devices, place, platform_of, same_everywhere, to_host
-from dpjax.runtime.schedule import Segment, steps_made
+from dpjax.runtime.devices import bring_home, over_devices, platform_of
+from dpjax.runtime.run import Run, Segment, Status
 
-__all__ = ["Draw", "Run", "Status", "begin", "make_chunk", "make_schedule"]
+__all__ = ["CLTRun", "Draw", "make_schedule"]
 
 FIRST_STEP_SIZE = 0.5
 """Of a density that is whitened at its mode."""
@@ -31,13 +34,6 @@ ACCEPTANCE = 0.8
 """The acceptance rate that the step size is adapted to."""
 
 begin_search, continue_search, _ = dual_averaging_adaptation(ACCEPTANCE)
-
-
-FIRST, WINDOW, LAST = 75, 25, 50
-"""Steps before the first window that a covariance is taken of, of that window, and after the last one."""
-
-FEWEST = 20
-"""Shorter warm-ups have no such window."""
 
 
 class Chains(NamedTuple):
@@ -70,38 +66,6 @@ class Draw(NamedTuple):
     info: dict[str, Array]
 
 
-class Run(NamedTuple):
-    """What stays as it is from the first step to the last; see `dpjax.clt.density.build_problem`.
-
-    `mesh` has the devices that share the chains; None for one.
-    """
-
-    model: Model
-    release: Release
-    source: Source
-    rule: Any
-    simulated: Array
-    tuning: Tuning
-    schedule: tuple[Segment, ...]
-    places: Array
-    chain_keys: Key
-    mesh: Mesh | None
-
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """What the compiled programs take as ordinary values, the same for all chains."""
-        return {name: getattr(self, name) for name in ("release", "rule", "simulated", "tuning")}
-
-
-class Status(NamedTuple):
-    """How far a run has come: its segment, the draws made there, the chains, and these draws [chain, draw, ...]."""
-
-    segment: int
-    filled: int
-    chains: Chains
-    draws: list[Draw]
-
-
 @partial(jit_model, static_argnames=("source",))
 def first_states(
     model: Model, source: Source, *, release: Release, rule: Any, simulated: Array, tuning: Tuning, places: Array
@@ -114,7 +78,7 @@ def first_states(
 @partial(jit_model, static_argnames=("source", "mesh"))
 @over_devices(
     by_chain=("chain_keys", "chains"),
-    arrays=("release", "rule", "simulated", "tuning", "start", "length", "adapt"),
+    arrays=("release", "rule", "simulated", "tuning", "start", "length", "thin", "adapt"),
     made=CHAIN_AXES,
 )
 def run_chunk(
@@ -130,9 +94,10 @@ def run_chunk(
     chains: Chains,
     start: Array,
     length: Array,
+    thin: Array,
     adapt: Array,
 ) -> Chunk:
-    """Advance all chains by `length` steps, whose draws are kept; their step sizes change if `adapt` is true.
+    """Advance all chains by ``length * thin`` steps and keep every `thin`-th; step sizes change if `adapt` is true.
 
     A processor makes the chains' steps in turn: no chain then waits for a longer trajectory, and a chain's program, and
     with it every bit, is the same however many there are.
@@ -159,7 +124,7 @@ def run_chunk(
         states=chains,
         start=start,
         length=length,
-        thin=jnp.ones_like(length),
+        thin=thin,
         capacity=MAX_CAPACITY,
         in_turn=platform_of(mesh) == "cpu",
     )
@@ -174,55 +139,80 @@ def report(info: NUTSInfo) -> dict[str, Array]:
     }
 
 
-def begin(run: Run) -> Status:
-    """The status before the first step, with whitened coordinates as they are."""
-    num_chains, size = run.places.shape
-    step_size = jnp.full(num_chains, FIRST_STEP_SIZE, run.places.dtype)
-    matrix = jnp.broadcast_to(jnp.eye(size, dtype=run.places.dtype), (num_chains, size, size))
-    states = first_states(run.model, run.source, **run.arrays, places=run.places)
-    return Status(0, 0, Chains(states, step_size, matrix, search_from(step_size)), [])
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CLTRun(Run):
+    """A run of `dpjax.sample_clt`; see `dpjax.clt.density.build_problem` for what its target is made of.
+
+    Parameters
+    ----------
+    places
+        Where the chains start [chain, size].
+    chain_keys
+        Keys [chain].
+    """
+
+    PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_chunk)
+
+    model: Model
+    release: Release
+    source: Source
+    rule: Any
+    simulated: Array
+    tuning: Tuning
+    places: Array
+    chain_keys: Key
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """What the compiled programs take as ordinary values, the same for all chains."""
+        return {name: getattr(self, name) for name in ("release", "rule", "simulated", "tuning")}
+
+    def capacity(self, status: Status) -> int:
+        """How many draws a chunk can hold."""
+        return MAX_CAPACITY
+
+    def static(self, status: Status) -> tuple[Any, ...]:
+        """Model, source of the moments, and devices."""
+        return self.model, self.source, self.mesh
+
+    def arguments(self, status: Status, length: int) -> dict[str, Any]:
+        """What the target is made of, keys and chains, the numbers of the chunk, and whether step sizes change."""
+        return {
+            **self.arrays,
+            "chain_keys": self.chain_keys,
+            "chains": status.chains,
+            "adapt": np.bool_(self.schedule[status.segment].phase == "warm-up"),
+            **self.numbers(status, length),
+        }
+
+    def open(self) -> Status:
+        """The status before the first step, with whitened coordinates as they are."""
+        num_chains, size = self.places.shape
+        step_size = jnp.full(num_chains, FIRST_STEP_SIZE, self.places.dtype)
+        matrix = jnp.broadcast_to(jnp.eye(size, dtype=self.places.dtype), (num_chains, size, size))
+        states = first_states(self.model, self.source, **self.arrays, places=self.places)
+        return self.open_segment(0, Chains(states, step_size, matrix, search_from(step_size)))
+
+    def open_segment(self, segment: int, chains: Chains) -> Status:
+        """The status at the start of a segment, with empty arrays for its draws."""
+        status = Status(segment, 0, None, chains)
+        return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
+
+    def close_segment(self, status: Status) -> Status:
+        """Take the average step size found, and the draws' covariance where the schedule says so."""
+        chains = bring_home(self.mesh, status.chains)
+        step_size = jnp.exp(chains.search.log_step_size_avg)
+        chains = chains._replace(step_size=step_size, search=search_from(step_size))
+        if self.schedule[status.segment].adapt:
+            matrices = np.stack([shrunk_covariance(vectors) for vectors in status.draws.vector])
+            chains = chains._replace(inverse_mass_matrix=jnp.asarray(matrices, step_size.dtype))
+        return self.open_segment(status.segment + 1, chains)
 
 
 @jax.jit
 def search_from(step_size: Array) -> DualAveragingAdaptationState:
     """The search for better step sizes than these [chain], in the types that it goes on with."""
     return jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), jax.vmap(begin_search)(step_size))
-
-
-def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
-    """The status after up to so many draws more of the segment, at whose end chains are adapted; and their number."""
-    segment = run.schedule[status.segment]
-    length = same_everywhere(run.mesh, min(length, MAX_CAPACITY, segment.draws - status.filled))
-    arguments = place(run.mesh, dynamic(run, status, length), by_chain=("chain_keys", "chains"))
-    chunk = run_chunk(run.model, run.source, run.mesh, **arguments)
-    draws = jax.tree.map(lambda leaf: np.moveaxis(to_host(leaf)[:length], 0, 1), chunk.draws)
-    status = Status(status.segment, status.filled + length, chunk.states, [*status.draws, draws])
-    ended = status.filled == segment.draws and segment.phase == "warm-up"
-    return (close_window(run, status) if ended else status), length
-
-
-def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
-    """The arguments of the compiled program that are ordinary values."""
-    return {
-        **run.arrays,
-        "chain_keys": run.chain_keys,
-        "chains": status.chains,
-        "start": jnp.array(steps_made(run.schedule, status)),
-        "length": jnp.array(length),
-        "adapt": jnp.array(run.schedule[status.segment].phase == "warm-up"),
-    }
-
-
-def close_window(run: Run, status: Status) -> Status:
-    """The status after a window of the warm-up: the average step size found, and its draws' covariance if asked for."""
-    chains = bring_home(run.mesh, status.chains)
-    step_size = jnp.exp(chains.search.log_step_size_avg)
-    chains = chains._replace(step_size=step_size, search=search_from(step_size))
-    if run.schedule[status.segment].adapt:
-        vectors = np.concatenate([draw.vector for draw in status.draws], axis=1)
-        matrices = np.stack([shrunk_covariance(chain) for chain in vectors])
-        chains = chains._replace(inverse_mass_matrix=jnp.asarray(matrices, step_size.dtype))
-    return Status(status.segment + 1, 0, chains, [])
 
 
 def shrunk_covariance(vectors: np.ndarray) -> np.ndarray:
@@ -233,27 +223,12 @@ def shrunk_covariance(vectors: np.ndarray) -> np.ndarray:
 
 
 def make_schedule(num_warmup: int, num_samples: int) -> tuple[Segment, ...]:
-    """The segments of a run; they depend on these numbers only. Those with `adapt` end with a new mass matrix."""
-    lengths = window_lengths(num_warmup)
-    starts = [sum(lengths[:number]) for number in range(len(lengths))]
+    """The segments of a run: the windows of Stan's warm-up, of which those with `adapt` end with a new mass matrix."""
+    with jax.numpy_dtype_promotion("standard"):  # as BlackJAX has it
+        stages, ends = np.asarray(build_schedule(num_warmup), int).reshape(-1, 2).T
+    stops = np.flatnonzero((np.diff(stages, append=-1) != 0) | (ends == 1)) + 1
     windows = [
-        Segment("warm-up", start, length, 1, adapt=0 < number < len(lengths) - 1)
-        for number, (start, length) in enumerate(zip(starts, lengths, strict=True))
+        Segment("warm-up", int(start), int(stop - start), 1, adapt=bool(ends[stop - 1]))
+        for start, stop in zip(np.append(0, stops), stops, strict=False)
     ]
     return (*windows, Segment("sampling", num_warmup, num_samples, 1))
-
-
-def window_lengths(num_warmup: int) -> list[int]:
-    """The lengths of the windows: each between the first and the last twice as long as the one before."""
-    if num_warmup < FEWEST:
-        return [num_warmup] if num_warmup else []
-    first, window, last = FIRST, WINDOW, LAST
-    if first + window + last > num_warmup:
-        first, last = int(0.15 * num_warmup), int(0.1 * num_warmup)
-        window = num_warmup - first - last
-    between, rest = [], num_warmup - first - last
-    while rest:
-        window = window if 3 * window <= rest else rest  # no window is left that is shorter than the one before
-        between.append(window)
-        rest, window = rest - window, 2 * window
-    return [first, *between, last]

@@ -13,15 +13,17 @@ from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
 from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
 from dpjax.clt.density import simulate_variance, smooth
-from dpjax.clt.inputs import check_large
+from dpjax.clt.inputs import check_inputs
 from dpjax.clt.moments import Source, make_points
-from dpjax.clt.run import Draw, Run, Status, begin, make_chunk, make_schedule
+from dpjax.clt.predictive import predict_values
+from dpjax.clt.run import CLTRun, Draw, make_schedule
 from dpjax.clt.starts import check_starts, find_starts
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.loop import finish, is_interrupted
+from dpjax.runtime.run import Status
 
 __all__ = ["Drawn", "Size", "default_points", "draw"]
 
@@ -106,10 +108,10 @@ def sample_clt(
     otherwise with another number of chains, and the adaptation of trajectories enlarges that: draws on other devices
     then are others from the same distribution.
     """
-    source = check_large(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
+    source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
     size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
     drawn = draw(key, model, release, source, size, progress, choose_mesh(devices, num_chains))
-    interrupted = is_interrupted("sample_clt", drawn.run.schedule, drawn.status, None, stacklevel=2)
+    interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None, stacklevel=2)
     return report(drawn, release, interrupted)
 
 
@@ -130,7 +132,7 @@ class Drawn(NamedTuple):
         For a look at the law of the sum.
     """
 
-    run: Run
+    run: CLTRun
     status: Status
     finer: Any
     num_points: int
@@ -139,7 +141,8 @@ class Drawn(NamedTuple):
     @property
     def draws(self) -> Draw:
         """All draws made [chain, draw, ...]."""
-        return jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *self.status.draws)
+        made: Draw = jax.tree.map(lambda leaf: leaf[:, : self.status.filled], self.status.draws)
+        return made
 
 
 def report(drawn: Drawn, release: Release, interrupted: bool) -> Posterior:
@@ -165,6 +168,7 @@ def report(drawn: Drawn, release: Release, interrupted: bool) -> Posterior:
         tuning=None,
         plan=None,
         approximate=True,
+        predictor=predict_values,
         keys=identify_keys(run.chain_keys),
         settings={"num_warmup": run.schedule[-1].start, "num_points": num_points},
     )
@@ -219,7 +223,16 @@ def draw(
     with one_blas_thread():
         starts = find_starts(keys.starts, model, release, source, rules[0], simulated, size.num_chains)
         check_starts(starts, release)
-        settled = (model, release, source, rules[0], simulated, starts.tuning)
-        run = Run(*settled, make_schedule(size.num_warmup, size.num_samples), starts.places, keys.chains, mesh)
-        status = finish(run.schedule, begin(run), partial(make_chunk, run), None, progress)
-    return Drawn(run, status, rules[1], size.num_points, keys.skewness)
+    run = CLTRun(
+        model=model,
+        release=release,
+        source=source,
+        rule=rules[0],
+        simulated=simulated,
+        tuning=starts.tuning,
+        places=starts.places,
+        chain_keys=keys.chains,
+        schedule=make_schedule(size.num_warmup, size.num_samples),
+        mesh=mesh,
+    )
+    return Drawn(run, finish(run, run.open, None, progress), rules[1], size.num_points, keys.skewness)

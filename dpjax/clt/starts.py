@@ -1,9 +1,8 @@
-"""Where the chains begin: modes found from the prior by Fisher scoring, and places spread widely about them.
+"""Starts of chains: modes found from the prior by Fisher scoring, and over-dispersed points around them.
 
-At n = 10⁸ the posterior may be ten thousand times narrower than the prior, so no walk from the prior would find it.
-Scoring steps are damped (Levenberg and Marquardt), each chain climbing by itself from the best of a few draws of a
-Normal law as wide as the prior: modes apart from each other are then found by different chains, and show as
-disagreement between these.
+At n = 10⁸ the posterior may be ten thousand times narrower than the prior, so that a random walk from the prior would
+not find it. Scoring steps are damped (Levenberg and Marquardt), and each chain climbs separately from the best of a few
+draws of a Normal distribution fitted to the prior: different chains then find different modes, and disagree.
 """
 
 from collections.abc import Callable
@@ -27,31 +26,31 @@ from dpjax.release import Release
 __all__ = ["Starts", "check_starts", "find_starts"]
 
 CANDIDATES = 32
-"""Draws for each chain, from a Normal law fitted to the prior."""
+"""Number of draws per chain, from a Normal distribution fitted to the prior."""
 
 STEPS = 100
-"""Scoring steps of each chain, after the candidates."""
+"""Number of scoring steps per chain, after the candidates."""
 
-HOPELESS = 30.0
-"""A mode whose log-density is by more than this and two for each parameter below the best one is left for the best."""
+MAX_DEFICIT = 30.0
+"""Largest log-density deficit of a mode to the best, plus two per parameter; below, the best is used instead."""
 
 DISPERSION = 2.0
-"""Starts are so many times wider about a mode than the Normal law there."""
+"""Ratio of the starts' sd about a mode to that of the normal approximation there."""
 
 
 class Starts(NamedTuple):
-    """Where chains begin.
+    """The starts of chains.
 
     Attributes
     ----------
     places
-        Vectors of all that a chain moves [chain, size].
+        The vectors of the chains [chain, size].
     tuning
-        The whitening by the Normal law at the best mode.
+        The whitening by the normal approximation at the best mode.
     log_density
-        At that mode [].
+        The log-density at that mode [].
     precision
-        The smallest eigenvalue [] of the correlations of the value there.
+        The smallest eigenvalue [] of the correlation matrix of the value there.
     """
 
     places: Array
@@ -61,7 +60,7 @@ class Starts(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What is known at whitened parameters [k].
+    """The density and its derivatives at whitened parameters [k].
 
     Attributes
     ----------
@@ -70,9 +69,9 @@ class Point(NamedTuple):
     slope
         Its gradient [k].
     information
-        That of value and prior about the parameters [k, k], where V is held.
+        The Fisher information of value and prior about the parameters [k, k], for fixed V.
     covariance
-        V, that of the residual [d, d].
+        The covariance V of the residual [d, d].
     """
 
     whitened: Array
@@ -92,7 +91,7 @@ def find_starts(
     simulated: Array,
     num_chains: int,
 ) -> Starts:
-    """Starts about modes, by the density in which all noise is Normal."""
+    """Starts around modes of the density in which all noise is Normal."""
     prior_key, candidate_key, spread_key = keys
     problem = build_problem(model, release, source, rule, simulated)
     problem = problem._replace(noise=problem.noise._replace(scaled=np.arange(0), held=()))
@@ -104,12 +103,12 @@ def find_starts(
 
     modes = jax.vmap(climb)(jax.random.split(candidate_key, num_chains))
     best = jax.tree.map(lambda leaf: leaf[jnp.argmax(modes.log_density)], modes)
-    hopeless = modes.log_density < best.log_density - HOPELESS - 2 * prior.location.size
-    whitened = jnp.where(hopeless[:, None], best.whitened[None], modes.whitened)
+    negligible = modes.log_density < best.log_density - MAX_DEFICIT - 2 * prior.location.size
+    whitened = jnp.where(negligible[:, None], best.whitened[None], modes.whitened)
     tuning = whiten_about(prior, best)
     apart = jax.vmap(lambda mode: tuning.whiten(prior.colour(mode)))(whitened)
     normals = DISPERSION * jax.random.normal(spread_key, apart.shape, apart.dtype)
-    # The places are those of the whole problem, with its latent numbers.
+    # The vectors are those of the whole problem, with its latent numbers.
     places = jax.vmap(build_problem(model, release, source, rule, simulated).start)(apart + normals)
     return Starts(places, tuning, best.log_density, correlation_floor(best.covariance, release))
 
@@ -133,9 +132,9 @@ def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable
 
 
 def climb_from(evaluate: Callable[[Array], Point], candidates: Array) -> Point:
-    """The last point of a climb from the best candidate [candidate, k] by scoring steps, damped where they fall.
+    """The end of a climb from the best candidate [candidate, k] by scoring steps, damped when the density falls.
 
-    Candidates and steps are evaluated in one loop, as the evaluation is long to compile.
+    Candidates and steps are evaluated in one loop, since the evaluation is slow to compile.
     """
 
     def step(number: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
@@ -155,7 +154,7 @@ def climb_from(evaluate: Callable[[Array], Point], candidates: Array) -> Point:
 
 
 def correlation_floor(covariance: Array, release: Release) -> Array:
-    """The smallest eigenvalue [] of the correlations of the residual; 0 where one varies by rounding alone."""
+    """The smallest eigenvalue [] of the residual's correlation matrix; 0 if a coordinate varies by rounding alone."""
     variance = jnp.diagonal(covariance)
     rounding = 64 * jnp.finfo(variance.dtype).eps * release.value / release.n
     scale = jnp.sqrt(jnp.where(variance > jnp.square(rounding), variance, jnp.inf))
@@ -163,22 +162,22 @@ def correlation_floor(covariance: Array, release: Release) -> Array:
 
 
 def whiten_about(tuning: Tuning, mode: Point) -> Tuning:
-    """The whitening by the Normal law about a mode, which is in another whitening's coordinates."""
+    """The whitening by the normal approximation at a mode, which is given in another whitening's coordinates."""
     identity = jnp.eye(mode.whitened.size, dtype=mode.whitened.dtype)
     factor = product(tuning.factor, solve_upper(factorize(mode.information), identity))
     return Tuning(tuning.colour(mode.whitened), factorize(product(factor, factor.T)), jnp.ones_like(mode.log_density))
 
 
 def check_starts(starts: Starts, release: Release) -> None:
-    """Raise if no density is positive, or the value has a part that neither varies nor carries noise."""
+    """Raise if no density is positive, or some part of the value neither varies nor has noise."""
     dtype = starts.precision.dtype
     if starts.precision <= 64 * release.value.size * np.finfo(dtype).eps:
-        given = "a value of which some part, up to rounding, is neither random in the model nor by its noise"
-        remedy = "Leave out exact totals that n or other numbers already tell"
+        given = "a value of which some part, up to rounding, is neither random in the model nor noisy"
+        remedy = "Leave out exact totals that n or other numbers already determine"
         if dtype == np.float32:
             remedy += "; where the noise is small, call jax.config.update('jax_enable_x64', True) first"
         fail("release", given, "a value of which every part varies between records or carries noise", f"{remedy}.")
     if not np.isfinite(starts.log_density):
-        given = "a value of zero or undefined density wherever the climbs from the prior led"
+        given = "a value of zero or undefined density at all modes found from the prior"
         remedy = "Check that model, statistic and value are in the same units, and that the prior reaches the value."
         fail("release", given, "positive density somewhere", remedy)

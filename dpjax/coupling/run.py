@@ -15,7 +15,7 @@ from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fil
 from dpjax.runtime.devices import Devices, num_devices, share_evenly
 from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
 
-__all__ = ["Checkpoint", "run_pairs"]
+__all__ = ["run_pairs"]
 
 
 def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int, devices: Devices, checkpoint: Any) -> Lane:
@@ -34,22 +34,20 @@ def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int, devices
     path = None if checkpoint is None else check_path(checkpoint, mesh)
     pool, file = Pool(key, course, mesh), None
     if path is not None:
-        file = Checkpoint(path, make_fingerprint(key, course, num_pairs, size, num_devices(mesh)), mesh)
+        fingerprint = make_fingerprint(key, course, num_pairs, size, num_devices(mesh))
+        file = PeriodicCheckpoint(path, fingerprint, mesh, pack)
     with nullcontext() if file is None else file.held(), one_blas_thread():
         saved = None if file is None else file.load(partial(restore_status, pool, num_pairs, size))
         return finish(pool, open_pool(pool, num_pairs, size) if saved is None else saved, file)
 
 
-class Checkpoint(PeriodicCheckpoint):
-    """The checkpoint file of one run of pairs; its fingerprint is that of `make_fingerprint`."""
-
-    def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The next program's steps and pair, and the lanes, their owners and the results."""
-        arrays = {name: getattr(status, name) for name in ("owners", "lanes", "ended", "results")}
-        return {"steps": status.steps, "waiting": status.waiting}, arrays
+def pack(status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is saved: the next program's steps and pair, and the lanes, their owners and the results."""
+    arrays = {name: getattr(status, name) for name in ("owners", "lanes", "ended", "results")}
+    return {"steps": status.steps, "waiting": status.waiting}, arrays
 
 
-def finish(pool: Pool, status: Status, file: Checkpoint | None) -> Lane:
+def finish(pool: Pool, status: Status, file: PeriodicCheckpoint | None) -> Lane:
     """Run programs until all pairs are at their ends; the results."""
     try:
         while np.any(status.owners >= 0):
@@ -63,7 +61,7 @@ def finish(pool: Pool, status: Status, file: Checkpoint | None) -> Lane:
     return status.results
 
 
-def explain(status: Status, file: Checkpoint | None) -> str:
+def explain(status: Status, file: PeriodicCheckpoint | None) -> str:
     """How far an interrupted run had come, and how to continue it, once it is saved."""
     if file is not None and not file.is_shared:
         file.save_last(status)

@@ -1,8 +1,8 @@
-"""Convergence and accuracy of Markov chain draws (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021).
+"""Convergence diagnostics of Markov chain draws (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021).
 
-Every function takes draws [chain, draw, ...], needs at least four draws a chain, and returns one float64 number for
-each trailing entry [...]. It is NaN where a draw is not finite and, if it is no error, where all draws are one.
-Arithmetic is numpy's, whatever JAX's configuration.
+Every function takes draws [chain, draw, ...], at least four per chain, and returns one float64 number for each trailing
+entry [...]. It is NaN where a draw is not finite and, except for standard errors, where all draws are equal. Arithmetic
+is numpy's, whatever JAX's configuration.
 """
 
 import numpy as np
@@ -24,14 +24,14 @@ __all__ = [
 TAIL_PROBABILITIES = (0.05, 0.95)
 
 CENTRAL_LEVELS = (0.1586553, 0.8413447)
-"""One standard deviation below and above the mean of a normal law."""
+"""Normal probabilities one standard deviation below and above the mean."""
 
 
 def split_r_hat(draws: np.ndarray) -> np.ndarray:
     """Rank-normalised split R-hat: the larger of the values for location and for scale (section 4.1).
 
-    It is close to 1 when the halves of all chains agree; above 1.01 they do not. Of chains that never move it is
-    infinite where they stand apart, and NaN where all draws are one.
+    It is close to 1 if the halves of all chains agree; values above 1.01 show disagreement. For chains that never move
+    it is infinite if they differ, and NaN if all draws are equal.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
     """
     halves = split_chains(check_draws(draws))
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-    # One of them alone cannot be told where all draws are as far from their median.
+    # The folded value is NaN where all draws are equally far from their median.
     return np.fmax(r_hat(rank_normalize(halves)), r_hat(rank_normalize(folded)))
 
 
 def ess_bulk(draws: np.ndarray) -> np.ndarray:
-    """The effective sample size of rank-normalised draws: how well the centre is known (section 4.3).
+    """The effective sample size of rank-normalised draws, for the bulk of the distribution (section 4.3).
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def ess_bulk(draws: np.ndarray) -> np.ndarray:
     >>> bool(ess_bulk(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
     True
     """
-    return unless_one(draws, effective_sample_size(rank_normalize(split_chains(check_draws(draws)))))
+    return nan_if_constant(draws, effective_sample_size(rank_normalize(split_chains(check_draws(draws)))))
 
 
 def ess_tail(draws: np.ndarray) -> np.ndarray:
@@ -98,18 +98,18 @@ def ess_mean(draws: np.ndarray) -> np.ndarray:
     >>> bool(ess_mean(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
     True
     """
-    return unless_one(draws, size_for_mean(draws))
+    return nan_if_constant(draws, size_for_mean(draws))
 
 
 def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
-    """The effective sample size of the share of draws below their quantile at a probability.
+    """The effective sample size of a quantile: that of the indicator of draws below it.
 
     Parameters
     ----------
     draws
         Draws [chain, draw, ...].
     probability
-        Of the quantile.
+        The probability of the quantile.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     draws = check_draws(draws)
     below = draws <= np.quantile(draws, probability, axis=(0, 1))
     size = effective_sample_size(split_chains(below.astype(float)))
-    return unless_one(draws, np.where(all_finite(draws), size, np.nan))
+    return nan_if_constant(draws, np.where(all_finite(draws), size, np.nan))
 
 
 def mcse_mean(draws: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ def mcse_mean(draws: np.ndarray) -> np.ndarray:
 
 
 def mcse_sd(draws: np.ndarray) -> np.ndarray:
-    """The Monte Carlo standard error of the standard deviation: that of the variance, by the delta method.
+    """The Monte Carlo standard error of the standard deviation, from that of the variance by the delta method.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def mcse_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     draws
         Draws [chain, draw, ...].
     probability
-        Of the quantile.
+        The probability of the quantile.
 
     Examples
     --------
@@ -190,19 +190,19 @@ def mcse_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
 
 
 def size_for_mean(draws: np.ndarray) -> np.ndarray:
-    """The effective sample size of the mean; as many as there are draws where these are one, for an error of zero."""
+    """The effective sample size of the mean; the number of draws if all are equal, so that the error is zero."""
     return effective_sample_size(split_chains(check_draws(draws)))
 
 
-def unless_one(draws: np.ndarray, figure: np.ndarray) -> np.ndarray:
-    """A figure, NaN where all draws are one: a constant, and a chain that cannot move, look alike."""
-    return np.where(np.ptp(check_draws(draws), axis=(0, 1)) == 0, np.nan, figure)
+def nan_if_constant(draws: np.ndarray, estimate: np.ndarray) -> np.ndarray:
+    """The estimate, NaN where all draws are equal: constants and chains that cannot move look alike."""
+    return np.where(np.ptp(check_draws(draws), axis=(0, 1)) == 0, np.nan, estimate)
 
 
 def effective_sample_size(chains: np.ndarray) -> np.ndarray:
-    """The number of independent draws that know the mean as well, by Geyer's initial monotone sequence (section 3.2).
+    """The number of independent draws with the same variance of the mean, by Geyer's initial monotone sequence.
 
-    Sums of adjacent autocorrelations are added up while they are positive, each capped by those before it.
+    Sums of adjacent autocorrelations are added while they are positive, each capped by those before it (section 3.2).
     """
     num_chains, num_draws = chains.shape[:2]
     correlations = autocorrelations(chains)
@@ -217,7 +217,7 @@ def effective_sample_size(chains: np.ndarray) -> np.ndarray:
     time = -1 + 2 * total + np.maximum(even_at_stop, 0.0)
     size = num_chains * num_draws
     constant = np.ptp(chains, axis=(0, 1)) < np.finfo(float).resolution
-    # The floor keeps antithetic chains from claiming boundless sizes.
+    # The bound keeps the sizes of antithetic chains finite.
     return np.where(constant, float(size), size / np.maximum(time, 1 / np.log10(size)))
 
 
@@ -252,7 +252,7 @@ def rank_normalize(draws: np.ndarray) -> np.ndarray:
 
 
 def split_chains(draws: np.ndarray) -> np.ndarray:
-    """The first and last halves of each chain as chains of their own; an odd middle draw is left out."""
+    """The first and last halves of each chain as separate chains; an odd middle draw is left out."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 

@@ -1,4 +1,4 @@
-"""The table of numbers that a posterior or an importance sample is summarised by."""
+"""Summary tables of posteriors and importance samples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ MAX_ROWS = 100
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """One row for each scalar parameter, one column for each figure.
+    """A table with one row for each scalar parameter and one column for each statistic.
 
-    ``summary["coef[0]"]["mean"]`` is one figure, ``summary.columns["mean"]`` a whole column, and ``print(summary)``
+    ``summary["coef[0]"]["mean"]`` is one entry, ``summary.columns["mean"]`` a whole column, and ``print(summary)``
     shows the table.
 
     Parameters
@@ -25,9 +25,9 @@ class Summary:
     rows
         The names of the scalar parameters, such as ``"coef[0]"``.
     columns
-        An array [row] for each figure.
+        An array [row] for each statistic.
     note
-        What is to be said of all figures, shown below them.
+        A remark on the whole table, shown below it.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Summary:
         return len(self.rows)
 
     def cells(self) -> list[list[str]]:
-        """The text of the table, its header first; rows beyond the hundredth are counted, not shown."""
+        """The text of the table, its header first; rows beyond the hundredth are not shown."""
         table = [["", *self.columns]]
         for index, row in enumerate(self.rows[:MAX_ROWS]):
             table.append([row, *(format_figure(name, column[index]) for name, column in self.columns.items())])
@@ -80,13 +80,13 @@ class Summary:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{remarks}"
 
     def remarks(self) -> list[str]:
-        """Last lines: for a table that is too long to show, and the note."""
+        """The lines below the table: the number of rows not shown, and the note."""
         missing = len(self.rows) - MAX_ROWS
         return [f"... and {missing} more rows"] * (missing > 0) + [self.note] * bool(self.note)
 
 
 def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "") -> Summary:
-    """The table of ``{parameter: {figure: array [...]}}``: a row for each entry of each parameter."""
+    """The table of ``{parameter: {statistic: array [...]}}``: a row for each entry of each parameter."""
     rows = tuple(name for parameter, columns in figures.items() for name in entry_names(parameter, columns))
     names = next(iter(figures.values()), {})
     columns = {name: np.concatenate([np.ravel(figure[name]) for figure in figures.values()]) for name in names}
@@ -100,16 +100,16 @@ def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]
 
 
 def summarize(draws: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
-    """The figures of one parameter's draws [chain, draw, ...], each [...]; draws that are one have no known errors."""
+    """Summary statistics of one parameter's draws [chain, draw, ...], each [...]; no errors if all draws are equal."""
     draws, levels = convergence.check_draws(draws), check_quantiles(quantiles)
     found = np.quantile(draws, levels, axis=(0, 1))
-    one = np.ptp(draws, axis=(0, 1)) == 0  # the sum of equal numbers is rounded
+    constant = np.ptp(draws, axis=(0, 1)) == 0  # the mean of equal numbers is rounded
     return {
-        "mean": np.where(one, draws[0, 0], np.mean(draws, axis=(0, 1))),
-        "sd": np.where(one, 0.0, np.std(draws, axis=(0, 1), ddof=1)),
+        "mean": np.where(constant, draws[0, 0], np.mean(draws, axis=(0, 1))),
+        "sd": np.where(constant, 0.0, np.std(draws, axis=(0, 1), ddof=1)),
         **{quantile_name(level): quantile for level, quantile in zip(levels, found, strict=True)},
-        "mcse_mean": np.where(one, np.nan, convergence.mcse_mean(draws)),
-        "mcse_sd": np.where(one, np.nan, convergence.mcse_sd(draws)),
+        "mcse_mean": np.where(constant, np.nan, convergence.mcse_mean(draws)),
+        "mcse_sd": np.where(constant, np.nan, convergence.mcse_sd(draws)),
         "ess_bulk": convergence.ess_bulk(draws),
         "ess_tail": convergence.ess_tail(draws),
         "r_hat": convergence.split_r_hat(draws),

@@ -1,4 +1,4 @@
-"""What results complain of: draws that are not to be trusted."""
+"""Warnings of results whose draws are not reliable."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +30,10 @@ __all__ = [
 MAX_R_HAT = 1.01
 MIN_ESS = 400
 ESS_KINDS = {"ess_bulk": "bulk", "ess_tail": "tails", "ess_mean": "of the mean"}
-"""What each effective size is of, in words."""
+"""The effective sample sizes in words."""
 
 MAX_NONFINITE, MAX_NONFINITE_OF_RUN = 0.01, 0.05
-"""Moves undone in a sweep, in the mean of all chains and in one of them, above which it is said."""
+"""Largest number of undone moves per sweep without a warning, on average and in any one chain."""
 
 
 PRIOR_DRAWS = 16
@@ -50,17 +50,17 @@ STARTS = (
 
 
 def warn_of_poor_mixing(table: Summary, remedy: str, stuck: Sequence[str] = (), starts: str = "") -> None:
-    """Warn of parameters whose chains disagree, know too little, or never moved.
+    """Warn of parameters whose chains disagree, have too few effective draws, or never moved.
 
     Parameters
     ----------
     stuck
-        The rows of which a chain never moved.
+        The rows with a chain that never moved.
     starts
-        What may help chains that disagree, or never moved, beyond the remedy.
+        An additional remedy for chains that disagree or never moved.
     """
     columns = table.columns
-    # Draws that are not finite have no spread; those that are one have no R-hat and no size.
+    # Non-finite draws have no sd; constant draws have neither R-hat nor effective sizes.
     broken, apart = np.isnan(columns["sd"]), columns["r_hat"] > MAX_R_HAT
     found = {
         f"R-hat above {MAX_R_HAT}": name_some(table.rows, apart),
@@ -75,7 +75,7 @@ def warn_of_poor_mixing(table: Summary, remedy: str, stuck: Sequence[str] = (), 
 
 
 def name_sizes(table: Summary, left_out: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """The rows with those of their effective sizes that are too small, and which rows these are."""
+    """The row names with their effective sizes that are too small, and which rows have such sizes."""
     kinds = {name: ESS_KINDS[name] for name in table.columns if name in ESS_KINDS}
     sizes = np.stack([np.nan_to_num(table.columns[name]) for name in kinds])
     small = (sizes < MIN_ESS) & ~left_out
@@ -101,8 +101,8 @@ def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "c
     Parameters
     ----------
     sweeps
-        How many of them each entry counts for. One undone move in hundreds of sweeps misses less of the posterior than
-        draws can tell, and of the warm-up nothing is counted.
+        Number of sweeps that each entry counts for. One undone move in hundreds of sweeps misses less of the posterior
+        than draws can show, and the warm-up is not counted.
     """
     rates = np.mean(num_nonfinite, axis=1) / sweeps
     if np.mean(rates) > MAX_NONFINITE or np.max(rates) > MAX_NONFINITE_OF_RUN:
@@ -117,7 +117,7 @@ def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "c
 
 
 def warn_of_divergences(num_divergent: np.ndarray, stacklevel: int) -> None:
-    """Warn where trajectories [chain, draw] went astray."""
+    """Warn of divergent trajectories [chain, draw]."""
     total = int(np.sum(num_divergent))
     if total:
         text = f"{total} of {num_divergent.size} trajectories diverged: the draws may miss part of the posterior. "
@@ -131,9 +131,9 @@ def never_change(draws: np.ndarray) -> np.ndarray:
 
 
 def free_numbers(model: Model, draws: Numbers) -> dict[str, np.ndarray]:
-    """Which numbers [...] of each parameter vary under the prior; nothing is said where all of the draws do.
+    """Which numbers [...] of each parameter vary under the prior; an empty dict if all of them vary in the draws.
 
-    What the model derives, or reports of records, may well be fixed by the release, and is left out.
+    Derived and reported quantities may be fixed by the release, and are left out.
     """
     names = [name for name in parameter_shapes(model) if name in draws]
     if not any(np.any(never_change(draws[name])) for name in names):
@@ -145,9 +145,9 @@ def free_numbers(model: Model, draws: Numbers) -> dict[str, np.ndarray]:
 def stuck_chains(draws: np.ndarray, free: np.ndarray | bool) -> np.ndarray:
     """Which chains [chain, ...] never moved in draws [chain, draw, ...].
 
-    A value that a chain which moves has too is one of few: such chains may stand there for long. Where all chains have
-    one and the same value it is for `free` to say: constants by construction cannot move, and chains of different
-    starts do not agree by chance.
+    A value that a moving chain takes as well is one of few values, at which a chain may stay for long, and does not
+    count. If all chains have the same value, `free` decides: constants by construction cannot move, and chains with
+    different starts do not agree by chance.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def stuck_chains(draws: np.ndarray, free: np.ndarray | bool) -> np.ndarray:
 
 
 def name_stuck(draws: Numbers, free: Mapping[str, np.ndarray | bool], run: str = "chain") -> list[str]:
-    """The numbers of which a chain never moved, by the names of their rows, with these chains unless it was all."""
+    """The row names of numbers with a chain that never moved, with the indices of these chains unless it was all."""
     found = {name: stuck_chains(leaf, free.get(name, False)) for name, leaf in draws.items()}
     return [text for name, stuck in found.items() for text in describe(name, stuck, run)]
 
@@ -180,9 +180,9 @@ def describe(name: str, stuck: np.ndarray, run: str) -> Iterator[str]:
 
 
 def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") -> list[str]:
-    """The records of chains that accepted none of their proposals, by rates [chain, draw], unless they move otherwise.
+    """The chains whose records accepted no proposal, by rates [chain, draw], unless the records move otherwise.
 
-    Counts that stand still in all chains may be the only ones that known totals allow.
+    Counts that do not move in any chain may be the only ones that known totals allow.
     """
     refused = np.all(rates == 0, axis=1)
     pinned = isinstance(plan.imputation, OwnLatentData) and np.all(refused)
@@ -190,12 +190,12 @@ def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") ->
 
 
 def with_runs(what: str, chosen: np.ndarray, run: str) -> str:
-    """A name, and the numbers of the runs that are meant."""
+    """A name, and the indices of the chosen runs."""
     return f"{what} ({run} {', '.join(map(str, np.flatnonzero(chosen)))})"
 
 
 def advise(model: Model, release: PrivateRelease, plan: SweepPlan | None) -> str:
-    """What to try for chains of this plan; None for trajectories that impute nothing."""
+    """The advice for chains of this plan; plan None for trajectories without imputation."""
     if plan is None:
         return "Draw more (num_samples, num_warmup), or use dpjax.sample."
     if any(map(is_missing, (model, release, plan))):
@@ -208,7 +208,7 @@ def advise(model: Model, release: PrivateRelease, plan: SweepPlan | None) -> str
 
 
 def lacks_interweaving(model: Model, release: PrivateRelease, plan: SweepPlan) -> bool:
-    """Whether interweaving is off though it may pay: for records of few values it costs more than it brings."""
+    """Whether interweaving is off though it may help; for records with few values its cost outweighs its gain."""
     if plan.interweave or model.support is not None:
         return False
     return interweaving(*latent_form(model, release, plan.imputation), plan.imputation)[1]

@@ -1,33 +1,40 @@
 """From a model and a list of releases to the posterior of each."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.threads import one_blas_thread
-from dpjax.base import Imputation, Key, Model
-from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
+from dpjax._util.jit import jit_quickly
+from dpjax._util.validation import fail
+from dpjax.base import Array, Imputation, Key, Model
+from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
 from dpjax.data_augmentation.plan import check_closed, close, make_plan
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room, with_equal_capacity
 from dpjax.diagnostics.warnings import warn_of_nonfinite
-from dpjax.mcmc.batch_run import Run, Status, make_chunk
-from dpjax.mcmc.batch_starts import begin, check_formed, check_releases, split_keys, stack
-from dpjax.mcmc.chunks import Collect
+from dpjax.mcmc.batch_run import BatchRun, map_groups
 from dpjax.mcmc.fingerprint import asked_of
-from dpjax.mcmc.run import make_schedule
+from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
+from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
 from dpjax.models.positions import check_derived
+from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState
+from dpjax.numerics import take_entry
 from dpjax.posterior.batch import BatchPosterior
 from dpjax.release import PrivateRelease
+from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.loop import check_run, finish, is_interrupted
+from dpjax.runtime.run import Status
 
-__all__ = ["sample_batch"]
+__all__ = ["begin", "sample_batch", "split_keys", "stack"]
 
 
 def sample_batch(
@@ -124,10 +131,10 @@ def sample_batch(
     keys = split_keys(key, np.arange(len(given)), num_chains)
     schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
     stacked = stack(check_formed([release for _, release in formed]))
-    run = Run(formed[0][0], stacked, plan, kept, schedule, keys.chains, keys.step_size, mesh)
-    with one_blas_thread():
-        status = finish(run.schedule, begin(run, keys), partial(make_chunk, run), None, progress)
-        return report(run, model, alike, status)
+    run = BatchRun(
+        model=formed[0][0], releases=stacked, plan=plan, collect=kept, keys=keys, schedule=schedule, mesh=mesh
+    )
+    return report(run, model, alike, finish(run, partial(begin, run), None, progress))
 
 
 @dataclass(frozen=True)
@@ -140,9 +147,9 @@ class OfState:
         return self.function(state)
 
 
-def report(run: Run, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:
+def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:
     """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted = is_interrupted("sample_batch", run.schedule, status, None, stacklevel=3)
+    interrupted = is_interrupted("sample_batch", run, status, None, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
     nonfinite = draws.info["num_nonfinite"]
     by_chain = nonfinite.reshape(-1, nonfinite.shape[-1])
@@ -157,8 +164,119 @@ def report(run: Run, model: Model, releases: list[PrivateRelease], status: Statu
         model=model,
         releases=tuple(releases),
         final_states=bring_home(run.mesh, status.chains.state),
-        tuning=status.tuning,
+        tuning=status.kernel,
         plan=run.plan,
-        keys=tuple(identify_keys(keys) for keys in run.chain_keys),
+        keys=tuple(identify_keys(keys) for keys in run.keys.chains),
         settings=asked_of(run.plan, run.schedule[-1]),
     )
+
+
+@partial(jit_quickly, static_argnames=("num_chains",))
+def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
+    """The keys of the runs of releases of these numbers [release]: release i has those of ``fold_in(key, i)``."""
+    return jax.vmap(lambda number: split_key(jax.random.fold_in(key, number), num_chains))(numbers)
+
+
+def begin(run: BatchRun) -> Status:
+    """The status before the first step."""
+    tuning = tune_all.quickly(run.model, run.keys.tuning) if run.plan.uses_tuning else None
+    return run.open(find_all(run, run.keys.starts), tuning)
+
+
+@jit_model
+def tune_all(model: Model, keys: Key) -> Tuning:
+    """The tuning of each release [release, ...], fitted to draws from the prior of its own."""
+    fitted: Tuning = jax.lax.map(partial(fit_to_prior, model=model), keys)
+    return fitted
+
+
+def find_all(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
+    """States [release, chain, ...] of positive density; an error says for which release there is none."""
+    if not isinstance(run.plan.imputation, OwnLatentData):
+        return find_records(run, keys)
+    states: GibbsState = stack([find_own(run, keys, number) for number in range(len(run.keys.chains))])
+    return states
+
+
+def find_own(run: BatchRun, keys: tuple[Key, Key], number: int) -> GibbsState:
+    """The states [chain, ...] of one release, by the imputation's own search."""
+    imputation, num_chains = run.plan.imputation, run.keys.chains.shape[1]
+    assert isinstance(imputation, OwnLatentData), "others search for records"
+    with naming(number):
+        return imputation.find_starts(
+            take_entry(keys, number), run.model, take_entry(run.releases, number), num_chains, None
+        )
+
+
+def find_records(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
+    """The states that `dpjax.mcmc.starts.find_starts` finds for each release."""
+    look = search_all.quickly if run.keys.chains.size * run.release.n <= FEW_RECORDS else search_all
+    best = look(run.model, run.keys.chains.shape[1], run.group, keys[0], run.releases)
+    if not np.all(best.found):
+        best = climb_all(run.model, run.group, keys[1], run.releases, best)
+    found = np.asarray(best.found)
+    for number in np.flatnonzero(~np.all(found, axis=1)).tolist():
+        with naming(number):
+            fail_to_start(take_entry(run.releases, number), found[number], None)
+    return best.state
+
+
+@partial(jit_model, static_argnames=("num_chains", "group"))
+def search_all(model: Model, num_chains: int, group: int, keys: Key, releases: PrivateRelease) -> Candidate:
+    """The candidates [release, chain, ...] of `search`, for so many releases at a time."""
+    best: Candidate = map_groups(lambda given: search(model, num_chains, *given, None), (keys, releases), group)
+    return best
+
+
+@partial(jit_model, static_argnames=("group",))
+def climb_all(model: Model, group: int, keys: Key, releases: PrivateRelease, best: Candidate) -> Candidate:
+    """The candidates [release, chain, ...] after `climb`, for so many releases at a time."""
+    climbed: Candidate = map_groups(lambda given: climb(model, *given), (keys, releases, best), group)
+    return climbed
+
+
+@contextmanager
+def naming(number: int) -> Iterator[None]:
+    """Adds to an error which release it is about."""
+    try:
+        yield
+    except ValueError as error:
+        error.add_note(f"It is release {number} of the batch.")
+        raise
+
+
+def check_releases(releases: Any) -> list[PrivateRelease]:
+    """The releases as a list, or an error unless they differ in their numbers alone."""
+    if not isinstance(releases, Sequence) or not releases:
+        given = repr(releases) if isinstance(releases, Sequence) else type(releases).__name__
+        remedy = "Pass a list, such as [release.sample(key, records) for key in jax.random.split(key, 200)]."
+        fail("releases", given, "a list of releases", remedy, error=TypeError)
+    for number, release in enumerate(releases):
+        if not is_release(release):
+            given = f"{type(release).__name__} in place {number}"
+            fail("releases", given, "dpjax.Release or dpjax.LocalRelease", "Pass releases only.", error=TypeError)
+        if form(release) != form(releases[0]):
+            expected = "releases of one statistic, mechanism and n, with values of one shape and type"
+            remedy = "Make a batch of each kind."
+            fail("releases", f"release {number}, which is of another kind than release 0", expected, remedy)
+    return list(releases)
+
+
+def check_formed(formed: list[PrivateRelease]) -> list[PrivateRelease]:
+    """The releases in the form of their latent data, or an error where that form is not the same for all."""
+    for number, release in enumerate(formed):
+        if form(release) != form(formed[0]):
+            given = f"release {number}, whose known totals are others than those of release 0"
+            fail("releases", given, "the same known totals, for which counts are moved", "Make a batch of each.")
+    return formed
+
+
+def form(release: PrivateRelease) -> Any:
+    """The structure of a release, and the shapes and types of its numbers."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(release)]
+    return jax.tree.structure(release), [(leaf.shape, leaf.dtype) for leaf in leaves]
+
+
+def stack(trees: list[Any]) -> Any:
+    """Trees of numbers as one tree of arrays with a leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *trees)

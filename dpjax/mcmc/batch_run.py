@@ -1,4 +1,4 @@
-"""A run of a batch: as `dpjax.mcmc.run`, with the chains and the tuning of every release.
+"""A run of a batch: that of `dpjax.mcmc.run` with the chains and the tuning of every release.
 
 The chains of some releases, side by side, make a whole chunk before those of others: what they move fits the cache of
 a processor, and their loops wait for fewer others to end. An accelerator takes all releases at once.
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -18,144 +18,22 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.mcmc.chunks import Chains, Collect, Draw, advance_chains, choose_capacity
-from dpjax.mcmc.run import adapt
+from dpjax.mcmc.run import Chains, Collect, RunKeys, adapt, advance_chains, choose_capacity
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.numerics import take_entry
 from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import Chunk
-from dpjax.runtime.devices import (
-    BY_CHAIN,
-    bring_home,
-    num_devices,
-    over_devices,
-    place,
-    platform_of,
-    same_everywhere,
-    to_host,
-)
-from dpjax.runtime.schedule import Segment, chunk_numbers, is_done
+from dpjax.runtime.devices import BY_CHAIN, bring_home, num_devices, over_devices, platform_of
+from dpjax.runtime.run import Run, Status
 
-__all__ = ["CollectOfRelease", "Run", "Status", "make_chunk", "map_groups", "most_together", "open_run"]
+__all__ = ["BatchRun", "CollectOfRelease", "map_groups", "most_together"]
 
 SIDE_BY_SIDE = 96
 """The most chains that a processor advances together."""
 
 CollectOfRelease = Callable[[PrivateRelease, GibbsState], Any]
 """``(release, state) -> pytree``: what to keep beside each draw."""
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What stays as it is from the first step to the last.
-
-    releases
-        In the form of the latent data, leaves [release, ...].
-    chain_keys
-        Keys [release, chain].
-    step_size_keys
-        Keys [release].
-    mesh
-        The devices that share the releases; None for one.
-    reports
-        Whether it is reported how steps went. Otherwise the compiler leaves out what would tell.
-    """
-
-    model: Model
-    releases: PrivateRelease
-    plan: SweepPlan
-    collect: CollectOfRelease | None
-    schedule: tuple[Segment, ...]
-    chain_keys: Key
-    step_size_keys: Key
-    mesh: Mesh | None
-    reports: bool = True
-
-    @cached_property
-    def release(self) -> PrivateRelease:
-        """The first release."""
-        return take_entry(self.releases, 0)
-
-    @cached_property
-    def common(self) -> tuple[bool, ...]:
-        """Which leaves of the releases are the same for all, such as a scale: programs are faster where they know."""
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.releases)]
-        return tuple(bool(np.all(leaf == leaf[:1])) for leaf in leaves)
-
-    @cached_property
-    def capacity(self) -> int:
-        """How many draws a chunk can hold."""
-        start = partial(draw_state, model=self.model, release=self.release)
-        states = jax.eval_shape(jax.vmap(start), self.chain_keys.reshape(-1))
-        return choose_capacity(self.model, bind(self.collect, self.release), states)
-
-    @cached_property
-    def group(self) -> int:
-        """How many releases of each device are advanced side by side."""
-        number = len(self.chain_keys) // num_devices(self.mesh)
-        most = min(most_together(self.chain_keys.shape[1], self.mesh), number)
-        return max(size for size in range(1, most + 1) if number % size == 0)
-
-
-def most_together(num_chains: int, mesh: Mesh | None = None) -> int:
-    """The most releases of so many chains each that a device advances side by side."""
-    return max(1, SIDE_BY_SIDE // num_chains) if platform_of(mesh) == "cpu" else sys.maxsize
-
-
-def bind(collect: CollectOfRelease | None, release: PrivateRelease) -> Collect | None:
-    """What to keep of a state under this release."""
-    return None if collect is None else partial(collect, release)
-
-
-class Status(NamedTuple):
-    """How far a run has come.
-
-    segment
-        The number of the current segment.
-    filled
-        How many draws it has made.
-    tuning
-        As adapted to each release so far, leaves [release, ...]; None where no step uses one.
-    chains
-        What the chains carry, leaves [release, chain, ...].
-    draws
-        Host arrays [release, chain, draw, ...] of the current segment; those beyond `filled` mean nothing.
-    """
-
-    segment: int
-    filled: int
-    tuning: Tuning | None
-    chains: Chains
-    draws: Draw
-
-
-def open_run(run: Run, states: GibbsState, tuning: Tuning | None) -> Status:
-    """The status before the first step, with chains at the given starts, to which the step sizes are fitted."""
-    return open_segment(run, 0, adapt_step_sizes(run, 0, tuning, states), states)
-
-
-def open_segment(run: Run, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
-    """The status at the start of a segment, with empty arrays for its draws."""
-    accepted = np.zeros((*run.chain_keys.shape, run.release.n), np.int32) if run.reports else None
-    status = Status(segment, 0, tuning, Chains(states, accepted), draws=None)  # type: ignore[arg-type]
-    draws, shapes = run.schedule[segment].draws, run_batch.eval_shape(*static(run), **dynamic(run, status, 0)).draws
-
-    def allocate(leaf: Any) -> np.ndarray:
-        return np.zeros((leaf.shape[0], leaf.shape[2], draws, *leaf.shape[3:]), leaf.dtype)
-
-    return status._replace(draws=jax.tree.map(allocate, shapes))
-
-
-def static(run: Run) -> tuple[Any, ...]:
-    """The arguments of the compiled program that decide what is compiled."""
-    return run.model, run.plan, run.collect, run.capacity, run.group, run.common, run.mesh
-
-
-def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
-    """The arguments of the compiled program that are ordinary values."""
-    own = {"releases": run.releases, "tuning": status.tuning, "chain_keys": run.chain_keys, "chains": status.chains}
-    return own | chunk_numbers(run.schedule, status, length)
 
 
 OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")
@@ -209,26 +87,104 @@ def map_groups(function: Callable[[Any], Any], trees: Any, group: int) -> Any:
     return jax.tree.map(lambda leaf: leaf.reshape(number, *leaf.shape[2:]), made)
 
 
-def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
-    """Make up to `length` draws within the current segment, and say how many; at its end, adapt and open the next."""
-    segment = run.schedule[status.segment]
-    length = same_everywhere(run.mesh, min(length, run.capacity, segment.draws - status.filled))
-    chunk = run_batch(*static(run), **place(run.mesh, dynamic(run, status, length), by_chain=OF_RELEASE))
-    for held, buffer in zip(jax.tree.leaves(status.draws), jax.tree.leaves(chunk.draws), strict=True):
-        held[:, :, status.filled : status.filled + length] = np.swapaxes(to_host(buffer)[:, :length], 1, 2)
-    status = status._replace(chains=chunk.states, filled=status.filled + length)
-    ended = status.filled == segment.draws and not is_done(run.schedule, status)
-    return (close_segment(run, status) if ended else status), length
+def bind(collect: CollectOfRelease | None, release: PrivateRelease) -> Collect | None:
+    """What to keep of a state under this release."""
+    return None if collect is None else partial(collect, release)
 
 
-def close_segment(run: Run, status: Status) -> Status:
-    """Adapt to the segment's draws where the schedule says so, and open the next segment."""
-    tuning, states = status.tuning, status.chains.state
-    check_room(run.releases, status.draws.reported)
-    if run.schedule[status.segment].adapt and tuning is not None:
-        fitted = adapt_all.quickly(run.model, status.draws.parameters)._replace(step_size=tuning.step_size)
-        tuning = adapt_step_sizes(run, status.segment + 1, fitted, bring_home(run.mesh, states))
-    return open_segment(run, status.segment + 1, tuning, states)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchRun(Run):
+    """A run of `dpjax.sample_batch`.
+
+    Parameters
+    ----------
+    releases
+        In the form of the latent data, leaves [release, ...].
+    keys
+        Those of the run of each release, leaves [release, ...].
+    mesh
+        The devices that share the releases; None for one.
+    reports
+        Whether acceptance rates and other reports are kept; without them the program is smaller.
+    """
+
+    DRAW_AXIS: ClassVar[int] = 1
+    SHARED: ClassVar[tuple[str, ...]] = OF_RELEASE
+    PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_batch)
+
+    model: Model
+    releases: PrivateRelease
+    plan: SweepPlan
+    collect: CollectOfRelease | None
+    keys: RunKeys
+    reports: bool = True
+
+    @cached_property
+    def release(self) -> PrivateRelease:
+        """The first release."""
+        return take_entry(self.releases, 0)
+
+    @cached_property
+    def common(self) -> tuple[bool, ...]:
+        """Which leaves of the releases are the same for all, such as a scale: programs are faster where they know."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.releases)]
+        return tuple(bool(np.all(leaf == leaf[:1])) for leaf in leaves)
+
+    @cached_property
+    def most_draws(self) -> int:
+        """How many draws a chunk can hold."""
+        start = partial(draw_state, model=self.model, release=self.release)
+        states = jax.eval_shape(jax.vmap(start), self.keys.chains.reshape(-1))
+        return choose_capacity(self.model, bind(self.collect, self.release), states)
+
+    @cached_property
+    def group(self) -> int:
+        """How many releases of each device are advanced side by side."""
+        number = len(self.keys.chains) // num_devices(self.mesh)
+        most = min(most_together(self.keys.chains.shape[1], self.mesh), number)
+        return max(size for size in range(1, most + 1) if number % size == 0)
+
+    def capacity(self, status: Status) -> int:
+        """How many draws a chunk can hold, whatever the tuning."""
+        return self.most_draws
+
+    def static(self, status: Status) -> tuple[Any, ...]:
+        """Model, plan, what is collected, capacity, groups, what releases have in common, and devices."""
+        return self.model, self.plan, self.collect, self.most_draws, self.group, self.common, self.mesh
+
+    def arguments(self, status: Status, length: int) -> dict[str, Any]:
+        """Releases, tuning, keys and chains, and the numbers of the chunk."""
+        return {
+            "releases": self.releases,
+            "tuning": status.kernel,
+            "chain_keys": self.keys.chains,
+            "chains": status.chains,
+            **self.numbers(status, length),
+        }
+
+    def open(self, states: GibbsState, tuning: Tuning | None) -> Status:
+        """The status before the first step, with chains at the given starts, to which the step sizes are fitted."""
+        return self.open_segment(0, adapt_step_sizes(self, 0, tuning, states), states)
+
+    def open_segment(self, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
+        """The status at the start of a segment, with empty arrays for its draws."""
+        accepted = np.zeros((*self.keys.chains.shape, self.release.n), np.int32) if self.reports else None
+        status = Status(segment, 0, tuning, Chains(states, accepted))
+        return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
+
+    def close_segment(self, status: Status) -> Status:
+        """Adapt to the segment's draws where the schedule says so, and open the next segment."""
+        tuning, states = status.kernel, status.chains.state
+        check_room(self.releases, status.draws.reported)
+        if self.schedule[status.segment].adapt and tuning is not None:
+            fitted = adapt_all.quickly(self.model, status.draws.parameters)._replace(step_size=tuning.step_size)
+            tuning = adapt_step_sizes(self, status.segment + 1, fitted, bring_home(self.mesh, states))
+        return self.open_segment(status.segment + 1, tuning, states)
+
+
+def most_together(num_chains: int, mesh: Mesh | None = None) -> int:
+    """The most releases of so many chains each that a device advances side by side."""
+    return max(1, SIDE_BY_SIDE // num_chains) if platform_of(mesh) == "cpu" else sys.maxsize
 
 
 @jit_model
@@ -238,11 +194,11 @@ def adapt_all(model: Model, parameters: Parameters) -> Tuning:
     return fitted
 
 
-def adapt_step_sizes(run: Run, segment: int, tuning: Tuning | None, states: GibbsState) -> Tuning | None:
+def adapt_step_sizes(run: BatchRun, segment: int, tuning: Tuning | None, states: GibbsState) -> Tuning | None:
     """The tuning of a segment, with step sizes fitted to where the chains are, states [release, chain, ...]."""
     if tuning is None or run.plan.parameter_kernel is None:
         return tuning
-    keys = jax.vmap(partial(jax.random.fold_in, data=segment))(run.step_size_keys)
+    keys = jax.vmap(partial(jax.random.fold_in, data=segment))(run.keys.step_size)
     return fit_step_sizes(run.model, run.plan.parameter_kernel, keys, tuning, states.parameters, states.latent.records)
 
 

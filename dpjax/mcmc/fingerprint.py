@@ -9,18 +9,18 @@ import jax.numpy as jnp
 
 from dpjax.base import Key, Model
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.mcmc.run import Run
+from dpjax.mcmc.run import PosteriorRun
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import draw_state
 from dpjax.release import PrivateRelease
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
-from dpjax.runtime.schedule import Segment
+from dpjax.runtime.run import Segment
 
 
-def make_fingerprint(key: Key, run: Run, initial: Any) -> dict[str, Plain]:
+def make_fingerprint(key: Key, run: PosteriorRun, initial: Any) -> dict[str, Plain]:
     """All that decides the draws of a run, under names that a user knows."""
     return {
-        **identify_run(key, len(run.chain_keys), run.schedule[-1]),
+        **identify_run(key, len(run.keys.chains), run.schedule[-1]),
         "keep": "summary" if run.summarized else "draws",
         "release": f"{type(run.release).__name__} of n = {run.release.n}",
         **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
@@ -44,7 +44,7 @@ def asked_of(plan: SweepPlan, sampling: Segment, initial: Any = None) -> dict[st
     return {**plain_values(plan), "num_warmup": sampling.start, "thin": sampling.thin, "initial": start}
 
 
-def functions_and_objects(run: Run) -> Iterator[tuple[str, Any]]:
+def functions_and_objects(run: PosteriorRun) -> Iterator[tuple[str, Any]]:
     """The functions and objects that a run is made of by name; released values are compared as arrays."""
     yield from parts_of("model", run.model._replace(recipe=None))  # it builds the functions that are compared
     yield from parts_of("plan", run.plan)

@@ -1,4 +1,4 @@
-"""What `sample` is told to keep and where its chains are to start, checked before anything is compiled."""
+"""Checks of what `sample` is to keep and where its chains are to start, before anything is compiled."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import jax
 from dpjax._util.validation import fail, summarize_error
 from dpjax.base import Model, Parameters
 from dpjax.clt import check_problem
-from dpjax.mcmc.chunks import Collect
+from dpjax.mcmc.run import Collect
 from dpjax.models.positions import check_parameters, check_prior
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
@@ -82,4 +82,4 @@ def refused_by_name() -> Iterator[None]:
     except (TypeError, ValueError) as error:
         given = f"{LARGE_SAMPLE!r}, which dpjax.sample_clt refuses ({error})"
         remedy = "Leave `initial` out, or pass parameters."
-        fail("initial", given, "a model and a release with a normal law of the sum", remedy, error=type(error))
+        fail("initial", given, "a model and release with a Normal approximation", remedy, error=type(error))

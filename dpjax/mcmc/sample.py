@@ -2,67 +2,43 @@
 
 import os
 import time
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import compiling, jit_quickly
-from dpjax._util.threads import one_blas_thread
+from dpjax._util.jit import compiling
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
+from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import make_plan, move_noise
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
-from dpjax.mcmc.chunks import Collect, drawn_of, read_digest, reports_of
-from dpjax.mcmc.clt_starts import draw_large, put_in_place, whiten_by
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep
 from dpjax.mcmc.run import (
-    Checkpoint,
-    Run,
-    Status,
+    Collect,
+    PosteriorRun,
+    drawn_of,
     has_check,
-    lower_first,
-    make_chunk,
     make_schedule,
-    open_run,
-    restore_status,
+    read_streaming,
+    reports_of,
+    split_key,
 )
-from dpjax.mcmc.starts import starts_by
+from dpjax.mcmc.starts import draw_large, put_in_place, starts_by, whiten_by
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
 from dpjax.models.positions import check_derived
-from dpjax.models.recipe import jit_model
 from dpjax.posterior.posterior import Posterior
-from dpjax.posterior.streamed import NotKept
+from dpjax.posterior.streaming import NotKept
 from dpjax.release import PrivateRelease
-from dpjax.runtime.checkpoint import check_path
+from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.loop import check_run, finish
-
-
-class RunKeys(NamedTuple):
-    """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
-
-    starts: tuple[Key, Key]
-    tuning: Key
-    plan: Key
-    chains: Key
-    step_size: Key
-
-
-@partial(jit_quickly, static_argnames=("num_chains",))
-def split_key(key: Key, num_chains: int) -> RunKeys:
-    """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
-    search, climb, tuning, plan, chains, step_size = jax.random.split(key, 6)
-    by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
-    return RunKeys((search, climb), tuning, plan, by_chain, step_size)
+from dpjax.runtime.run import Status
 
 
 def sample(
@@ -119,8 +95,8 @@ def sample(
     initial
         Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior. With
         ``"large-sample"`` chains start at draws of `dpjax.sample_clt`, and the coordinates of the kernel are whitened
-        by these and stay so: where a sweep is dear, a warm-up of some hundred steps then does. Starts are no wider than
-        the posterior, so that R-hat does not see modes that they miss.
+        by these and stay so: where a sweep is slow, a warm-up of some hundred steps then suffices. Starts are no wider
+        than the posterior, so that R-hat does not see modes that they miss.
     progress
         Whether to show a bar; there is none where standard error is not a terminal.
     checkpoint
@@ -185,63 +161,43 @@ def sample(
     model, release = latent_form(model, release, plan.imputation)
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
-    keys = split_key(key, num_chains)
     schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
     plan = move_noise(model, release, plan) if has_check(schedule) else plan
-    run = Run(model, release, plan, collect, schedule, keys.chains, keys.plan, keys.step_size, mesh, summarized)
+    run = PosteriorRun(
+        model=model,
+        release=release,
+        plan=plan,
+        collect=collect,
+        keys=split_key(key, num_chains),
+        summarized=summarized,
+        schedule=schedule,
+        mesh=mesh,
+    )
     check_collect(collect, run.state_shapes)
-    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, initial), mesh)
-    held = nullcontext() if file is None else file.held()
-    watch = make_watch(until, schedule, partial(look, run.model), mesh, began)
-    with held, one_blas_thread():
-        # The starts are handed on and not held: each copy of the states counts where n is large.
-        first, advance = partial(begin, run, given, keys, initial, file), partial(make_chunk, run)
-        made = report(run, given, finish(run.schedule, first(), advance, file, progress, watch), file, watch)
-        return replace(made, settings=asked_of(plan, schedule[-1], initial))
+    file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
+    watch = make_watch(until, run, partial(look, run.model), began)
+    made = report(run, given, finish(run, partial(begin, run, given, initial), file, progress, watch), file, watch)
+    return replace(made, settings=asked_of(plan, schedule[-1], initial))
 
 
 def begin(
-    run: Run,
-    given: tuple[Model, PrivateRelease],
-    keys: RunKeys,
-    initial: Parameters | Literal["large-sample"] | None,
-    file: Checkpoint | None,
+    run: PosteriorRun, given: tuple[Model, PrivateRelease], initial: Parameters | Literal["large-sample"] | None
 ) -> Status:
-    """Where the run starts: at its checkpoint if there is one, else at starts of positive density."""
-    shapes = jax.eval_shape(partial(first_tuning, run), keys.tuning)
-    saved = None if file is None else file.load(partial(restore_status, run, shapes))
-    if saved is not None:
-        return saved
-    with compiling(lower_first(run, shapes)):
-        return open_at_starts(run, given, keys, initial)
+    """The status before the first step, with chains at starts of positive density.
 
-
-def open_at_starts(
-    run: Run,
-    given: tuple[Model, PrivateRelease],
-    keys: RunKeys,
-    initial: Parameters | Literal["large-sample"] | None,
-) -> Status:
-    """The status before the first step, with chains at starts of positive density."""
-    num_chains = len(keys.chains)
-    start = partial(starts_by(run.plan.imputation), keys.starts, run.model, run.release, num_chains)
-    if not isinstance(initial, str):
-        return open_run(run, start(initial), first_tuning(run, keys.tuning))
-    draw_key, record_key = jax.random.split(keys.tuning)
-    draws = draw_large(draw_key, *given, num_chains)
-    states = start({name: leaf[:, -1] for name, leaf in draws.items()})
-    return open_run(run, put_in_place(record_key, run, states), whiten_by(run, draws))
-
-
-def first_tuning(run: Run, key: Key) -> Tuning | None:
-    """The tuning fitted to the prior; None where no step of the sweep uses one."""
-    return tune_to_prior.quickly(run.model, key) if run.plan.uses_tuning else None
-
-
-@jit_model
-def tune_to_prior(model: Model, key: Key) -> Tuning:
-    """The tuning fitted to draws from the prior."""
-    return fit_to_prior(key, model)
+    Parameters
+    ----------
+    given
+        Model and release as the user knows them.
+    """
+    with compiling(run.lower_first(run.tuning_shapes)):
+        start = partial(starts_by(run.plan.imputation), run.keys.starts, run.model, run.release, len(run.keys.chains))
+        if not isinstance(initial, str):
+            return run.open(start(initial), run.first_tuning())
+        draw_key, record_key = jax.random.split(run.keys.tuning)
+        draws = draw_large(draw_key, *given, len(run.keys.chains))
+        states = start({name: leaf[:, -1] for name, leaf in draws.items()})
+        return run.open(put_in_place(record_key, run, states), whiten_by(run, draws))
 
 
 def draws_of(status: Status) -> dict[str, np.ndarray]:
@@ -251,18 +207,18 @@ def draws_of(status: Status) -> dict[str, np.ndarray]:
 
 def look(model: Model, status: Status) -> Look:
     """How good the draws made so far are."""
-    if status.digest is None:
+    if status.streaming is None:
         draws = draws_of(status)
         return look_at(draws, free_numbers(model, draws))
-    digested = read_digest(status.draws, status.digest)
-    return look_at_figures(digested.figures(), free_numbers(model, digested.spreads()))
+    streaming = read_streaming(status.draws, status.streaming)
+    return look_at_figures(streaming.figures(), free_numbers(model, streaming.spreads()))
 
 
 def report(
-    run: Run,
+    run: PosteriorRun,
     given: tuple[Model, PrivateRelease],
     status: Status,
-    file: Checkpoint | None,
+    file: PeriodicCheckpoint | None,
     watch: UntilEnough | None,
 ) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are.
@@ -272,25 +228,25 @@ def report(
     given
         Model and release as the user knows them.
     """
-    interrupted, ended = how_it_ended("sample", run.schedule, status, file, watch, stacklevel=3)
+    interrupted, ended = how_it_ended("sample", run, status, file, watch, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-    digested = None if status.digest is None else read_digest(draws, status.digest)
-    info = draws.info if digested is None else reports_of(draws, digested)
-    sweeps = run.schedule[-1].thin * (1 if digested is None else digested.digest.number)
+    streaming = None if status.streaming is None else read_streaming(draws, status.streaming)
+    info = draws.info if streaming is None else reports_of(draws, streaming)
+    sweeps = run.schedule[-1].thin * (1 if streaming is None else streaming.summary.number)
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
     warn_of_room(run.release, draws.reported, stacklevel=4)
     per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
     return Posterior(
-        draws=draws_of(status) if digested is None else NotKept(),  # type: ignore[arg-type]
+        draws=draws_of(status) if streaming is None else NotKept(),  # type: ignore[arg-type]
         info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
         model=given[0],
         release=given[1],
         final_states=bring_home(run.mesh, status.chains.state),
-        tuning=status.tuning,
-        plan=status.plan,
-        keys=identify_keys(run.chain_keys),
+        tuning=status.kernel.tuning,
+        plan=status.kernel.plan,
+        keys=identify_keys(run.keys.chains),
         ended=ended,
-        digested=digested,
+        streaming=streaming,
     )

@@ -15,13 +15,18 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Records
+from dpjax.clt import Size, check_problem, default_points, draw
+from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import close
 from dpjax.data_augmentation.records.forms import OwnLatentData
+from dpjax.mcmc.inputs import refused_by_name
+from dpjax.mcmc.run import PosteriorRun, adapt
 from dpjax.models.recipe import jit_model
-from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size
+from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
 from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
+from dpjax.runtime.devices import choose_mesh, on_one_device
 
 MIN_TRIES = 20
 MAX_TRIES = 1_000
@@ -31,7 +36,14 @@ TEMPERATURE = 4.0
 FEW_RECORDS = 2**16
 """Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
-__all__ = ["holding", "impute_all"]
+__all__ = ["draw_large", "holding", "impute_all", "put_in_place", "whiten_by"]
+
+
+NUM_WARMUP, NUM_DRAWS = 300, 250
+"""Steps of each chain of the approximation."""
+
+SWEEPS = 8
+"""Sweeps of the records alone: where each replaces half of them, less than a hundredth of what they were is left."""
 
 
 class Candidate(NamedTuple):
@@ -209,7 +221,7 @@ class Distance(NamedTuple):
 
 
 def measure_by(release: PrivateRelease, scale: Array) -> Misfit:
-    """How states are told to be nearer to positive density under this release, whose noise has this size."""
+    """A distance of states from positive density under this release, whose noise has this size."""
     if isinstance(release, LocalRelease):
         return ImpossibleRecords(release)
     return Distance(as_sum(release), scale)
@@ -259,3 +271,25 @@ def impute_all(
         return GibbsState(state.parameters, jax.lax.fori_loop(0, length, sweep, state.latent))
 
     return jax.vmap(chain)(jax.random.split(key, states.latent.log_density.shape[0]), states)
+
+
+def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
+    """Draws [chain, draw, ...] from the Normal approximation, for model and release as the user knows them."""
+    release = as_sum(release)
+    with refused_by_name(), on_one_device():
+        source = check_problem(model, release)
+        size = Size(num_chains, NUM_WARMUP, NUM_DRAWS, default_points(source))
+        drawn = draw(key, model, release, source, size, progress=False, mesh=choose_mesh(None, num_chains))
+    if not drawn.run.is_done(drawn.status):
+        raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
+    return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}
+
+
+def whiten_by(run: PosteriorRun, draws: Parameters) -> Tuning | None:
+    """The tuning fitted to draws [chain, draw, ...], where the plan uses one; else None."""
+    return adapt.quickly(run.model, draws) if run.plan.uses_tuning else None
+
+
+def put_in_place(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
+    """States [chain, ...] whose records have had time to reach their distribution given parameters and release."""
+    return impute_all(run.model, holding(run.plan.imputation), key, run.release, states, jnp.asarray(SWEEPS))

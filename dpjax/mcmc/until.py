@@ -1,4 +1,4 @@
-"""When a run has drawn enough: conditions on its draws, looked at after numbers of draws that time has no part in."""
+"""When a run has drawn enough: conditions on its draws, checked after fixed numbers of draws."""
 
 import math
 import time
@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax.sharding import Mesh
 
 from dpjax._util.validation import check_array, check_instance, check_number, check_positive_number, fail
 from dpjax.base import Model
@@ -19,7 +18,7 @@ from dpjax.models.simulation import parameter_shapes
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.devices import agree
 from dpjax.runtime.loop import Watch, is_interrupted
-from dpjax.runtime.schedule import Segment, Status
+from dpjax.runtime.run import Run, Status
 
 __all__ = [
     "Look",
@@ -84,11 +83,11 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     -----
     Of a parameter that could move and has not, nothing is known, and the run goes on; constants are left out.
 
-    `ess` and `r_hat` are looked at after 100 draws of each chain, and then whenever there are a quarter more. The draws
+    `ess` and `r_hat` are checked after 100 draws of each chain, and then whenever there are a quarter more. The draws
     are thus the first ones of the run without `until`, and their number is the same on every machine, unless time is
-    up. Stopping where figures look good favours runs that look good early: ask for no fewer than some hundred effective
-    draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside fast ones
-    escape effective sizes of few draws, while chains that differ by them raise R-hat.
+    up. Stopping where diagnostics look good favours runs that look good early: ask for no fewer than some hundred
+    effective draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside
+    fast ones escape effective sizes of few draws, while chains that differ by them raise R-hat.
 
     Examples
     --------
@@ -149,7 +148,7 @@ def look_at(draws: dict[str, np.ndarray], free: Mapping[str, np.ndarray | bool] 
 
 
 def look_at_figures(figures: dict[str, dict[str, np.ndarray]], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
-    """How good draws are of which there are figures only, by name; see `look_at`."""
+    """How good draws are of which there is a summary only, by name; see `look_at`."""
     columns = [{name: np.ravel(column) for name, column in part.items()} for part in figures.values()]
     moving = [part["sd"] != 0 for part in columns]
     stuck = [
@@ -169,7 +168,7 @@ def no_number(ratios: np.ndarray) -> np.ndarray:
 
 
 def next_look(filled: int) -> int:
-    """The first number of draws above `filled` at which a run is looked at."""
+    """The first number of draws above `filled` at which a run is checked."""
     exponent = 0
     while (number := math.ceil(FIRST_LOOK * GROWTH**exponent)) <= filled:
         exponent += 1
@@ -230,30 +229,19 @@ class UntilEnough(Watch):
         return f"all of num_samples were drawn, {met} for {self.conditions}: {look}"
 
 
-def make_watch(
-    conditions: Until | None,
-    schedule: tuple[Segment, ...],
-    look: Callable[[Any], Look],
-    mesh: Mesh | None,
-    began: float,
-) -> UntilEnough | None:
-    """What ends a run of this schedule where conditions are met; None where there are none."""
+def make_watch(conditions: Until | None, run: Run, look: Callable[[Any], Look], began: float) -> UntilEnough | None:
+    """What ends a run where conditions are met; None where there are none."""
     if conditions is None:
         return None
-    return UntilEnough(conditions, len(schedule) - 1, look, partial(agree, mesh), began)
+    return UntilEnough(conditions, len(run.schedule) - 1, look, partial(agree, run.mesh), began)
 
 
 def how_it_ended(
-    name: str,
-    schedule: tuple[Segment, ...],
-    status: Status,
-    file: PeriodicCheckpoint | None,
-    watch: UntilEnough | None,
-    stacklevel: int,
+    name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, watch: UntilEnough | None, stacklevel: int
 ) -> tuple[bool, str]:
     """Whether draws are missing that were wanted, and why the run ended where it did; see `is_interrupted`."""
     enough = watch is not None and bool(watch.why)
-    interrupted = not enough and is_interrupted(name, schedule, status, file, stacklevel + 1)
+    interrupted = not enough and is_interrupted(name, run, status, file, stacklevel + 1)
     return interrupted, "" if watch is None or interrupted else watch.explain(status)
 
 

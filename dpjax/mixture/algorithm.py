@@ -1,4 +1,4 @@
-"""The posterior of a mixture as a BlackJAX sampling algorithm, for loops of one's own."""
+"""The posterior of a mixture as a BlackJAX sampling algorithm, for custom loops."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ __all__ = ["MixturePosition", "gibbs"]
 
 
 class MixturePosition(NamedTuple):
-    """Where a chain starts: the clusters of the records, as labels [n] in 0..capacity - 1, and the records [n, ...].
+    """The start of a chain: the clusters of the records, as labels [n] in 0..capacity - 1, and the records [n, ...].
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ def gibbs(
 ) -> SamplingAlgorithm:
     """A BlackJAX sampling algorithm that leaves p(labels, records, concentration, mixing measure | values) invariant.
 
-    It is what `sample` runs, with a fixed number of slots. A sweep that needs more is not made: the state stays as it
-    was, and ``info.overflow`` is true. A chain that overflows does not draw from the posterior: give it more slots.
+    The algorithm of `sample`, with a fixed number of slots. If a sweep needs more slots, the state does not change and
+    ``info.overflow`` is true. A chain that overflows does not draw from the posterior: give it more slots.
 
     Parameters
     ----------
@@ -74,20 +74,20 @@ def gibbs(
     sampler
         As in `sample`.
     capacity
-        The number of slots for clusters; by default that with which `sample` begins, at least 32. A sweep costs by the
-        slot.
+        The number of slots for clusters; by default that with which `sample` begins, at least 32. The cost of a sweep
+        is proportional to it.
 
     Returns
     -------
     SamplingAlgorithm
-        ``init(position, rng_key)`` takes a `MixturePosition`, or labels [n] alone, beside which it draws records; all
-        else that the `MixtureState` holds is drawn. ``step(rng_key, state)`` makes one sweep and returns the state
-        and a `MixtureInfo`. Both work under ``jit``, ``vmap`` and ``scan``.
+        ``init(position, rng_key)`` takes a `MixturePosition`, or labels [n] alone, and then draws the records; the rest
+        of the `MixtureState` is drawn. ``step(rng_key, state)`` makes one sweep and returns the state and a
+        `MixtureInfo`. Both work under ``jit``, ``vmap`` and ``scan``.
 
     Raises
     ------
     TypeError, ValueError
-        If the parts do not fit; at ``init``, if labels or records do not.
+        If the arguments are not compatible; at ``init``, if labels or records are unusable.
     """
     problem = make_problem(values, channel, component, concentration)
     setup = choose_setup(check_sampler(sampler), problem, capacity)
@@ -120,7 +120,7 @@ def choose_setup(sampler: Sampler, problem: Problem, capacity: int | None) -> Se
 
 
 def check_labels(labels: Any, problem: Problem, setup: Setup) -> Array:
-    """Labels [n] of slots that there are, or an error."""
+    """Labels [n] of existing slots, or an error."""
     remedy = "Pass the cluster of each record, for instance jnp.zeros(n, int)."
     dtype = jnp.result_type(labels) if is_traced(labels) else np.asarray(labels).dtype
     if not jnp.issubdtype(dtype, jnp.integer):

@@ -1,12 +1,12 @@
-"""The contracts of the mixture samplers: components, what they may declare, and what a sweep carries and reports.
+"""The interfaces of the mixture samplers: components, their optional methods, and the state and report of a sweep.
 
-A component has to meet `Component`. What it may have beside is declared here too, and nowhere else asked for by name:
+A component implements `Component`. It may also implement:
 
-| protocol | method | what for |
+| protocol | method | used for |
 |---|---|---|
 | `Conjugate` | ``log_evidence`` | `neal2`, `neal3` and split-merge moves |
-| `OfReleasedValues` | ``behind``, ``log_record_density`` | no record is imputed behind the channels it knows |
-| `NormalRecords` | ``normal_field`` | a known marginal behind noise that can tell that of a Normal record |
+| `OfReleasedValues` | ``behind``, ``log_record_density`` | channels behind which no record has to be imputed |
+| `NormalRecords` | ``normal_field`` | exact draws of Normal records behind Laplace or Gaussian noise |
 """
 
 from collections.abc import Callable
@@ -40,12 +40,12 @@ class Component(Protocol):
     """
 
     def sample_prior(self, key: Key, size: int) -> Theta:
-        """Independent draws [size, ...] from the base measure; those of a smaller size are the first of them."""
+        """Independent draws [size, ...] from the base measure; a smaller size gives the first of them."""
 
     def sample(self, key: Key, theta: Theta) -> Array:
         """One record for each set of parameters: leaves [n, ...] give records [n, ...].
 
-        What record i gets depends on the key, on i and on its own parameters, not on those of other records.
+        Record i depends on the key, on i and on its own parameters only.
         """
 
     def log_density(self, record: Array, theta: Theta) -> Array:
@@ -55,11 +55,11 @@ class Component(Protocol):
         """The summands [k] of the sufficient statistic of one record."""
 
     def update(self, key: Key, theta: Theta, counts: Array, totals: Array) -> Theta:
-        """Parameters [H, ...] after a move that leaves their law given the clusters' statistics invariant.
+        """Parameters [H, ...] after a move that leaves their distribution given the clusters' statistics invariant.
 
-        The law of slot h has density ∝ G0(θ) Π f(y_i | θ) over the ``counts[h]`` records of its cluster, whose features
-        sum up to ``totals[h]``. A slot of count 0 gets a draw from the base measure. What slot h gets does not depend
-        on how many slots come after it.
+        The parameters of slot h have density ∝ G0(θ) Π f(y_i | θ) over the ``counts[h]`` records of its cluster, whose
+        features sum to ``totals[h]``. A slot of count 0 gets a draw from the base measure. The draw of slot h does not
+        depend on the number of slots after it.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Mixing(NamedTuple):
 
 
 class MixtureState(NamedTuple):
-    """What a chain carries. Records share a cluster if their labels agree; which label that is means nothing.
+    """The state of a chain. Records share a cluster if their labels are equal; the labels have no other meaning.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class MixtureState(NamedTuple):
     concentration
         The concentration α [].
     log_channel
-        log q(z_i | y_i) [n] of the present records; zeros where they are drawn exactly, or one release tells of all.
+        log q(z_i | y_i) [n] of the current records; zeros if they are drawn exactly, or for one release of all records.
 
     Examples
     --------
@@ -208,18 +208,18 @@ class MixtureState(NamedTuple):
 
 
 class MixtureInfo(NamedTuple):
-    """What a sweep reports.
+    """The report of a sweep.
 
     Attributes
     ----------
     acceptance_rate
         The share of records [] whose proposal was accepted; 1 where they are drawn exactly.
     num_nonfinite
-        How many records [] kept their label or value because a density was not a number.
+        How many records [] kept their label or value because of a non-finite density.
     num_slots
-        How many slots [] the sweep needed: all occupied ones, and those that some record might have moved to.
+        How many slots [] the sweep needed: the occupied ones, and those that a record could have moved to.
     overflow
-        Whether that was more than there are []: the sweep must then be made again with more slots.
+        Whether these were more than there are []: the sweep must then be repeated with more slots.
     num_split_merges
         How many of the sweep's split-merge proposals [] were accepted.
 

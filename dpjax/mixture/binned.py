@@ -1,4 +1,4 @@
-"""Records that are known through one release of how many of them lie in each bin."""
+"""Records known through one release of the number of records in each bin."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,12 +21,12 @@ __all__ = ["Binned", "bin_release"]
 @frozen_pytree
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """The density η of a release as a function of the numbers of records in bins, of which it is a product.
+    """The density η of a release as a product over bins, each factor a function of the bin's number of records.
 
     Parameters
     ----------
     gains : [m, n]
-        By how much log η changes when bin j, which holds c records, gets one more.
+        The change of log η when bin j, which holds c records, gets one more.
     histogram
         The bins.
     n
@@ -38,10 +38,10 @@ class Binned:
     n: int = field(metadata={"static": True})
 
     def decide(self, records: Array, proposals: Array, thresholds: Array) -> Array:
-        """Whether each record takes its proposal [n], one after another: a scan that carries the bins' counts alone.
+        """Whether each record accepts its proposal [n], in order: a scan that carries only the counts of the bins.
 
-        Proposal i is taken if ``thresholds[i]`` lies below the change of log η, which is O(1) to compute as only the
-        counts of two bins change. With log-uniform thresholds they are Metropolis steps.
+        Proposal i is accepted if ``thresholds[i]`` is below the change of log η, which costs O(1) to compute because
+        only the counts of two bins change. With log-uniform thresholds these are Metropolis steps.
         """
         old, new = self.histogram.bin(records), self.histogram.bin(proposals)
         counts = jnp.sum(old[:, None] == jnp.arange(len(self.gains), dtype=old.dtype)[None, :], axis=0, dtype=old.dtype)
@@ -62,8 +62,8 @@ def bin_release(release: Release) -> Binned:
     Raises
     ------
     TypeError, ValueError
-        If it does not tell of the counts of a histogram of a known number of records, or its mechanism's log-density is
-        not a sum over bins.
+        If it is not a release of a histogram of a known number of records, or its mechanism's log-density is not a sum
+        over bins.
     """
     if not isinstance(release.statistic, Histogram):
         remedy = "Mixtures read the release of dpjax.statistics.histogram(field, edges)."
@@ -79,14 +79,14 @@ def bin_release(release: Release) -> Binned:
 
 
 def tabulate(mechanism: Any, value: Array, num_bins: int, n: int) -> Array:
-    """What each bin adds to the log-density where it holds 0, ..., n records, [m, n + 1]."""
+    """The contribution of each bin to the log-density when it holds 0, ..., n records, [m, n + 1]."""
     counts = jnp.arange(n + 1, dtype=value.dtype)
     each = jax.vmap(add_up(mechanism, value, n), out_axes=1)
     return each(jnp.broadcast_to(counts[:, None], (n + 1, num_bins)))
 
 
 def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
-    """``counts [m] -> [m]``: what each bin adds to the log-density."""
+    """The function ``counts [m] -> [m]`` that gives each bin's contribution to the log-density."""
     if isinstance(mechanism, BinnedDensity):
         total = jnp.asarray(n, value.dtype)
         return lambda counts: mechanism.log_density_by_bin(value, counts, total)

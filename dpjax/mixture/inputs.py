@@ -12,7 +12,7 @@ from dpjax.mechanisms.base import AdditiveNoise, has_integer_noise
 from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import Collect, Parts
+from dpjax.mixture.run import Collect, StateFields
 from dpjax.mixture.samplers import SAMPLERS, Sampler
 from dpjax.mixture.starts import possible_records, record_shape, record_type
 from dpjax.models import GammaPrior
@@ -34,13 +34,13 @@ __all__ = [
 COLLECTABLE = ("labels", "records")
 
 WITH_VALUES: Final = "with the values"
-"""Stands for the channel where a release brings it."""
+"""The channel argument that means: take the mechanism of the release."""
 
 
 def make_problem(values: Any, channel: Any, component: Any, concentration: Any) -> Problem:
-    """The problem of values, channel, component and concentration as a user gives them.
+    """The problem given by the user's values, channel, component and concentration.
 
-    A component of released values is told through which channel they were released.
+    A component of released values is adapted to the channel through which they were released.
 
     Raises
     ------
@@ -113,12 +113,12 @@ def exercise(component: Component, size: int = 3) -> tuple[Array, Array, Theta, 
 
 
 def check_problem(values: Any, channel: Any, component: Component, concentration: Any) -> Problem:
-    """The problem, or an error unless values, channel, component and concentration fit each other.
+    """The problem, or an error unless values, channel, component and concentration are compatible.
 
     Parameters
     ----------
     channel
-        As `read_release` gives it.
+        As returned by `read_release`.
 
     Raises
     ------
@@ -139,11 +139,11 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
 
 
 def check_released(values: Any, channel: Any, component: Component, shape: tuple[int, ...]) -> LocalRelease:
-    """The values with their channel, or an error unless they can be released of such records."""
+    """The values with their channel, or an error unless the channel can release such values of these records."""
     release = LocalRelease(values, channel, "record")
     if has_integer_noise(channel) and jnp.issubdtype(record_type(component), jnp.floating):
-        given, expected = f"{type(channel).__name__} on records that are no whole numbers", "noise of a continuous law"
-        remedy = "Integer noise would tell them exactly. Use Laplace or Gaussian, or a component of whole numbers."
+        given, expected = f"{type(channel).__name__} on records that are no whole numbers", "continuous noise"
+        remedy = "Integer noise would reveal them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)
     if isinstance(channel, AdditiveNoise) and release.values.shape[1:] != shape:
         remedy = "Pass what was released of one record a row."
@@ -169,7 +169,7 @@ def check_concentration(concentration: Any) -> Array | GammaPrior:
 
 
 def read_known(values: Any, shape: tuple[int, ...]) -> Array:
-    """Values of whose law the component is, as numbers [n, *shape], or an error."""
+    """Values that the component models directly, as numbers [n, *shape], or an error."""
     remedy = "Pass one record a row; without a channel the values are the records."
     if values is None:
         fail("values", "None", f"numbers {['n', *shape]}", remedy, error=TypeError)
@@ -181,7 +181,7 @@ def read_known(values: Any, shape: tuple[int, ...]) -> Array:
 
 
 def check_known(problem: Problem) -> Problem:
-    """The problem, or an error unless the component gives each value a density."""
+    """The problem, or an error unless each value has positive density under the component."""
     impossible = np.flatnonzero(~np.asarray(possible_records(problem, jax.random.key(0))))
     if impossible.size:
         given = f"{np.asarray(problem.values)[impossible[0]].tolist()} at place {impossible[0]}"
@@ -192,7 +192,7 @@ def check_known(problem: Problem) -> Problem:
 
 
 def check_collect(collect: Any) -> Collect | None:
-    """What to keep of a state, None for nothing, or an error if it is neither a function nor names."""
+    """The function that takes from a state what to keep, None for nothing; an error if neither a function nor names."""
     if collect is None or callable(collect):
         return collect
     expected = f"a function of a MixtureState, names among {list(COLLECTABLE)}, or None"
@@ -202,4 +202,4 @@ def check_collect(collect: Any) -> Collect | None:
     names = (collect,) if isinstance(collect, str) else tuple(collect)
     if not set(names) <= set(COLLECTABLE):
         fail("collect", list(names), expected, remedy)
-    return Parts(names)
+    return StateFields(names)

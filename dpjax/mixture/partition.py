@@ -1,4 +1,4 @@
-"""One partition that stands for many: the least posterior expected distance to the partitions drawn.
+"""A point estimate of the partition: the one with the least posterior expected distance to the partitions drawn.
 
 Both distances are sums over the sizes of clusters and of their overlaps,
 D(c, c') = Σ_a f(n_a) + Σ_b f(n_b') - 2 Σ_ab f(n_ab), so that one search serves both and needs no table of n² pairs.
@@ -17,10 +17,10 @@ __all__ = ["Loss", "Partition", "expected_loss", "find_partition", "relabel"]
 LOSSES = ("binder", "variation")
 
 LEAST_GAIN = 1e-10
-"""A move that gains less is rounding."""
+"""Smallest gain of a move that is not taken for rounding."""
 
 MAX_REBUILDS = 10
-"""How many clusters of one partition are broken up in search of a better one."""
+"""Largest number of clusters of one partition that are broken up in search of a better partition."""
 
 Loss = Literal["binder", "variation"]
 
@@ -56,25 +56,25 @@ class Partition(NamedTuple):
 def find_partition(
     key: Key, labels: Any, *, loss: Loss = "variation", num_starts: int = 8, max_clusters: int | None = None
 ) -> Partition:
-    """The partition of least expected distance to those drawn, of all that a greedy search finds.
+    """The partition of least expected distance to those drawn, among all that a greedy search finds.
 
-    From each start records in random order join the cluster that is best so far; then each moves to the best one until
-    none does, and single clusters are broken up and their records placed anew where that is better (Dahl, Johnson and
-    Müller 2022). The expectation is over the draws themselves. Memory: numbers in proportion to draws and records.
+    From each start, records join the best cluster in random order, then move to the best cluster until none moves;
+    finally single clusters are broken up and their records are allocated again if that is better (Dahl, Johnson and
+    Müller 2022). The expectation is the mean over the draws. Memory is proportional to draws times records.
 
     Parameters
     ----------
     key
-        One typed key, for the orders.
+        One typed key, for the random orders.
     labels : [..., n]
         The cluster of each record in each draw, as ``MixturePosterior.collected["labels"]``.
     loss
         ``"variation"`` of information, in nats (Meilă 2007), or ``"binder"``: the share of all n² pairs of records that
         are together in one partition and apart in the other.
     num_starts
-        How many starts to search from.
+        Number of starts of the search.
     max_clusters
-        The most clusters it may have; by default as many as the draw with the most.
+        Largest number of clusters of the partition; by default the largest among the draws.
 
     Raises
     ------
@@ -159,14 +159,14 @@ def loss_terms(loss: str, n: int, largest: int) -> np.ndarray:
 
 
 class Search:
-    """A partition in search of a smaller expected loss, with how its clusters overlap those of each draw.
+    """A greedy search for a partition of least expected loss, from its clusters' overlaps with those of each draw.
 
     Parameters
     ----------
     drawn : [draw, n]
         The partitions drawn, numbered from 0.
     max_clusters
-        The most clusters of the partition.
+        Largest number of clusters of the partition.
     """
 
     def __init__(self, drawn: np.ndarray, loss: str, max_clusters: int) -> None:
@@ -183,12 +183,12 @@ class Search:
         self.labels = np.full(self.n, -1)
         self.sizes = np.zeros(self.shape[1], int)
         self.counts = np.zeros(self.shape, np.int32)
-        # What one more record would add to the term of each overlap.
+        # The gain of each overlap's term if it had one more record.
         self.growth = np.full(self.shape, self.steps[0])
         self.loss = 0.0
 
     def costs(self, record: int) -> np.ndarray:
-        """What the loss would gain if the record, taken out, joined each of the clusters."""
+        """The change of the loss if the record, once taken out, joined each of the clusters."""
         shared = self.shares @ np.take(self.growth, self.rows[record], axis=0)
         costs = self.steps[self.sizes] - 2 * shared
         own = self.labels[record]
@@ -198,7 +198,7 @@ class Search:
         return costs
 
     def place(self, record: int) -> bool:
-        """Move a record to the best cluster, and say whether it moved."""
+        """Move a record to the best cluster, and return whether it moved."""
         costs, own = self.costs(record), self.labels[record]
         best = int(np.argmin(costs))
         if own >= 0 and costs[best] > costs[own] - LEAST_GAIN:
@@ -215,7 +215,7 @@ class Search:
         self.labels[record] = cluster
 
     def add(self, record: int, cluster: int, number: int) -> None:
-        """Count a record in or out of a cluster."""
+        """Add a record to the counts of a cluster, or subtract it."""
         if cluster >= 0:
             rows = self.rows[record]
             self.counts[rows, cluster] += number
@@ -228,7 +228,7 @@ class Search:
             pass
 
     def rebuild(self, cluster: int, generator: np.random.Generator) -> None:
-        """Break up a cluster and place its records anew; keep what comes of it if it is better."""
+        """Break up a cluster and allocate its records again; keep the result if it is better."""
         before, labels = self.loss, self.labels.copy()
         members = generator.permutation(np.flatnonzero(labels == cluster))
         for record in members:
@@ -243,7 +243,7 @@ class Search:
             self.loss, self.labels = before, labels
 
     def descend(self, generator: np.random.Generator, start: np.ndarray | None) -> tuple[float, np.ndarray]:
-        """A partition that no move betters and its loss up to a constant, from another one or from none."""
+        """A partition that no move improves, and its loss up to a constant, from a given partition or from none."""
         self.clear()
         for record in generator.permutation(self.n):
             if start is None:
@@ -258,9 +258,9 @@ class Search:
 
 
 def choose_start(generator: np.random.Generator, drawn: np.ndarray, number: int) -> np.ndarray | None:
-    """Where the search starts: every second time from none, once from one cluster, else from a draw.
+    """The start of a search: every second time none, once a single cluster, else a draw.
 
-    Records that join one after another open too many clusters where the draws agree on little.
+    Without a start, sequential allocation opens too many clusters if the draws disagree.
     """
     if number % 2 == 0:
         return None
@@ -268,7 +268,7 @@ def choose_start(generator: np.random.Generator, drawn: np.ndarray, number: int)
 
 
 def check_loss(loss: Any) -> None:
-    """Raise unless the loss has a name."""
+    """Raise unless the loss is known."""
     if loss not in LOSSES:
         fail("loss", repr(loss), f"one of {list(LOSSES)}", "Name the distance between partitions.")
 

@@ -1,4 +1,4 @@
-"""Draws from the posterior of a mixture and what can be asked of them."""
+"""Draws from the posterior of a mixture, and their summaries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Density(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
-    """Draws from the posterior of a Dirichlet-process mixture given what was released.
+    """Draws from the posterior of a Dirichlet-process mixture given the released values.
 
     Parameters
     ----------
@@ -69,19 +69,19 @@ class MixturePosterior:
         Reports on the kept sweeps [chain, draw]: ``"acceptance_rate"``, ``"num_nonfinite"``, ``"num_slots"`` and
         ``"num_split_merges"``.
     collected
-        What `collect` took from each state, leaves [chain, draw, ...]: with names, a dict of ``"labels"``
-        [chain, draw, n] and ``"records"`` [chain, draw, n, ...]. None if nothing was asked for.
+        What `collect` returned for each state, leaves [chain, draw, ...]: with names, a dict of ``"labels"`` [chain,
+        draw, n] and ``"records"`` [chain, draw, n, ...]. None without `collect`.
     truncation_error
-        A bound of the total error of the records' prior law where the process was truncated (Ishwaran and James 2001,
-        theorem 2, at the largest concentration drawn); 0 where it was not.
+        A bound on the L1 error of the records' prior distribution if the process was truncated (Ishwaran and James
+        2001, theorem 2, at the largest concentration drawn), else 0.
     interrupted
         Whether the run stopped before its last draw.
     problem
-        What the draws were made from.
+        The data and the model.
     final_states
         The states of the chains after the last draw, leaves [chain, ...].
     ended
-        Why the run ended where it did, if `until` was given.
+        Why the run ended, if `until` was given.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class MixturePosterior:
         -----
         UserWarning
             If some R-hat is above 1.01, some effective sample size below 400, or proposals or moves were undone because
-            something was not finite.
+            of a non-finite density, parameter or record.
         """
         learnt = self.problem.learns_concentration
         draws = {name: leaf.astype(float) for name, leaf in self.draws.items() if name != "concentration" or learnt}
@@ -178,11 +178,11 @@ class MixturePosterior:
         Raises
         ------
         TypeError, ValueError
-            If the function asks for a parameter that is not there, or is not one of `jax.numpy` that returns an array.
+            If the function reads a parameter that does not exist, cannot be traced, or does not return an array.
         """
         mixing = jax.tree.map(jnp.asarray, self.mixing)
         check_functional(function, jax.tree.map(lambda leaf: leaf[0, 0], mixing))
-        # Traced anew at each call: the function may read what has changed since the last.
+        # Traced again at each call: the function may read variables that have changed since the last.
         return np.asarray(over_draws(lambda one: function(one.weights / jnp.sum(one.weights), one.theta), mixing))
 
     def co_clustering(self) -> np.ndarray:
@@ -297,7 +297,7 @@ def check_functional(function: Any, mixing: Mixing) -> None:
 
 
 def mixture_density(component: Component, points: Array, mixing: Mixing) -> Array:
-    """The density [points] of one mixture; the atoms beyond the slots are left out and the others made up for it."""
+    """The density [points] of one mixture, renormalised without the atoms beyond the slots."""
     over_slots = jax.vmap(record_density(component), in_axes=(None, 0))
     densities = jnp.exp(jax.vmap(over_slots, in_axes=(0, None))(points, mixing.theta))
     return densities @ (mixing.weights / jnp.sum(mixing.weights))

@@ -1,4 +1,4 @@
-"""What a chain is drawn for."""
+"""The data, the channel, the component and the concentration that define a posterior."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,14 @@ __all__ = ["Problem"]
 @frozen_pytree
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What was released, and what is believed of the records.
+    """The released values and the model of the records.
 
     Parameters
     ----------
     values : [n], [n, k] or [d]
-        What was released, of each record or of all; the records themselves where the channel is None.
+        The released values, of each record or of all; the records themselves if the channel is None.
     channel
-        How; None for records that are known.
+        The mechanism that released them; None for known records.
     component
         The mixture kernel with its base measure.
     concentration

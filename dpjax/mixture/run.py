@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,52 +15,15 @@ from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import MAX_SLOTS, Setup, step
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
+from dpjax.runtime.checkpoint import Arrays, fill, read_place
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, for_chains, make_draws, most_draws
-from dpjax.runtime.devices import any_device, bring_home, over_devices, place, same_everywhere, to_host
-from dpjax.runtime.schedule import Segment
+from dpjax.runtime.devices import any_device, bring_home, over_devices, to_host
+from dpjax.runtime.run import Run, Segment, Status
 
-__all__ = [
-    "Collect",
-    "Draw",
-    "Parts",
-    "Run",
-    "Status",
-    "grow",
-    "join",
-    "join_numbers",
-    "make_chunk",
-    "make_schedule",
-    "open_run",
-    "shapes_of_draws",
-    "shapes_of_starts",
-]
+__all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "StateFields", "grow", "join", "join_numbers", "make_schedule"]
 
 
 Collect = Callable[[MixtureState], Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What stays as it is from the first step to the last.
-
-    Parameters
-    ----------
-    collect
-        What to keep of a state beside the mixing measure; None for nothing.
-    start_keys
-        Keys of the starts [chain].
-    chain_keys
-        Keys of the chains [chain].
-    mesh
-        The devices that share the chains; None for one.
-    """
-
-    problem: Problem
-    collect: Collect | None
-    schedule: tuple[Segment, ...]
-    start_keys: Key
-    chain_keys: Key
-    mesh: Mesh | None = None
 
 
 class Draw(NamedTuple):
@@ -87,31 +50,11 @@ class Draw(NamedTuple):
     collected: Any
 
 
-class Status(NamedTuple):
-    """How far a run has come; a checkpoint holds all of it.
+class Fitted(NamedTuple):
+    """The sampler with its slots, which may grow in number, and the most slots that the later warm-up needed so far."""
 
-    Attributes
-    ----------
-    segment
-        The number of the current segment.
-    filled
-        How many draws it has made.
-    setup
-        The sampler with its slots, which may grow in number.
-    states
-        The states of the chains [chain, ...].
-    needed
-        The most slots that a sweep in the later half of the warm-up needed so far.
-    chunks
-        The draws kept so far: host arrays [draw, chain, ...]; none of the warm-up.
-    """
-
-    segment: int
-    filled: int
     setup: Setup
-    states: MixtureState
     needed: int = 0
-    chunks: tuple[Draw, ...] = ()
 
 
 def make_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment, ...]:
@@ -120,14 +63,9 @@ def make_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment
     return (*warmup, Segment("sampling", num_warmup, num_samples, thin))
 
 
-def open_run(run: Run, setup: Setup) -> Status:
-    """The status before the first step."""
-    return Status(0, 0, setup, start_chains(run.problem, setup, run.start_keys, groups_of(run)))
-
-
-def groups_of(run: Run) -> Array:
+def choose_groups(num_chains: int) -> Array:
     """How many clusters each chain starts with [chain]."""
-    return jnp.asarray(np.resize(NUM_GROUPS, len(run.start_keys)))
+    return jnp.asarray(np.resize(NUM_GROUPS, num_chains))
 
 
 @partial(jax.jit, static_argnames="setup")
@@ -141,102 +79,6 @@ def start_chains(problem: Problem, setup: Setup, keys: Key, groups: Array) -> Mi
         return setup.start(problem, state_key, labels, records)
 
     return for_chains(setup.in_turn, one)(keys, groups)
-
-
-def shapes_of_starts(run: Run, setup: Setup) -> MixtureState:
-    """The shapes [chain, ...] and types of the chains' states."""
-    shapes: MixtureState = start_chains.eval_shape(run.problem, setup, run.start_keys, groups_of(run))
-    return shapes
-
-
-def shapes_of_draws(run: Run, status: Status, number: int) -> Draw:
-    """The shapes [chain, draw, ...] and types of so many draws."""
-    draws = run_chunk.eval_shape(*static(run, status), **dynamic(run, status, 0)).draws
-    shapes: Draw = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct((leaf.shape[1], number, *leaf.shape[2:]), leaf.dtype), draws
-    )
-    return shapes
-
-
-def static(run: Run, status: Status) -> tuple[Setup, Collect | None, int, Mesh | None]:
-    """The arguments of the compiled program that decide what is compiled."""
-    return status.setup, run.collect, choose_capacity(run.collect, status.states), run.mesh
-
-
-def dynamic(run: Run, status: Status, length: int) -> dict[str, Any]:
-    """The arguments of the compiled program that are ordinary values."""
-    segment = run.schedule[status.segment]
-    numbers = {"start": status.filled * segment.thin, "length": length, "thin": segment.thin}
-    return {
-        "problem": run.problem,
-        "chain_keys": segment_keys(run, segment),
-        "states": status.states,
-        **{name: np.int32(number) for name, number in numbers.items()},
-    }
-
-
-def segment_keys(run: Run, segment: Segment) -> Key:
-    """The chains' keys [chain] of a segment, of which its step t uses ``fold_in(key, t)``."""
-    return jax.vmap(jax.random.fold_in, in_axes=(0, None))(run.chain_keys, segment.start)
-
-
-def make_chunk(run: Run, status: Status, length: int) -> tuple[Status, int]:
-    """Make up to `length` draws within the current segment, and say how many; at its end, open the next.
-
-    Where slots run out, it stops before that draw and comes back with more of them. The old status stays whole.
-    """
-    segment, compiled = run.schedule[status.segment], static(run, status)
-    capacity = choose_capacity(run.collect, status.states)
-    length = same_everywhere(run.mesh, min(length, capacity, segment.draws - status.filled))
-    arguments = place(run.mesh, dynamic(run, status, length), by_chain=("chain_keys", "states"))
-    chunk = run_chunk(*compiled, **arguments)
-    status, made = store(run, status, chunk), int(chunk.made)
-    if made < length:
-        return grow(at_home(run, status)), made
-    ended = status.filled == segment.draws and status.segment < len(run.schedule) - 1
-    return (open_sampling(at_home(run, status)) if ended else status), made
-
-
-def at_home(run: Run, status: Status) -> Status:
-    """The status with the states where their slots can be changed."""
-    return status._replace(states=bring_home(run.mesh, status.states))
-
-
-def store(run: Run, status: Status, chunk: Chunk) -> Status:
-    """The status after a chunk: of the warm-up, only the slots that it needed are kept."""
-    made, draws = int(chunk.made), run.schedule[status.segment].draws
-    after = status._replace(states=chunk.states, filled=status.filled + made)
-    if status.segment < len(run.schedule) - 1:
-        later = to_host(chunk.draws.info.num_slots)[max(draws // 2 - status.filled, 0) : made]
-        return after._replace(needed=int(np.max(later, initial=status.needed)))
-    if made == 0:
-        return after
-    # Copies, which do not hold on to all that the buffers had room for.
-    kept = jax.tree.map(lambda leaf: np.array(to_host(leaf)[:made]), chunk.draws)
-    return after._replace(chunks=(*status.chunks, kept))
-
-
-def open_sampling(status: Status) -> Status:
-    """The status at the end of the warm-up, with slots fitted to what it needed."""
-    trimmed = trim(status)
-    return Status(status.segment + 1, 0, trimmed.setup, trimmed.states)
-
-
-def grow(status: Status) -> Status:
-    """The status with twice as many slots, the new ones empty: each size is compiled, so that there should be few."""
-    capacity = 2 * status.setup.capacity
-    if capacity > MAX_SLOTS:
-        text = f"The mixture needs more than {status.setup.capacity} slots. A smaller concentration needs fewer."
-        raise RuntimeError(text)
-    return status._replace(setup=status.setup.with_capacity(capacity), states=resize(status.states, capacity))
-
-
-def trim(status: Status) -> Status:
-    """The status with as many slots as were needed, where that is fewer: a sweep costs by the slot."""
-    capacity = 8 * (status.needed // 8 + 1)
-    if capacity >= status.setup.capacity:
-        return status
-    return status._replace(setup=status.setup.with_capacity(capacity), states=cut_slots(status.states, capacity))
 
 
 def cut_slots(states: MixtureState, capacity: int) -> MixtureState:
@@ -265,7 +107,7 @@ def resize(states: MixtureState, capacity: int) -> MixtureState:
 
 @partial(jax.jit, static_argnames=("setup", "collect", "capacity", "mesh"))
 @over_devices(
-    by_chain=("chain_keys", "states"),
+    by_chain=("chain_keys", "chains"),
     arrays=("problem", "start", "length", "thin"),
     made=CHAIN_AXES,
 )
@@ -277,7 +119,7 @@ def run_chunk(
     *,
     problem: Problem,
     chain_keys: Key,
-    states: MixtureState,
+    chains: MixtureState,
     start: Array,
     length: Array,
     thin: Array,
@@ -291,7 +133,7 @@ def run_chunk(
         partial(step, problem, setup),
         partial(keep, collect),
         chain_keys=chain_keys,
-        states=states,
+        states=chains,
         start=start,
         length=length,
         thin=thin,
@@ -311,14 +153,141 @@ def choose_capacity(collect: Collect | None, states: MixtureState) -> int:
     return most_draws(jax.eval_shape(jax.vmap(kept), states))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MixtureRun(Run):
+    """A run of `dpjax.mixture.sample`, whose draws are a tuple of chunks [draw, chain, ...], as slots grow in number.
+
+    Parameters
+    ----------
+    collect
+        What to keep of a state beside the mixing measure; None for nothing.
+    start_keys
+        Keys of the starts [chain].
+    chain_keys
+        Keys of the chains [chain].
+    """
+
+    PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_chunk)
+
+    problem: Problem
+    setup: Setup
+    collect: Collect | None
+    start_keys: Key
+    chain_keys: Key
+
+    @property
+    def starts(self) -> tuple[Key, Array]:
+        """Keys [chain] of the starts, and how many clusters they have [chain]."""
+        return self.start_keys, choose_groups(len(self.start_keys))
+
+    def open(self) -> Status:
+        """The status before the first step."""
+        return Status(0, 0, Fitted(self.setup), start_chains(self.problem, self.setup, *self.starts), draws=())
+
+    def capacity(self, status: Status) -> int:
+        """How many draws a chunk can hold, with so many slots."""
+        return choose_capacity(self.collect, status.chains)
+
+    def static(self, status: Status) -> tuple[Any, ...]:
+        """The sampler with its slots, what is collected, capacity and devices."""
+        return status.kernel.setup, self.collect, self.capacity(status), self.mesh
+
+    def arguments(self, status: Status, length: int) -> dict[str, Any]:
+        """The problem, keys and chains, and the numbers of the chunk; steps are counted from the segment's first."""
+        segment = self.schedule[status.segment]
+        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(self.chain_keys, segment.start)
+        numbers = self.numbers(status, length) | {"start": np.int32(status.filled * segment.thin)}
+        return {"problem": self.problem, "chain_keys": keys, "chains": status.chains, **numbers}
+
+    def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
+        """The status after a chunk: of the warm-up, only the number of slots that it needed is kept."""
+        made, draws = int(chunk.made), self.schedule[status.segment].draws
+        after = status._replace(chains=chunk.states, filled=status.filled + made)
+        if not self.is_last(status):
+            later = to_host(chunk.draws.info.num_slots)[max(draws // 2 - status.filled, 0) : made]
+            needed = int(np.max(later, initial=status.kernel.needed))
+            return after._replace(kernel=status.kernel._replace(needed=needed)), made
+        if made == 0:
+            return after, made
+        # Copies, which do not hold on to all that the buffers had room for.
+        kept = jax.tree.map(lambda leaf: np.array(to_host(leaf)[:made]), chunk.draws)
+        return after._replace(draws=(*status.draws, kept)), made
+
+    def make_room(self, status: Status) -> Status:
+        """The status with twice as many slots, the new ones empty: each number of slots is compiled anew."""
+        return grow(self.at_home(status))
+
+    def close_segment(self, status: Status) -> Status:
+        """The status at the end of the warm-up, with slots fitted to what it needed."""
+        trimmed = trim(self.at_home(status))
+        return Status(status.segment + 1, 0, Fitted(trimmed.kernel.setup), trimmed.chains, draws=())
+
+    def at_home(self, status: Status) -> Status:
+        """The status with the states where their slots can be changed."""
+        return status._replace(chains=bring_home(self.mesh, status.chains))
+
+    def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The numbers of slots, and the states and the draws."""
+        draws = {"draws": join(status.draws, status.kernel.setup.capacity)} if status.draws else {}
+        slots = {"slots": status.kernel.setup.capacity, "needed": status.kernel.needed}
+        return slots, {"states": status.chains, **draws}
+
+    def restore(self, progress: dict[str, Any], arrays: Arrays) -> Status:
+        """The status in a file, with as many slots as it had by then; whatever does not fit the run is an error."""
+        segment, filled = read_place(self.schedule, progress)
+        slots, needed = progress["slots"], progress["needed"]
+        if slots not in range(1, MAX_SLOTS + 1) or needed not in range(MAX_SLOTS + 1):
+            raise ValueError(f"{slots} slots, of which {needed} were needed")
+        setup = self.setup.with_capacity(slots)
+        shapes = start_chains.eval_shape(self.problem, setup, *self.starts)
+        states = jax.tree.map(jnp.asarray, fill("states", shapes, arrays))
+        status = Status(segment, filled, Fitted(setup, needed), states, draws=())
+        if not filled or not self.is_last(status):
+            return status
+        draws: Draw = fill("draws", self.shapes_of_draws(status), arrays)
+        return status._replace(draws=(jax.tree.map(lambda leaf: np.swapaxes(leaf, 0, 1), draws),))
+
+    def shapes_of_draws(self, status: Status) -> Draw:
+        """The shapes [chain, draw, ...] and types of the draws made."""
+
+        def shape_of(leaf: Any) -> Any:
+            return jax.ShapeDtypeStruct((leaf.shape[1], status.filled, *leaf.shape[2:]), leaf.dtype)
+
+        shapes: Draw = jax.tree.map(shape_of, self.shapes_of_chunk(status).draws)
+        return shapes
+
+
+def grow(status: Status) -> Status:
+    """The status with twice as many slots, the new ones empty: each size is compiled, so that there should be few."""
+    setup: Setup = status.kernel.setup
+    capacity = 2 * setup.capacity
+    if capacity > MAX_SLOTS:
+        raise RuntimeError(f"The mixture needs more than {setup.capacity} slots. A smaller concentration needs fewer.")
+    return with_slots(status, capacity, resize(status.chains, capacity))
+
+
+def trim(status: Status) -> Status:
+    """The status with as many slots as were needed, where that is fewer: a sweep costs by the slot."""
+    capacity = 8 * (status.kernel.needed // 8 + 1)
+    if capacity >= status.kernel.setup.capacity:
+        return status
+    return with_slots(status, capacity, cut_slots(status.chains, capacity))
+
+
+def with_slots(status: Status, capacity: int, states: MixtureState) -> Status:
+    """The status with states of so many slots."""
+    setup = status.kernel.setup.with_capacity(capacity)
+    return status._replace(kernel=status.kernel._replace(setup=setup), chains=states)
+
+
 @dataclass(frozen=True)
-class Parts:
-    """The parts of a state that have these names, as ``collect=("labels",)`` asks for them."""
+class StateFields:
+    """The fields of a state with these names, such as ``collect=("labels",)``."""
 
     names: tuple[str, ...]
 
     def __call__(self, state: MixtureState) -> dict[str, Array]:
-        """The parts by name."""
+        """The fields by name."""
         return {name: getattr(state, name) for name in self.names}
 
 

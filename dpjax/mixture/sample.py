@@ -2,7 +2,6 @@
 
 import os
 import time
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Literal
 
@@ -10,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.threads import one_blas_thread
 from dpjax.base import Key
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, make_watch
@@ -19,28 +17,17 @@ from dpjax.mixture.base import Component
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, exercise, make_problem
 from dpjax.mixture.posterior import MixturePosterior
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import (
-    Collect,
-    Draw,
-    Run,
-    Status,
-    join,
-    join_numbers,
-    make_chunk,
-    make_schedule,
-    open_run,
-    shapes_of_draws,
-    shapes_of_starts,
-)
+from dpjax.mixture.run import Collect, MixtureRun, join, join_numbers, make_schedule
 from dpjax.mixture.samplers import DEFAULT
-from dpjax.mixture.samplers.base import MAX_SLOTS, Sampler, Setup
+from dpjax.mixture.samplers.base import Sampler, Setup
 from dpjax.models import GammaPrior
-from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill, read_place
+from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
 from dpjax.runtime.loop import check_run, finish
+from dpjax.runtime.run import Status
 
-__all__ = ["Checkpoint", "sample"]
+__all__ = ["sample"]
 
 
 def sample(
@@ -133,31 +120,19 @@ def sample(
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
     problem = make_problem(values, channel, component, concentration)
-    setup = Setup.of(check_sampler(sampler), problem)
-    schedule = make_schedule(num_warmup, num_samples, thin)
-    run = Run(problem, collected, schedule, *split_key(key, num_chains), mesh)
-    file = None if path is None else Checkpoint(path, make_fingerprint(key, run, setup), mesh)
-    watch = make_watch(until, schedule, partial(look, problem), mesh, began)
-    advance = partial(make_chunk, run)
-    held = nullcontext() if file is None else file.held()
-    with held, one_blas_thread():
-        status = finish(schedule, begin(run, setup, file), advance, file, progress, watch)
-        return report(run, status, file, watch)
-
-
-class Checkpoint(PeriodicCheckpoint):
-    """The checkpoint file of one run of `mixture.sample`; its fingerprint is that of `make_fingerprint`."""
-
-    def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The numbers of slots, and the states and the draws."""
-        draws = {"draws": join(status.chunks, status.setup.capacity)} if status.chunks else {}
-        return {"slots": status.setup.capacity, "needed": status.needed}, {"states": status.states, **draws}
-
-
-def begin(run: Run, setup: Setup, file: Checkpoint | None) -> Status:
-    """Where the run starts: at its checkpoint if there is one, else over-dispersed."""
-    saved: Status | None = None if file is None else file.load(partial(restore_status, run, setup))
-    return open_run(run, setup) if saved is None else saved
+    start_keys, chain_keys = split_key(key, num_chains)
+    run = MixtureRun(
+        problem=problem,
+        setup=Setup.of(check_sampler(sampler), problem),
+        collect=collected,
+        start_keys=start_keys,
+        chain_keys=chain_keys,
+        schedule=make_schedule(num_warmup, num_samples, thin),
+        mesh=mesh,
+    )
+    file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run), mesh, run.pack)
+    watch = make_watch(until, run, partial(look, problem), began)
+    return report(run, finish(run, run.open, file, progress, watch), file, watch)
 
 
 def split_key(key: Key, num_chains: int) -> tuple[Key, Key]:
@@ -169,13 +144,15 @@ def split_key(key: Key, num_chains: int) -> tuple[Key, Key]:
 
 def look(problem: Problem, status: Status) -> Look:
     """How good the draws made so far are."""
-    return look_at(join_numbers(status.chunks), {"concentration": problem.learns_concentration})
+    return look_at(join_numbers(status.draws), {"concentration": problem.learns_concentration})
 
 
-def report(run: Run, status: Status, file: Checkpoint | None, watch: UntilEnough | None) -> MixturePosterior:
+def report(
+    run: MixtureRun, status: Status, file: PeriodicCheckpoint | None, watch: UntilEnough | None
+) -> MixturePosterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted, ended = how_it_ended("mixture.sample", run.schedule, status, file, watch, stacklevel=3)
-    draw = join(status.chunks, status.setup.capacity)
+    interrupted, ended = how_it_ended("mixture.sample", run, status, file, watch, stacklevel=3)
+    draw = join(status.draws, status.kernel.setup.capacity)
     info = {
         name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
     }
@@ -185,32 +162,17 @@ def report(run: Run, status: Status, file: Checkpoint | None, watch: UntilEnough
         mixing=draw.mixing,
         info=info,
         collected=draw.collected,
-        truncation_error=status.setup.sampler.truncation_error(run.problem.n, np.max(draw.concentration)),
+        truncation_error=status.kernel.setup.sampler.truncation_error(run.problem.n, np.max(draw.concentration)),
         interrupted=interrupted,
         problem=run.problem,
-        final_states=bring_home(run.mesh, status.states),
+        final_states=bring_home(run.mesh, status.chains),
         ended=ended,
     )
 
 
-def restore_status(run: Run, setup: Setup, progress: dict[str, Any], arrays: Arrays) -> Status:
-    """The status in a file, with as many slots as it had by then; whatever does not fit the run is an error."""
-    segment, filled = read_place(run.schedule, progress)
-    slots, needed = progress["slots"], progress["needed"]
-    if slots not in range(1, MAX_SLOTS + 1) or needed not in range(MAX_SLOTS + 1):
-        raise ValueError(f"{slots} slots, of which {needed} were needed")
-    setup = setup.with_capacity(slots)
-    states = jax.tree.map(jnp.asarray, fill("states", shapes_of_starts(run, setup), arrays))
-    status = Status(segment, filled, setup, states, needed)
-    if not filled or segment < len(run.schedule) - 1:
-        return status
-    draws: Draw = fill("draws", shapes_of_draws(run, status, filled), arrays)
-    return status._replace(chunks=(jax.tree.map(lambda leaf: np.swapaxes(leaf, 0, 1), draws),))
-
-
-def make_fingerprint(key: Key, run: Run, setup: Setup) -> dict[str, Plain]:
+def make_fingerprint(key: Key, run: MixtureRun) -> dict[str, Plain]:
     """All that decides the draws of a run, under names that a user knows."""
-    problem, sampler = run.problem, setup.sampler
+    problem, sampler = run.problem, run.setup.sampler
     arrays = {name: getattr(problem, name) for name in ("values", "channel", "component", "concentration")}
     parts = {name: getattr(problem, name) for name in ("channel", "component")}
     parts |= {"known marginal": problem.tractable, "sampler": sampler, "collect": run.collect}

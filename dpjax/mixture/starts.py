@@ -1,4 +1,4 @@
-"""Over-dispersed starts: chains begin with one cluster, a few, or many, whatever the values say."""
+"""Over-dispersed starts: chains begin with one cluster, a few, or many, whatever the values."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from dpjax.numerics import take_if
 __all__ = ["NUM_GROUPS", "possible_records", "record_shape", "record_type", "start_labels", "start_records"]
 
 NUM_GROUPS = (1, 8, 3, 16)
-"""The numbers of clusters at the start, chain after chain."""
+"""The numbers of clusters at the start of the first chain, the second, and so on, repeated."""
 
 
 def record_shape(component: Component) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ def record_type(component: Component) -> Any:
 
 
 def one_record(component: Component) -> Any:
-    """What one record [1, ...] of a component looks like."""
+    """The shape and dtype of one record [1, ...] of a component."""
 
     def one(key: Key) -> Array:
         prior_key, record_key = jax.random.split(key)
@@ -66,6 +66,6 @@ def have_density(component: Component, records: Array, theta: Theta) -> Array:
 
 @jax.jit
 def possible_records(problem: Problem, key: Key) -> Array:
-    """Whether each value [n] is possible as a record, by parameters drawn from the base measure."""
+    """Whether each value [n] is a possible record, at parameters drawn from the base measure."""
     theta = problem.component.sample_prior(key, problem.n)
     return have_density(problem.component, problem.values, theta)

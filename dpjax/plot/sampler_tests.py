@@ -10,14 +10,14 @@ from dpjax.plot.style import BAND, POSTERIOR, RELEASED, legend_above, new_axes, 
 from dpjax.posterior.posterior import merge
 
 if TYPE_CHECKING:
-    from dpjax.sampler_tests.ranks import SBCResult
+    from dpjax.sampler_tests.sbc_result import SBCResult
 
 MAX_PANELS = 24
 MAX_COLUMNS = 4
 COVERED = 0.99
 
 if TYPE_CHECKING:
-    from dpjax.sampler_tests.verdict import InvarianceTestResult
+    from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
 
 MAX_ROWS = 40
 QUANTILES = (0.05, 0.5, 0.95)

@@ -53,7 +53,7 @@ class BatchPosterior(Pickled):
     plan
         The sweep that the draws were made by.
     keys
-        What tells the key of each chain from others, ``keys[release][chain]``.
+        Texts that identify the key of each chain, ``keys[release][chain]``.
     settings
         What the run was asked for, by name; see `dpjax.Posterior`.
 
@@ -141,7 +141,7 @@ class BatchPosterior(Pickled):
         Warns
         -----
         UserWarning
-            As `dpjax.Posterior.summary`, with the first of the rows whose figures are not to be trusted.
+            As `dpjax.Posterior.summary`, with the first of the rows that are not to be trusted.
         """
         table = tabulate(self.figures(quantiles=quantiles))
         nonfinite = self.info["num_nonfinite"]

@@ -69,8 +69,8 @@ def join_reports(name: str, reports: list[np.ndarray]) -> np.ndarray:
 
 
 def check_kept(runs: Sequence[Any]) -> None:
-    """Raise if a run kept no draws: the digests of runs cannot be made into one."""
-    without = [number for number, run in enumerate(runs) if run.digested is not None]
+    """Raise if a run kept no draws: streaming summaries cannot be merged."""
+    without = [number for number, run in enumerate(runs) if run.streaming is not None]
     if without:
         given = f"runs {without}, which kept no draws"
         fail("posteriors", given, "runs with their draws", "Leave `keep` at 'draws', perhaps with a larger `thin`.")

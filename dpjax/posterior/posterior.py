@@ -1,14 +1,14 @@
 """Draws from a posterior and what can be asked of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dpjax._util.pickles import Pickled, is_missing
 from dpjax._util.validation import check_count, check_key, fail
-from dpjax.base import Key, Model
+from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
 from dpjax.data_augmentation.records.forms import latent_form
@@ -26,25 +26,64 @@ from dpjax.diagnostics.warnings import (
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.concatenate import join_runs
-from dpjax.posterior.streamed import Digested
-from dpjax.release import PrivateRelease, Release
+from dpjax.posterior.prediction import Prediction, make_prediction
+from dpjax.posterior.streaming import StreamingDraws
+from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
 
 NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
-APPROXIMATE = "approximate: the normal law of the sum in place of imputed records"
+APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
 
-__all__ = ["Pictured"]
+Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
+"""``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``."""
 
 
-class Prediction(NamedTuple):
-    """Releases that the posterior predicts, and the one that was made.
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior(Pickled):
+    """Draws from p(parameters | release).
 
-    Attributes
+    It can be pickled. Of model, release and plan a pickle holds what can be built again: a part with functions that are
+    not at the top of a module is left out, and what needs it says so.
+
+    Parameters
     ----------
-    values
-        Released values of new records [draw, d], or [draw, n, ...] for a local release.
-    released
-        The value of the release [d], or [n, ...].
+    draws
+        Arrays [chain, draw, ...] by name: the parameters, and the model's derived quantities.
+    info
+        Reports: ``"acceptance_rate"`` of the imputation [chain, draw], averaged over the steps between draws;
+        ``"num_nonfinite"`` [chain, draw], how many proposals and moves were undone in them because a density, parameter
+        or record was not finite; ``"acceptance_rate_per_record"`` [chain, n], proposals accepted per sweep of sampling;
+        reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``.
+    collected
+        What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
+    interrupted
+        Whether the run stopped before its last draw.
+    model
+        The model that the draws were made from.
+    release
+        The release that they were made from.
+    final_states
+        The states of the chains after the last draw, leaves [chain, ...].
+    tuning
+        The adapted tuning, for `dpjax.gibbs`; None where no step of the sweep uses one.
+    plan
+        The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
+    approximate
+        Whether the draws are from the posterior under the Normal approximation of the sum, by `dpjax.sample_clt`. No
+        records were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
+    predictor
+        ``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``: how releases are predicted; None where
+        records are drawn for them.
+    keys
+        Texts that identify the key of each chain [chain], for `concat`.
+    ended
+        Why the run ended where it did, if `until` was given.
+    streaming
+        A summary of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
+        and `info` has means and totals over the draws, [chain, 1].
+    settings
+        What the run was asked for, by name, such as the imputation before warm-up chose what that left open and `thin`;
+        for `concat`.
 
     Examples
     --------
@@ -53,31 +92,177 @@ class Prediction(NamedTuple):
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
-    >>> prediction = posterior.predict(jax.random.key(2), num_draws=50)
-    >>> prediction.values.shape
-    (50, 1)
-    >>> prediction.released.tolist()
-    [12.0]
+    >>> posterior.draws["mean"].shape, posterior.info["acceptance_rate"].shape
+    ((4, 200), (4, 200))
+    >>> posterior.plan.interweave
+    True
     """
 
-    values: np.ndarray
-    released: np.ndarray
+    draws: dict[str, np.ndarray]
+    info: dict[str, np.ndarray]
+    collected: Any
+    interrupted: bool
+    model: Model
+    release: PrivateRelease
+    final_states: GibbsState | None
+    tuning: Tuning | None
+    plan: SweepPlan | None
+    approximate: bool = False
+    predictor: Predictor | None = None
+    keys: tuple[str, ...] = ()
+    ended: str = ""
+    streaming: StreamingDraws | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
+    PARTS = ("model", "release", "plan")
 
-def make_prediction(values: Any, released: np.ndarray) -> Prediction:
-    """The prediction, or an error where the mechanism's sampler returned what is no number."""
-    missing = np.any(np.isnan(np.asarray(values, float)).reshape(len(values), -1), axis=1)
-    if np.any(missing):
-        given = f"a sampler that returned NaN in {np.mean(missing):.0%} of releases"
-        fail("release.mechanism", given, "releases that are numbers", "Mend its sample(key, statistic).")
-    return Prediction(values, released)
+    @staticmethod
+    def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
+        """The posterior of independent runs, such as those of a job array, with the chains of all.
 
+        Parameters
+        ----------
+        posteriors
+            Of runs that differ in the key alone. What the warm-up chose may differ too; `plan` and `tuning` are those
+            of the first. A run with a checkpoint need not be sent around: where it has ended, `dpjax.sample` with the
+            same arguments reads its posterior from the file.
 
-class Pictured:
-    """What `Posterior` can draw of itself; each method returns the Matplotlib axes that it drew into."""
+        Raises
+        ------
+        TypeError, ValueError
+            If two chains have the same key, and so are one chain; or model, release, what the runs were asked for
+            (kernels with their options, warm-up, thinning) or the numbers of draws differ, or what was collected.
+        """
+        joined: Posterior = join_runs(posteriors, Posterior)
+        return joined
+
+    def describe(self) -> str:
+        """How many draws there are, of what, and the sweep that they were made by."""
+        num_chains, num_draws = self.info["acceptance_rate"].shape
+        if self.streaming is None:
+            head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
+        else:
+            head = f"{num_chains} chains of {self.streaming.describe()}"
+        if self.approximate or self.plan is None:
+            how = APPROXIMATE
+        elif missing := [part for part in (self.model, self.release, self.plan) if is_missing(part)]:
+            how = f"{missing[0]}"
+        else:
+            how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
+        ended = f"\n{self.ended}" if self.ended else ""
+        return f"{head}{', interrupted' if self.interrupted else ''}{ended}\n{how}"
+
+    def __repr__(self) -> str:
+        return f"Posterior: {self.describe()}"
+
+    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
+        """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
+
+        Parameters
+        ----------
+        quantiles
+            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `quantiles` are not numbers between 0 and 1, in rising order.
+
+        Warns
+        -----
+        UserWarning
+            If some R-hat is above 1.01, some effective sample size below 400, a chain never moved, or many proposals or
+            moves were undone because something was not finite: do not trust the numbers then.
+
+        Notes
+        -----
+        Good values do not prove convergence: chains may all have missed the same region. Of draws that were not kept
+        the effective size is that of the mean, by batches of several widths, NaN with fewer than 640 draws a chain; and
+        R-hat is without ranks.
+        """
+        if self.streaming is None:
+            figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
+            table = tabulate(figures, APPROXIMATE if self.approximate else "")
+        else:
+            table = tabulate(self.streaming.figures(quantiles), NOT_KEPT)
+        if "num_nonfinite" in self.info:
+            sweeps = self.settings.get("thin", 1) * (1 if self.streaming is None else self.streaming.summary.number)
+            warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3, sweeps=sweeps)
+        if "num_divergent" in self.info:
+            warn_of_divergences(self.info["num_divergent"], stacklevel=3)
+        if table.rows:
+            warn_of_poor_mixing(table, self.remedy, self._stuck(), STARTS if self.plan is not None else "")
+        return table
+
+    def _stuck(self) -> list[str]:
+        """What never moved in some chain though it could: rows of the summary, and the records."""
+        draws = self.draws if self.streaming is None else self.streaming.spreads()
+        free = {} if is_missing(self.model) else free_numbers(self.model, draws)
+        records = isinstance(self.plan, SweepPlan)
+        refused = name_refused(self.info["acceptance_rate"], self.plan) if records else []  # type: ignore[arg-type]
+        return name_stuck(draws, free) + refused
+
+    @property
+    def remedy(self) -> str:
+        """What may help where chains mix poorly, beyond what is already done."""
+        return advise(self.model, self.release, self.plan)
+
+    def to_arviz(self) -> Any:
+        """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
+
+        Raises
+        ------
+        ImportError
+            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
+        """
+        from dpjax.adapters.arviz import to_arviz
+
+        return to_arviz(self)
+
+    def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
+        """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
+
+        Where the number of records is unknown, there are as many as in the draw.
+
+        Where the released value is far out among the predicted ones, the model or the mechanism does not fit.
+
+        For an approximate posterior their sum is drawn, and no records.
+
+        Parameters
+        ----------
+        key
+            One typed key.
+        num_draws
+            How many draws to use, evenly spaced among those of all chains; by default all.
+        """
+        check_key("key", key)
+        draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
+        chosen = self.choose_draws(num_draws)
+        parameters = {name: values[chosen] for name, values in draws.items()}
+        if self.predictor is not None:
+            return make_prediction(self.predictor(key, self.model, self.release, parameters), self.released)
+        if is_unknown(self.release):
+            parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
+        model, release = self.model, self.release
+        if self.plan is not None:
+            model, release = latent_form(model, release, self.plan.imputation)
+        return make_prediction(draw_values(key, model, release, parameters, len(chosen)), self.released)
+
+    @property
+    def released(self) -> np.ndarray:
+        """The value of the release [d], or [n, ...]."""
+        return np.asarray(self.release.observed)
+
+    def choose_draws(self, num_draws: int | None) -> np.ndarray:
+        """The numbers [draw] of evenly spaced draws among those of all chains."""
+        available = self.info["acceptance_rate"].size
+        wanted = available if num_draws is None else check_count("num_draws", num_draws)
+        if wanted > available:
+            fail("num_draws", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
+        return np.linspace(0, available - 1, wanted).round().astype(int)
 
     def plot_forest(
-        self: Any,
+        self,
         beside: Mapping[str, Any] | None = None,
         *,
         names: Sequence[str] | None = None,
@@ -115,7 +300,7 @@ class Pictured:
         return forest({**others, "dpjax": self}, names=names, level=level, axes=axes)
 
     def plot_predictive(
-        self: Any,
+        self,
         key: Key,
         *,
         num_draws: int | None = None,
@@ -167,7 +352,7 @@ class Pictured:
 
         return plot_predictive(self, key, num_draws=num_draws, level=level, show=show, labels=labels, axes=axes)
 
-    def plot_acceptance(self: Any, *, epsilon: float | None = None, axes: Any = None) -> Any:
+    def plot_acceptance(self, *, epsilon: float | None = None, axes: Any = None) -> Any:
         """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
 
         Each record has a dot for the mean over chains, and a line from the lowest chain to the highest. The dashed line
@@ -199,7 +384,7 @@ class Pictured:
         return plot_acceptance(self, epsilon=epsilon, axes=axes)
 
     def plot_table(
-        self: Any,
+        self,
         key: Key | None = None,
         *,
         level: float = 0.9,
@@ -245,228 +430,6 @@ class Pictured:
         from dpjax.plot.tables import plot_table
 
         return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Pickled, Pictured):
-    """Draws from p(parameters | release).
-
-    It can be pickled. Of model, release and plan a pickle holds what can be built again: a part with functions that are
-    not at the top of a module is left out, and what needs it says so.
-
-    Parameters
-    ----------
-    draws
-        Arrays [chain, draw, ...] by name: the parameters, and the model's derived quantities.
-    info
-        Reports: ``"acceptance_rate"`` of the imputation [chain, draw], averaged over the steps between draws;
-        ``"num_nonfinite"`` [chain, draw], how many proposals and moves were undone in them because a density, parameter
-        or record was not finite; ``"acceptance_rate_per_record"`` [chain, n], proposals accepted per sweep of sampling;
-        reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``.
-    collected
-        What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
-    interrupted
-        Whether the run stopped before its last draw.
-    model
-        The model that the draws were made from.
-    release
-        The release that they were made from.
-    final_states
-        The states of the chains after the last draw, leaves [chain, ...].
-    tuning
-        The adapted tuning, for `dpjax.gibbs`; None where no step of the sweep uses one.
-    plan
-        The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
-    approximate
-        Whether the draws are from the posterior under the normal law of the sum, by `dpjax.sample_clt`. No records
-        were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
-    keys
-        What tells the key of each chain from others [chain], for `concat`.
-    ended
-        Why the run ended where it did, if `until` was given.
-    digested
-        Figures of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
-        and `info` has means and totals over the draws, [chain, 1].
-    settings
-        What the run was asked for, by name, such as the imputation before warm-up chose what that left open and `thin`;
-        for `concat`.
-
-    Examples
-    --------
-    >>> import dpjax
-    >>> import jax
-    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
-    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
-    >>> posterior.draws["mean"].shape, posterior.info["acceptance_rate"].shape
-    ((4, 200), (4, 200))
-    >>> posterior.plan.interweave
-    True
-    """
-
-    draws: dict[str, np.ndarray]
-    info: dict[str, np.ndarray]
-    collected: Any
-    interrupted: bool
-    model: Model
-    release: PrivateRelease
-    final_states: GibbsState | None
-    tuning: Tuning | None
-    plan: SweepPlan | None
-    approximate: bool = False
-    keys: tuple[str, ...] = ()
-    ended: str = ""
-    digested: Digested | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    PARTS = ("model", "release", "plan")
-
-    @staticmethod
-    def concat(posteriors: Sequence["Posterior"]) -> "Posterior":
-        """The posterior of independent runs, such as those of a job array, with the chains of all.
-
-        Parameters
-        ----------
-        posteriors
-            Of runs that differ in the key alone. What the warm-up chose may differ too; `plan` and `tuning` are those
-            of the first. A run with a checkpoint need not be sent around: where it has ended, `dpjax.sample` with the
-            same arguments reads its posterior from the file.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If two chains have the same key, and so are one chain; or model, release, what the runs were asked for
-            (kernels with their options, warm-up, thinning) or the numbers of draws differ, or what was collected.
-        """
-        joined: Posterior = join_runs(posteriors, Posterior)
-        return joined
-
-    def describe(self) -> str:
-        """How many draws there are, of what, and the sweep that they were made by."""
-        num_chains, num_draws = self.info["acceptance_rate"].shape
-        if self.digested is None:
-            head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
-        else:
-            head = f"{num_chains} chains of {self.digested.describe()}"
-        if self.approximate or self.plan is None:
-            how = APPROXIMATE
-        elif missing := [part for part in (self.model, self.release, self.plan) if is_missing(part)]:
-            how = f"{missing[0]}"
-        else:
-            how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
-        ended = f"\n{self.ended}" if self.ended else ""
-        return f"{head}{', interrupted' if self.interrupted else ''}{ended}\n{how}"
-
-    def __repr__(self) -> str:
-        return f"Posterior: {self.describe()}"
-
-    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
-        """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
-
-        Parameters
-        ----------
-        quantiles
-            The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `quantiles` are not numbers between 0 and 1, in rising order.
-
-        Warns
-        -----
-        UserWarning
-            If some R-hat is above 1.01, some effective sample size below 400, a chain never moved, or many proposals or
-            moves were undone because something was not finite: the figures are then not to be trusted.
-
-        Notes
-        -----
-        Good values do not prove convergence: chains may all have missed the same region. Of draws that were not kept
-        the effective size is that of the mean, by batches of several widths, NaN with fewer than 640 draws a chain; and
-        R-hat is without ranks.
-        """
-        if self.digested is None:
-            figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
-            table = tabulate(figures, APPROXIMATE if self.approximate else "")
-        else:
-            table = tabulate(self.digested.figures(quantiles), NOT_KEPT)
-        if "num_nonfinite" in self.info:
-            sweeps = self.settings.get("thin", 1) * (1 if self.digested is None else self.digested.digest.number)
-            warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3, sweeps=sweeps)
-        if "num_divergent" in self.info:
-            warn_of_divergences(self.info["num_divergent"], stacklevel=3)
-        if table.rows:
-            warn_of_poor_mixing(table, self.remedy, self._stuck(), STARTS if self.plan is not None else "")
-        return table
-
-    def _stuck(self) -> list[str]:
-        """What never moved in some chain though it could: rows of the summary, and the records."""
-        draws = self.draws if self.digested is None else self.digested.spreads()
-        free = {} if is_missing(self.model) else free_numbers(self.model, draws)
-        records = isinstance(self.plan, SweepPlan)
-        refused = name_refused(self.info["acceptance_rate"], self.plan) if records else []  # type: ignore[arg-type]
-        return name_stuck(draws, free) + refused
-
-    @property
-    def remedy(self) -> str:
-        """What may help where chains mix poorly, beyond what is already done."""
-        return advise(self.model, self.release, self.plan)
-
-    def to_arviz(self) -> Any:
-        """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
-
-        Raises
-        ------
-        ImportError
-            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
-        """
-        from dpjax.adapters.arviz import to_arviz
-
-        return to_arviz(self)
-
-    def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
-        """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
-
-        Where the number of records is unknown, there are as many as in the draw.
-
-        Where the released value is far out among the predicted ones, the model or the mechanism does not fit.
-
-        Of an approximate posterior no records are drawn either, but their sum from its normal law.
-
-        Parameters
-        ----------
-        key
-            One typed key.
-        num_draws
-            How many draws to use, evenly spaced among those of all chains; by default all.
-        """
-        check_key("key", key)
-        draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
-        chosen = self.choose_draws(num_draws)
-        parameters = {name: values[chosen] for name, values in draws.items()}
-        if self.approximate and isinstance(self.release, Release):
-            from dpjax.clt import predict_values
-
-            return make_prediction(predict_values(key, self.model, self.release, parameters), self.released)
-        if is_unknown(self.release):
-            parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
-        model, release = self.model, self.release
-        if self.plan is not None:
-            model, release = latent_form(model, release, self.plan.imputation)
-        return make_prediction(draw_values(key, model, release, parameters, len(chosen)), self.released)
-
-    @property
-    def released(self) -> np.ndarray:
-        """The value of the release [d], or [n, ...]."""
-        return np.asarray(self.release.observed)
-
-    def choose_draws(self, num_draws: int | None) -> np.ndarray:
-        """The numbers [draw] of evenly spaced draws among those of all chains."""
-        available = self.info["acceptance_rate"].size
-        wanted = available if num_draws is None else check_count("num_draws", num_draws)
-        if wanted > available:
-            fail("num_draws", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
-        return np.linspace(0, available - 1, wanted).round().astype(int)
 
 
 def merge(draws: np.ndarray) -> np.ndarray:

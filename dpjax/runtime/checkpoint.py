@@ -20,11 +20,12 @@ from dpjax._util.files import write_whole
 from dpjax._util.validation import fail, is_refusal, summarize_error
 from dpjax.runtime.devices import agree, leads, share_bytes, spans_processes, to_host
 from dpjax.runtime.fingerprint import named_leaves
-from dpjax.runtime.schedule import Segment, Status
+from dpjax.runtime.run import Segment
 
 __all__ = ["Arrays", "CheckpointFile", "PeriodicCheckpoint", "check_path", "fill", "read_place"]
 
 Arrays = dict[str, np.ndarray]
+Packed = tuple[dict[str, Any], dict[str, Any]]
 
 SECONDS_BETWEEN_SAVES = 15.0
 
@@ -62,7 +63,7 @@ class CheckpointFile:
 
     REMEDY = "Pass another path, or remove the file to start afresh."
     SECRET: frozenset[str] = frozenset()
-    """What no message may tell more of than that it differs."""
+    """Names whose values no message may show."""
     MODE = 0o666
     """Who may read the file, before the process's own restrictions."""
 
@@ -168,19 +169,31 @@ class CheckpointFile:
 
 
 class PeriodicCheckpoint(CheckpointFile):
-    """The checkpoint file of a run that is saved from time to time, and goes on where it cannot be."""
+    """The checkpoint file of a run that is saved from time to time, and goes on where it cannot be.
 
-    def __init__(self, path: Path, fingerprint: dict[str, Any], mesh: Mesh | None = None) -> None:
+    Parameters
+    ----------
+    path
+        See `CheckpointFile`.
+    fingerprint
+        See `CheckpointFile`.
+    mesh
+        See `CheckpointFile`.
+    pack
+        ``status -> (values, trees)``: what is saved of a status beside its segment and the number of its draws, as
+        values that JSON has and as named trees of arrays.
+    """
+
+    def __init__(
+        self, path: Path, fingerprint: dict[str, Any], mesh: Mesh | None, pack: Callable[[Any], Packed]
+    ) -> None:
         super().__init__(path, fingerprint, mesh)
+        self.pack = pack
         self.last_save = time.monotonic()
         self.problem: OSError | None = None
         self.saved_at: tuple[int, int] | None = None
 
-    def pack(self, status: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is saved of a status beside its place: values that JSON has, and named trees of arrays."""
-        raise NotImplementedError
-
-    def save(self, status: Status) -> None:
+    def save(self, status: Any) -> None:
         """Write the status; whatever happens, the file holds either it or the one before."""
         values, trees = self.pack(status)
         named = {name: leaf for root, tree in trees.items() for name, leaf in named_leaves(root, tree).items()}
@@ -195,7 +208,7 @@ class PeriodicCheckpoint(CheckpointFile):
             self.saved_at = (status.segment, status.filled)
         return status
 
-    def try_to_save(self, status: Status) -> None:
+    def try_to_save(self, status: Any) -> None:
         """Write the status; a disk that is full or cannot be written to costs a warning and not the draws."""
         try:
             self.save(status)
@@ -207,12 +220,12 @@ class PeriodicCheckpoint(CheckpointFile):
             self.problem = error
         self.last_save = time.monotonic()
 
-    def save_sometimes(self, status: Status) -> None:
+    def save_sometimes(self, status: Any) -> None:
         """Write the status if the last time is some seconds ago."""
         if agree(self.mesh, time.monotonic() - self.last_save >= SECONDS_BETWEEN_SAVES):
             self.try_to_save(status)
 
-    def save_last(self, status: Status) -> None:
+    def save_last(self, status: Any) -> None:
         """Write the status at the end of the run, unless the file holds it."""
         if agree(self.mesh, self.saved_at == (status.segment, status.filled)):
             return

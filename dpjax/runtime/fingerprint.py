@@ -12,7 +12,7 @@ import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.runtime.identity import identify
-from dpjax.runtime.schedule import Segment
+from dpjax.runtime.run import Segment
 
 __all__ = [
     "Plain",

@@ -5,18 +5,18 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, Self, TypeVar
+from contextlib import nullcontext
+from typing import Any, Self
 
 from tqdm import tqdm
 
+from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
-from dpjax.runtime.schedule import Segment, Status, is_done, steps_made
+from dpjax.runtime.run import Run, Status
 
 __all__ = ["Watch", "check_run", "finish", "is_interrupted"]
-
-Reached = TypeVar("Reached", bound=Status)
 
 TARGET_SECONDS = 0.25
 FASTEST_GROWTH = 8
@@ -29,7 +29,7 @@ class Watch:
     """What may end a run before its last draw; by itself nothing does."""
 
     def room(self, status: Status) -> float:
-        """How many draws may be made before the run is looked at again."""
+        """How many draws may be made before the run is checked again."""
         return math.inf
 
     def is_enough(self, status: Status) -> bool:
@@ -38,19 +38,14 @@ class Watch:
 
 
 def finish(
-    schedule: tuple[Segment, ...],
-    status: Reached,
-    make_chunk: Callable[[Reached, int], tuple[Reached, int]],
-    file: PeriodicCheckpoint | None,
-    show: bool,
-    watch: Watch | None = None,
-) -> Reached:
+    run: Run, begin: Callable[[], Status], file: PeriodicCheckpoint | None, show: bool, watch: Watch | None = None
+) -> Status:
     """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.
 
     Parameters
     ----------
-    make_chunk
-        ``(status, length) -> (status, made)``: makes up to so many draws, and leaves the old status whole.
+    begin
+        Makes the status before the first step, unless the file holds a later one.
     file
         Where the run is saved from time to time and at its end.
     show
@@ -58,12 +53,20 @@ def finish(
     watch
         What may end the run before.
     """
-    length, watch = 1, watch or Watch()
-    with Progress(schedule[-1].stop, steps_made(schedule, status), show) as bar:
+    with nullcontext() if file is None else file.held(), one_blas_thread():
+        saved = None if file is None else file.load(run.restore)
+        # Statuses are handed on and not held: each copy of the states counts where n is large.
+        return make_chunks(run, begin() if saved is None else saved, file, show, watch or Watch())
+
+
+def make_chunks(run: Run, status: Status, file: PeriodicCheckpoint | None, show: bool, watch: Watch) -> Status:
+    """The loop of `finish`."""
+    length = 1
+    with Progress(run.schedule[-1].stop, run.steps_made(status), show) as bar:
         try:
-            while not (is_done(schedule, status) or watch.is_enough(status)):
-                segment, began = schedule[status.segment], time.perf_counter()
-                status, made = make_chunk(status, int(min(length, watch.room(status))))
+            while not (run.is_done(status) or watch.is_enough(status)):
+                segment, began = run.schedule[status.segment], time.perf_counter()
+                status, made = run.make_chunk(status, int(min(length, watch.room(status))))
                 length = next_length(made, time.perf_counter() - began)
                 if file is not None:
                     file.save_sometimes(status)
@@ -76,9 +79,7 @@ def finish(
     return status
 
 
-def is_interrupted(
-    name: str, schedule: tuple[Segment, ...], status: Status, file: PeriodicCheckpoint | None, stacklevel: int
-) -> bool:
+def is_interrupted(name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, stacklevel: int) -> bool:
     """Whether draws are missing, with a warning that says how many.
 
     Parameters
@@ -92,13 +93,13 @@ def is_interrupted(
         If there are none.
     """
     remedy = file.remedy if file is not None else ""
-    if status.segment < len(schedule) - 1 or status.filled == 0:
+    if not run.is_last(status) or status.filled == 0:
         saved = remedy or "Nothing was drawn; pass `checkpoint`, in a folder with room, to continue interrupted runs."
-        phase = schedule[status.segment].phase
+        phase = run.schedule[status.segment].phase
         raise KeyboardInterrupt(f"{name} was interrupted in {phase}, before the first draw. {saved}")
-    if is_done(schedule, status):
+    if run.is_done(status):
         return False
-    text = f"{name} was interrupted after {status.filled} of {schedule[-1].draws} draws. {remedy}"
+    text = f"{name} was interrupted after {status.filled} of {run.schedule[-1].draws} draws. {remedy}"
     warnings.warn(text.strip(), stacklevel=stacklevel + 1)
     return True
 

@@ -1,8 +1,8 @@
-"""Tests of samplers: simulation-based calibration, and the test that an exact kernel leaves draws in their law."""
+"""Tests of samplers: simulation-based calibration and the invariance test."""
 
 from dpjax.sampler_tests.invariance_test import invariance_test
-from dpjax.sampler_tests.ranks import SBCResult
+from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
 from dpjax.sampler_tests.sbc import sbc
-from dpjax.sampler_tests.verdict import InvarianceTestResult
+from dpjax.sampler_tests.sbc_result import SBCResult
 
 __all__ = ["InvarianceTestResult", "SBCResult", "invariance_test", "sbc"]

@@ -1,4 +1,4 @@
-"""How far the law of parameters at the ends of chains is from that of the draws at which they began."""
+"""Test statistics of the invariance test: differences between the distributions of ends and draws."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -10,38 +10,38 @@ from dpjax.diagnostics import convergence
 from dpjax.posterior.posterior import merge
 
 TAIL = 0.1
-"""The probability of each of the two tails that are compared."""
+"""Probability of each of the two tails that are compared."""
 
-FIFTH = 0.2
-"""The share of draws in each of the two ends whose ranks are compared."""
+TAIL_SHARE = 0.2
+"""Fraction of draws in each of the two tails whose ranks are compared."""
 
-FEW = 200
-"""Of more starts the spread of the ends is well known."""
+MANY_STARTS = 200
+"""Number of starts from which the sd of the ends is well known."""
 
 ROUNDING = 32.0
-"""Numbers that differ by no more than so many units in their last place are taken for one."""
+"""Largest difference of numbers that are taken to be equal, in units of the last place."""
 
 
 def columns(parameters: dict[str, np.ndarray], axes: int) -> np.ndarray:
-    """All scalar parameters side by side, float64 [..., row], behind so many leading axes."""
+    """All scalar parameters as columns, float64 [..., row], after `axes` leading axes."""
     flat = [leaf.reshape(*leaf.shape[:axes], -1).astype(np.float64) for leaf in parameters.values()]
     return np.concatenate(flat, axis=-1)
 
 
-def merged(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def merge_chains(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The draws of all chains on one axis, by name."""
     return {name: merge(leaf) for name, leaf in draws.items()}
 
 
-def are_one(draws: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> np.ndarray:
-    """Which columns are one number at all draws [chain, draw, ...] and ends [start, ...], up to rounding [row]."""
+def are_constant(draws: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> np.ndarray:
+    """Which columns are equal at all draws [chain, draw, ...] and ends [start, ...], up to rounding [row]."""
     ends = columns(after, 1)
-    spread = np.ptp(np.concatenate([columns(merged(draws), 1), ends]), axis=0)
+    spread = np.ptp(np.concatenate([columns(merge_chains(draws), 1), ends]), axis=0)
     return spread <= ROUNDING * rounding(draws) * np.max(np.abs(ends), axis=0)
 
 
 def rounding(parameters: dict[str, np.ndarray]) -> np.ndarray:
-    """The relative precision of each column [row]; 0 of whole numbers."""
+    """The relative precision of each column [row]; 0 for whole numbers."""
 
     def precision(leaf: np.ndarray) -> float:
         return float(np.finfo(leaf.dtype).eps) if np.issubdtype(leaf.dtype, np.floating) else 0.0
@@ -70,12 +70,12 @@ def compare(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[n
 
 
 def rank_scores(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The drifts of four bounded functions of ranks over their errors [test, row], as arguments of `compare`.
+    """The drifts of four bounded functions of ranks over their errors [test, row]; arguments as for `compare`.
 
-    The functions of u, the share of draws below a number, are the normal score, its square (van der Waerden 1952, Klotz
-    1962), and how far u is within the lowest and the highest fifth. However long the tails of a parameter are, those
-    of such means are short. Scores are cut off where a start in four would be beyond them by chance, and no error is
-    smaller than the draws' own spread would have it: few ends may happen to be alike.
+    The functions of u, the fraction of draws below a number, are the normal score, its square (van der Waerden 1952,
+    Klotz 1962), and how far u is within the lowest and the highest fifth. Their means are light-tailed even if the
+    parameter is not. Scores are clipped at the quantile that one of the starts exceeds with probability 1/4, and errors
+    are at least those implied by the variance of the draws: few ends may be similar by chance.
     """
     cut = scipy.stats.norm.isf(1 / (4 * len(before)))
     ordered = np.sort(draws.reshape(-1, draws.shape[-1]), axis=0)
@@ -83,14 +83,14 @@ def rank_scores(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.
     def functions(numbers: np.ndarray) -> tuple[np.ndarray, ...]:
         shares = shares_below(ordered, numbers)
         normal = np.clip(scipy.stats.norm.ppf(shares), -cut, cut)
-        return normal, normal**2, np.clip(1 - shares / FIFTH, 0, 1), np.clip(1 - (1 - shares) / FIFTH, 0, 1)
+        return normal, normal**2, np.clip(1 - shares / TAIL_SHARE, 0, 1), np.clip(1 - (1 - shares) / TAIL_SHARE, 0, 1)
 
     drifts, errors = drifts_of(functions, draws, before, after, floor=True)
     return ratio(drifts, errors)
 
 
 def shares_below(ordered: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The share of ordered draws [draw, row] below each number [..., row]; equal ones count half."""
+    """The fraction of ordered draws [draw, row] below each number [..., row]; ties count half."""
     flat = numbers.reshape(-1, numbers.shape[-1])
     sides: list[Literal["left", "right"]] = ["left", "right"]
     counts = [
@@ -114,7 +114,7 @@ def drifts_of(
 
 
 def covariance_over(unit: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The covariance of starts and ends [start, row] over a unit [row]; 1 where nothing has moved."""
+    """The covariance of starts and ends [start, row] divided by a unit [row]; 1 where nothing has moved."""
     covariance = np.mean((before - before.mean(axis=0)) * (after - after.mean(axis=0)), axis=0)
     return np.where(np.all(before == after, axis=0), 1.0, covariance / np.where(unit > 0, unit, 1.0))
 
@@ -122,31 +122,31 @@ def covariance_over(unit: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
 def drift_of(
     draws: np.ndarray, before: np.ndarray, after: np.ndarray, *, floor: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How far the mean at the ends is from that of the draws [row], and its standard error.
+    """The difference between the means of ends and draws [row], and its standard error.
 
-    By how much the starts happen to be off all draws is told by these, and the ends are corrected for as much of it as
-    they remember: a regression estimate. Where they remember all, the mean of the paired differences is left.
+    A regression estimate: the known difference between starts and all draws, times the regression coefficient of ends
+    on starts, is subtracted. With a coefficient of 1 it is the mean of the paired differences.
 
     Parameters
     ----------
     draws
-        A function of the draws [chain, draw, row].
+        Values of a function at the draws [chain, draw, row].
     before
-        The same of starts [start, row].
+        Values at the starts [start, row].
     after
-        The same of ends [start, row].
+        Values at the ends [start, row].
     floor
-        Whether the ends' error is at least what the variance of the draws makes it, if their law is the same; of many
-        starts, at least about that.
+        Whether the error is at least that implied by the variance of the draws if the distributions are the same; for
+        many starts, at least about that.
     """
     kept = np.clip(covariance_over(np.var(before, axis=0), before, after), 0.0, 1.0)
     rest = after - kept * before
     drift = rest.mean(axis=0) - (1 - kept) * draws.mean(axis=(0, 1))
     spread = rest.std(axis=0, ddof=2)
     if floor:
-        share = 1.0 if len(rest) < FEW else 1 - 4 / np.sqrt(len(rest))
+        share = 1.0 if len(rest) < MANY_STARTS else 1 - 4 / np.sqrt(len(rest))
         spread = np.maximum(spread, share * np.sqrt(draws.var(axis=(0, 1)) * (1 - kept**2)))
-    # Draws that are all one have no error.
+    # Constant draws have no error.
     error = np.hypot(spread / np.sqrt(len(rest)), (1 - kept) * np.nan_to_num(convergence.mcse_mean(draws)))
     return drift, error
 

@@ -1,8 +1,8 @@
-"""The invariance test: whether draws of parameters, however made, have the law that an exact kernel leaves as it is.
+"""The invariance test: whether draws of parameters, however made, follow the invariant distribution of an exact kernel.
 
-Let q be the law of the draws. Chains begin at θ ~ q with records x ~ p(x | θ, release), and then make sweeps that leave
-p(θ, x | release) invariant. If q is the posterior, that is the law they begin in, and θ keeps it. If not, the law of θ
-moves towards the posterior, and the more of it the more sweeps are made.
+Let q be the distribution of the draws. Chains begin at θ ~ q with records x ~ p(x | θ, release), and then make sweeps
+that leave p(θ, x | release) invariant. If q is the posterior, the distribution of θ does not change. If not, it moves
+towards the posterior, further with more sweeps.
 """
 
 from dataclasses import replace
@@ -30,19 +30,19 @@ from dpjax.models.positions import check_parameters
 from dpjax.models.simulation import GibbsState, batch_size, parameter_shapes
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
-from dpjax.sampler_tests.drifts import are_one, merged
-from dpjax.sampler_tests.settle import Settling, settle, start_at, sweep_all
+from dpjax.sampler_tests.drifts import are_constant, merge_chains
+from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
+from dpjax.sampler_tests.record_warmup import RecordWarmup, choose_num_warmup, start_at, sweep_all
 from dpjax.sampler_tests.unbiased import coupled_pairs, estimate
-from dpjax.sampler_tests.verdict import InvarianceTestResult
 
 MIN_DRAWS, MAX_DRAWS = 20, 1_000
-"""The fewest chains that standard errors can be had from, and how many there are unless more are asked for."""
+"""Smallest number of chains for standard errors, and largest default number."""
 
-APART = 2
-"""Draws taken are so many times fewer than effective ones: those of an AR(1) process then correlate by 0.02."""
+SPACING = 2
+"""Ratio of effective draws to chains: at this spacing draws of an AR(1) process have correlation 0.02."""
 
-MIN_SETS = 32
-"""The fewest sets of records by which the number of warm-up sweeps is chosen."""
+MIN_RECORD_SETS = 32
+"""Smallest number of sets of records from which the number of warm-up sweeps is chosen."""
 
 
 def invariance_test(
@@ -57,31 +57,32 @@ def invariance_test(
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
 ) -> InvarianceTestResult:
-    """Compare the law of the parameters before and after sweeps that leave p(parameters, records | release) invariant.
+    """Test whether sweeps that leave p(parameters, records | release) invariant change the distribution of the draws.
 
-    Chains begin at draws of the posterior, with records brought to p(records | parameters, release). If the draws are
-    right, their law stays as it is; if not, it drifts towards the right one.
+    Chains begin at draws of the posterior, with records from p(records | parameters, release). If the draws are
+    correct, their distribution does not change; if not, it drifts towards the posterior.
 
     Parameters
     ----------
     key
         One typed key.
     posterior
-        Draws, made by whatever method, with the model and the release that they are said to be of.
+        Draws, made by any method, with their model and release.
     num_draws
-        Chains, at draws evenly spaced among all: at most half as many as there are effective draws, so that they are
-        nearly independent. By default these, or 1,000 if they are more. The error of a drift falls with their root.
+        Number of chains, which start at evenly spaced draws: at most half the number of effective draws, so that they
+        are nearly independent. By default this number, or 1,000 if it is larger. The error of a drift falls with its
+        root.
     num_sweeps
-        Exact sweeps of each chain: enough to forget most of the start, else the verdict is inconclusive.
+        Number of exact sweeps per chain: enough to forget most of the start, else the result is inconclusive.
     num_warmup
-        Sweeps before them with the parameters held, which bring the records to their law; by default eight times as
-        many as two sets of records at one draw take to forget their differences. See Notes.
+        Number of imputation sweeps before them with the parameters fixed, for the records to converge; by default eight
+        times the number after which two sets of records at the same draw are decorrelated. See Notes.
     unbiased
-        Whether coupled chains, which start at draws, are to give unbiased estimates of the exact means and mean
-        squares, too. They take longer, and there has to be a coupling for model and release; see `dpjax.coupling`.
+        Whether to estimate the exact means and mean squares without bias as well, by coupled chains that start at
+        draws. This takes longer, and needs a coupling for model and release; see `dpjax.coupling`.
     imputation
-        Of the sweep; see `dpjax.sample`. By default that which made the draws, or would. A wrong kernel does not see
-        its own error: where the kernel itself is in doubt, pass another.
+        Of the sweep; see `dpjax.sample`. By default that of the draws, or the default one. A wrong kernel does not
+        detect its own error: if the kernel itself is in doubt, pass another.
     interweave
         Of the sweep; see `dpjax.sample`.
     parameter_kernel
@@ -90,14 +91,14 @@ def invariance_test(
     Returns
     -------
     InvarianceTestResult
-        ``print(verdict)`` says it in words; ``verdict.passed``, ``verdict.table``, ``verdict.plot()``.
+        ``print(result)`` states it in words; ``result.passed``, ``result.table``, ``result.plot()``.
 
     Raises
     ------
     TypeError, ValueError
-        If the posterior is no `Posterior`, has no parameters or too few effective draws, or its parameters are
+        If the posterior is not a `Posterior`, has no parameters or too few effective draws, or its parameters are
         impossible under the prior; if a count is unusable; if for some draw no records of positive density are found;
-        or if chains that are to be coupled cannot be, or do not meet within 20,000 steps.
+        or if chains cannot be coupled, or do not meet within 20,000 steps.
 
     Warns
     -----
@@ -106,15 +107,15 @@ def invariance_test(
 
     Notes
     -----
-    If the records had not reached their law, the parameters would drift though the draws are right. Where sets of
-    records do not forget their differences within 1,024 sweeps, the verdict is therefore inconclusive.
+    If the records had not converged, the parameters would drift though the draws are correct. The result is therefore
+    inconclusive if sets of records are still correlated with their starts after 1,024 sweeps.
 
-    The tests are of each scalar parameter's ranks among the draws: location, spread and both ends. Draws that are right
-    are called wrong once in a hundred times at most, for 20 chains and one parameter as for 1,000 and fifty. Draws that
-    are right in all of these may be wrong in others, and chains that never leave a mode do not find the next one.
+    The tests are of each scalar parameter's ranks among the draws: location, scale and both tails. Correct draws are
+    rejected with probability at most 0.01, for 20 chains and one parameter as for 1,000 and fifty. Draws that pass may
+    be wrong in other respects, and chains that never leave a mode do not find another.
     """
     check_key("key", key)
-    check_instance("posterior", posterior, Posterior, "Pass what dpjax.sample returns, or draws in that form.")
+    check_instance("posterior", posterior, Posterior, "Pass a result of dpjax.sample, or draws in that form.")
     check_count("num_sweeps", num_sweeps)
     if num_warmup is not None:
         check_count("num_warmup", num_warmup, "Pass a whole number; None to have it chosen.", least=0)
@@ -132,13 +133,13 @@ def invariance_test(
     coupled = coupled_pairs(posterior, plan.imputation, starts, host) if unbiased else None
     sweep_key, coupled_key = jax.random.split(key)
     with one_blas_thread():
-        verdict, num_nonfinite = run(sweep_key, model, release, plan, draws, starts, num_sweeps, num_warmup)
+        result, num_nonfinite = run(sweep_key, model, release, plan, draws, starts, num_sweeps, num_warmup)
     warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
-    return verdict if coupled is None else replace(verdict, unbiased=estimate(coupled_key, coupled, verdict.draws))
+    return result if coupled is None else replace(result, unbiased=estimate(coupled_key, coupled, result.draws))
 
 
 def check_draws(posterior: Posterior) -> Parameters:
-    """The draws of the model's parameters [chain, draw, ...] in its types, or an error where they do not fit it."""
+    """The draws of the model's parameters [chain, draw, ...] in its dtypes, or an error if they do not fit it."""
     shapes = parameter_shapes(posterior.model)
     if not shapes:
         fail("posterior", "a model without parameters", "parameters to compare", "There is nothing to test.")
@@ -147,16 +148,19 @@ def check_draws(posterior: Posterior) -> Parameters:
 
 
 def check_number(num_draws: int | None, draws: Parameters) -> int:
-    """How many draws to start at, or an error if there are not so many that are nearly independent."""
+    """The number of draws to start at, or an error if there are too few nearly independent ones."""
     host = {name: np.asarray(leaf) for name, leaf in draws.items()}
     rows = [row for name, leaf in host.items() for row in entry_names(name, {name: leaf[0, 0]})]
     sizes = np.concatenate([np.ravel(convergence.ess_bulk(leaf)) for leaf in host.values()])
-    total = len(next(iter(merged(host).values())))
-    sizes = np.where(are_one(host, merged(host)), total, sizes)
+    total = len(next(iter(merge_chains(host).values())))
+    sizes = np.where(are_constant(host, merge_chains(host)), total, sizes)
     worst = int(np.argmin(sizes))
-    available, effective = int(min(sizes[worst] / APART, total)), f"{sizes[worst]:.0f} effective draws of {rows[worst]}"
+    available, effective = (
+        int(min(sizes[worst] / SPACING, total)),
+        f"{sizes[worst]:.0f} effective draws of {rows[worst]}",
+    )
     if available < MIN_DRAWS:
-        fail("posterior", effective, f"at least {APART * MIN_DRAWS}", "Sample more.")
+        fail("posterior", effective, f"at least {SPACING * MIN_DRAWS}", "Sample more.")
     if num_draws is None:
         return min(available, MAX_DRAWS)
     check_count("num_draws", num_draws, f"Pass a whole number of at least {MIN_DRAWS}.", least=MIN_DRAWS)
@@ -167,7 +171,7 @@ def check_number(num_draws: int | None, draws: Parameters) -> int:
 
 
 def choose_plan(posterior: Posterior, choices: dict[str, Any]) -> SweepPlan:
-    """The plan that made the draws, or the default where none is known; another if anything is chosen."""
+    """The plan of the draws, or the default if it is not known; another if any choice is given."""
     known: SweepPlan | None = posterior.plan
     if known is not None and all(choice is None for choice in choices.values()):
         return known
@@ -176,7 +180,7 @@ def choose_plan(posterior: Posterior, choices: dict[str, Any]) -> SweepPlan:
 
 def take_spaced(draws: Parameters, number: int) -> Parameters:
     """Draws [number, ...] evenly spaced among those of all chains, one after the other."""
-    return {name: leaf[spaced(len(leaf), number)] for name, leaf in merged(draws).items()}
+    return {name: leaf[spaced(len(leaf), number)] for name, leaf in merge_chains(draws).items()}
 
 
 def spaced(available: int, wanted: int) -> np.ndarray:
@@ -202,7 +206,7 @@ def run(
     num_sweeps: int,
     num_warmup: int | None,
 ) -> tuple[InvarianceTestResult, np.ndarray]:
-    """The verdict on starts [draw, ...], and how many proposals and moves of each chain were undone [draw].
+    """The result for starts [draw, ...], and the number of undone proposals and moves of each chain [draw].
 
     Parameters
     ----------
@@ -211,23 +215,23 @@ def run(
     release
         In the form of the latent data.
     draws
-        All that there are [chain, draw, ...]; the kernel is fitted to them.
+        All draws [chain, draw, ...], to which the kernel is fitted.
     """
     first_key, plan_key, step_key, settle_key, batch_key = jax.random.split(key, 5)
     number = len(next(iter(starts.values())))
-    # An even number, so that pairs and batches share their programs.
+    # An even number, so that pairs and batches share compiled programs.
     size = 2 * ceil(number / ceil(number / batch_size(model, release)) / 2)
-    pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_SETS) // 2))
-    settling = Settling(num_warmup or 0, settled=True)
+    pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_RECORD_SETS) // 2))
+    warmup = RecordWarmup(num_warmup or 0, settled=True)
     if num_warmup is None:
-        settling, pairs = settle(settle_key, model, release, holding(plan.imputation), pairs)
+        warmup, pairs = choose_num_warmup(settle_key, model, release, holding(plan.imputation), pairs)
     held, plan = holding(plan.imputation), adapt_plan(model, release, plan, pairs, plan_key)
     tuning = adapt(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
-    advance = partial(run_batch, model, release, held, plan, tuning, settling.num_sweeps, num_sweeps)
+    advance = partial(run_batch, model, release, held, plan, tuning, warmup.num_sweeps, num_sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance)
     given, before = jax.device_get((draws, starts))
-    return InvarianceTestResult(given, before, ends, num_sweeps, settling.num_sweeps, settling.settled), num_nonfinite
+    return InvarianceTestResult(given, before, ends, num_sweeps, warmup.num_sweeps, warmup.settled), num_nonfinite
 
 
 def paired(starts: Parameters, number: int) -> Parameters:
@@ -239,12 +243,12 @@ def paired(starts: Parameters, number: int) -> Parameters:
 def run_batches(
     key: Key, model: Model, release: PrivateRelease, plan: SweepPlan, starts: Parameters, size: int, advance: Any
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """The ends of all chains [draw, ...] and what was undone in each [draw], a batch of `size` at a time."""
+    """The ends of all chains [draw, ...] and the undone moves of each [draw], in batches of `size`."""
     number = len(next(iter(starts.values())))
     results = []
     for first in range(0, number, size):
         find_key, move_key = jax.random.split(jax.random.fold_in(key, first))
-        # The last batch may begin anew: one of another size would be compiled again.
+        # The last batch is filled up from the first starts: another size would be compiled again.
         batch = {name: leaf[(first + np.arange(size)) % number] for name, leaf in starts.items()}
         results.append(jax.device_get(advance(move_key, start_at(find_key, model, release, plan, batch))))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:number], *results)
@@ -261,7 +265,7 @@ def run_batch(
     key: Key,
     states: GibbsState,
 ) -> tuple[Parameters, jax.Array]:
-    """The parameters of a batch [chain, ...] after warm-up of its records and exact sweeps, and what was undone."""
+    """The parameters of a batch [chain, ...] after warm-up of its records and exact sweeps, and the undone moves."""
     warmup_key, sweep_key = jax.random.split(key)
     states = impute_all(model, held, warmup_key, release, states, jnp.asarray(num_warmup))
     return sweep_all(model, plan, sweep_key, release, tuning, states, jnp.asarray(num_sweeps))

@@ -1,4 +1,4 @@
-"""Simulation-based calibration: whether the sampler draws from the posterior of the model that the data come from.
+"""Simulation-based calibration: whether the sampler draws from the posterior of the model that generated the data.
 
 Parameters are drawn from the prior, records and a release from the model, and the true parameters are ranked among the
 draws of a chain from the release's posterior. For independent draws from that posterior all ranks are equally likely
@@ -26,9 +26,8 @@ from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterK
 from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import with_equal_capacity
-from dpjax.mcmc.batch_run import Run, Status, make_chunk, most_together
-from dpjax.mcmc.batch_starts import begin, split_keys
-from dpjax.mcmc.sample import RunKeys
+from dpjax.mcmc.batch import begin, split_keys
+from dpjax.mcmc.batch_run import BatchRun, most_together
 from dpjax.models.checks import check_fit
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import (
@@ -41,16 +40,16 @@ from dpjax.models.simulation import (
     position_shapes,
 )
 from dpjax.release import PrivateRelease
-from dpjax.runtime.schedule import Segment, is_done
+from dpjax.runtime.run import Segment, Status
 from dpjax.sampler_tests.ranks import SBCResult
 
 WINDOWS = (1, 1, 2, 4)
-"""Lengths of the warm-up windows, in eighths of the warm-up; each gives as many draws as are kept."""
+"""Lengths of the warm-up windows, in eighths of the warm-up; each has as many draws as are kept."""
 
 MAX_AUTOCORRELATION = 0.3
-"""Neighbouring draws that correlate by this much are worth a little over half their number."""
+"""Largest lag-1 autocorrelation without a warning: such draws have an effective size of a little over half."""
 
-__all__ = ["LOG_DENSITY", "Quantities", "Ranked", "Replicates", "judge", "simulate"]
+__all__ = ["LOG_DENSITY", "Quantities", "Ranked", "Replicates", "rank_replicates", "simulate"]
 
 LOG_DENSITY = "log_density"
 """The name of the log-density of the release given the records, which is always ranked."""
@@ -60,7 +59,7 @@ Quantities = Callable[[Parameters, Records, PrivateRelease], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Ranked:
-    """What is ranked of a state, computed alike for the truth and for draws; equal where the quantities are."""
+    """The function that computes the ranked quantities of a state, for the truth and the draws alike."""
 
     quantities: Quantities | None
 
@@ -68,13 +67,13 @@ class Ranked:
         """Parameters, quantities and log-density by name."""
         parameters, records = position = Position(state.parameters, state.latent.records)
         more = {} if self.quantities is None else self.quantities(parameters, records, release)
-        # What a chain carries of the release is summed from step to step, and may be off by rounding.
+        # The log-density carried by a chain is updated from step to step, and may differ by rounding.
         log_density = init_state(release, position).latent.log_density
         return {**parameters, **jax.tree.map(jnp.asarray, more), LOG_DENSITY: log_density}
 
 
 class Design(NamedTuple):
-    """What all replicates share: the model of the truth and the one that is fitted, the release, and the sampler."""
+    """The parts common to all replicates: the true and the fitted model, the release, and the sampler."""
 
     model: Model
     fit: Model
@@ -101,8 +100,8 @@ def sbc(
 ) -> SBCResult:
     """Rank true parameters, drawn from the prior, among draws from the posteriors of releases simulated from them.
 
-    Uniform ranks show that model, release and sampler fit together; ranks that are not uniform, that one of them is
-    wrong or that the chains are too short.
+    Uniform ranks show that model, release and sampler are consistent; other ranks, that one of them is wrong or that
+    the chains are too short.
 
     Parameters
     ----------
@@ -116,15 +115,15 @@ def sbc(
         The model whose posterior is sampled, by default the same; a deliberately wrong one, of the same parameters,
         shows which errors the ranks detect.
     num_replicates
-        How many truths are drawn. With 200, p-values fall below 1e-3 in nine of ten runs where all draws are off by
-        half a posterior sd, or where their sd is a third too small.
+        Number of true parameters drawn. With 200, p-values fall below 1e-3 in nine of ten runs if all draws are off by
+        half a posterior sd, or if their sd is a third too small.
     num_draws
-        Draws of each chain. Ranks have one value more, so 99 falls into equal bins.
+        Number of draws per chain. Ranks take one value more, so that 99 gives equal bins.
     thin
-        Steps between draws: enough to make them nearly independent.
+        Number of steps between draws: enough to make them nearly independent.
     num_warmup
-        Steps of each chain that are thrown away, rounded up to a multiple of ``8 * num_draws``; the kernel is adapted
-        to each replicate in four windows.
+        Number of discarded steps per chain, rounded up to a multiple of ``8 * num_draws``; the kernel is adapted to
+        each replicate in four windows.
     quantities
         ``(parameters, records, release) -> dict`` of more arrays to rank. A function defined once compiles once.
     imputation
@@ -146,8 +145,8 @@ def sbc(
 
     Notes
     -----
-    Chains run as those of `dpjax.sample_batch`, in batches whose records fit the memory. A chain starts like those of
-    `dpjax.sample` and not at the truth, because a chain that never moved from there would pass.
+    Chains run as those of `dpjax.sample_batch`, in batches whose records fit in memory. A chain starts like those of
+    `dpjax.sample`, not at the truth, because a chain that never moved from there would pass.
     """
     check_key("key", key)
     check_count("num_replicates", num_replicates, "Pass 20 or more, so that two bins hold ten ranks each.", least=20)
@@ -187,7 +186,7 @@ def check_same_records(model: Model, fit: Model) -> None:
 
 
 def check_quantities(model: Model, release_design: PrivateRelease, quantities: Quantities | None) -> None:
-    """Raise unless the quantities are a function of (parameters, records, release) that names its arrays apart."""
+    """Raise unless the quantities are a function of (parameters, records, release) with distinct names."""
     remedy = "Pass a function defined once: (parameters, records, release) -> dict of arrays."
     if quantities is not None:
         check_hashable_function("quantities", quantities, "a hashable function or None", remedy)
@@ -207,14 +206,14 @@ def check_quantities(model: Model, release_design: PrivateRelease, quantities: Q
             fail("quantities", f"a function that returns {type(more).__name__}", "a dict", remedy, error=TypeError)
         clashes = sorted((set(position.parameters) & (set(more) | {LOG_DENSITY})) | (set(more) & {LOG_DENSITY}))
         if clashes:
-            fail("quantities", f"names {clashes} twice", "names of their own", "Rename them.")
+            fail("quantities", f"names {clashes} twice", "distinct names", "Rename them.")
         return more, Ranked(quantities)(release_design, init_state(release_design, position))
 
     jax.eval_shape(draw, jax.eval_shape(jax.random.key, 0))
 
 
 def make_schedule(num_warmup: int, num_draws: int, thin: int) -> tuple[Segment, ...]:
-    """The windows of the warm-up, and the draws that are ranked."""
+    """The segments of the warm-up, and that of the ranked draws."""
     unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
     starts = np.cumsum([0, *WINDOWS]) * unit * num_draws
     windows = [
@@ -225,21 +224,21 @@ def make_schedule(num_warmup: int, num_draws: int, thin: int) -> tuple[Segment, 
 
 
 def autocorrelation(draws: Array) -> Array:
-    """The correlation [...] of neighbouring draws [draw, ...]; 0 for constant ones."""
+    """The lag-1 autocorrelation [...] of draws [draw, ...]; 0 for constant ones."""
     centred = draws.astype(float) - jnp.mean(draws.astype(float), axis=0, keepdims=True)
     variance = jnp.sum(centred**2, axis=0)
     return jnp.sum(centred[1:] * centred[:-1], axis=0) / jnp.where(variance > 0, variance, 1.0)
 
 
 class Replicates(NamedTuple):
-    """What replicates report, by name, each [replicate, ...].
+    """The results of replicates, by name, each [replicate, ...].
 
     Attributes
     ----------
     ranks
-        How many draws are below the truth.
+        The number of draws below the true value.
     autocorrelation
-        The correlation of neighbouring draws.
+        The lag-1 autocorrelation of the draws.
     """
 
     ranks: dict[str, Array]
@@ -247,37 +246,44 @@ class Replicates(NamedTuple):
 
 
 def run_batches(design: Design, num_replicates: int, key: Key) -> Replicates:
-    """The reports [replicate, ...], from batches of one size."""
+    """The results [replicate, ...], from batches of equal size."""
     most = min(batch_size(design.model, design.template), most_together(num_chains=1))
     size = ceil(num_replicates / ceil(num_replicates / most))
     keys = jax.random.split(key, 3)
-    # The last batch may hold more replicates than are asked for: one of another size would be compiled again.
+    # The last batch may have surplus replicates: another size would be compiled again.
     batches = [run_batch(design, keys, start + np.arange(size)) for start in range(0, num_replicates, size)]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_replicates], *batches)
 
 
 def run_batch(design: Design, keys: Key, numbers: np.ndarray) -> Replicates:
-    """The reports on the replicates of these numbers [replicate, ...], of one chain each.
+    """The results of the replicates with these indices [replicate, ...], one chain each.
 
-    Of the keys for truths, chains and ranks, replicate k takes ``fold_in(key, k)`` each.
+    Replicate k uses ``fold_in(key, k)`` of each of the keys for truths, chains and ranks.
     """
     truth_key, chain_key, rank_key = keys
     releases, truths = simulate(design.model, design.ranked, truth_key, design.template, numbers)
     run_keys = split_keys(chain_key, numbers, 1)
-    chosen = (design.plan, design.ranked, design.schedule)
-    run = Run(design.fit, releases, *chosen, run_keys.chains, run_keys.step_size, mesh=None, reports=False)
-    status = begin_or_explain(run, run_keys)
-    while not is_done(run.schedule, status):
-        status, _ = make_chunk(run, status, run.schedule[status.segment].draws)
+    run = BatchRun(
+        model=design.fit,
+        releases=releases,
+        plan=design.plan,
+        collect=design.ranked,
+        keys=run_keys,
+        reports=False,
+        schedule=design.schedule,
+    )
+    status = begin_or_explain(run)
+    while not run.is_done(status):
+        status, _ = run.make_chunk(status, run.schedule[status.segment].draws)
     draws = {name: leaf[:, 0] for name, leaf in status.draws.collected.items()}
-    reports: Replicates = jax.device_get(judge(rank_key, numbers, draws, truths))
+    reports: Replicates = jax.device_get(rank_replicates(rank_key, numbers, draws, truths))
     return reports
 
 
-def begin_or_explain(run: Run, keys: RunKeys) -> Status:
+def begin_or_explain(run: BatchRun) -> Status:
     """The status before the first step; where a chain has no start, the error says where its release comes from."""
     try:
-        return begin(run, keys)
+        return begin(run)
     except ValueError as error:
         error.add_note("Releases are simulated: check that `fit` can give what `model` gives.")
         raise
@@ -298,7 +304,7 @@ def summarize(design: Design, reports: Replicates) -> SBCResult:
 def simulate(
     model: Model, ranked: Ranked, key: Key, template: PrivateRelease, numbers: Array
 ) -> tuple[PrivateRelease, dict[str, Array]]:
-    """Releases of records from the model, parameters from the prior, and what is ranked of them, [replicate, ...].
+    """Releases simulated from prior and model, and the true values of the ranked quantities, [replicate, ...].
 
     Replicate k uses ``fold_in(key, k)``, and the mechanism, statistic and n of the template.
     """
@@ -314,8 +320,8 @@ def simulate(
 
 
 @jit_quickly
-def judge(key: Key, numbers: Array, draws: dict[str, Array], truths: dict[str, Array]) -> Replicates:
-    """The reports on draws [replicate, draw, ...]; replicate k uses ``fold_in(key, k)``."""
+def rank_replicates(key: Key, numbers: Array, draws: dict[str, Array], truths: dict[str, Array]) -> Replicates:
+    """The results for draws [replicate, draw, ...]; replicate k uses ``fold_in(key, k)``."""
 
     def one(number: Array, draws: dict[str, Array], truth: dict[str, Array]) -> Replicates:
         ranks = rank(jax.random.fold_in(key, number), draws, truth)
@@ -325,7 +331,7 @@ def judge(key: Key, numbers: Array, draws: dict[str, Array], truths: dict[str, A
 
 
 def rank(key: Key, draws: dict[str, Array], truth: dict[str, Array]) -> dict[str, Array]:
-    """How many draws [draw, ...] are below the truth [...]; among equal ones its place is drawn at random."""
+    """The number of draws [draw, ...] below the truth [...]; ties are broken at random."""
     ranks = {}
     for index, (name, leaf) in enumerate(draws.items()):
         below = jnp.sum(leaf < truth[name][None], axis=0)

@@ -1,4 +1,4 @@
-"""Unbiased estimates of posterior means by coupled chains that start at draws, beside the means of the draws."""
+"""Unbiased estimates of posterior means by coupled chains that start at draws, compared with the means of the draws."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,17 +19,17 @@ from dpjax.data_augmentation.records.soma import SOMA
 from dpjax.diagnostics import convergence
 from dpjax.models.simulation import Position, draw_position_at
 from dpjax.posterior.posterior import Posterior
-from dpjax.sampler_tests.drifts import are_one, columns, merged
-from dpjax.sampler_tests.verdict import Estimates
+from dpjax.sampler_tests.drifts import are_constant, columns, merge_chains
+from dpjax.sampler_tests.invariance_test_result import Estimates
 
 NUM_PAIRS = 200
-"""Each averages over ten times as many steps as nearly all pairs need to meet."""
+"""Number of pairs; each averages over ten times as many steps as nearly all pairs need to meet."""
 
 MAX_STEPS = 20_000
 
 
 class Scores(NamedTuple):
-    """The function that is averaged: parameters [row] less the centre and over the scale, and their squares."""
+    """The function that is averaged: standardised parameters [row] and their squares."""
 
     names: tuple[str, ...]
     centre: Array
@@ -43,20 +43,20 @@ class Scores(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of chains and the function that is averaged, for which programs are compiled."""
+    """The coupled kernel and the function that is averaged, for which programs are compiled."""
 
     kernel: CoupledKernel
     function: Callable[[Position], Array]
 
 
 BUILT: WeakKeyDictionary[Posterior, dict[Any, Pairs]] = WeakKeyDictionary()
-"""The pairs of each posterior that is still in use, by imputation and number of starts: programs compile once."""
+"""The pairs of each live posterior, by imputation and number of starts, so that programs compile once."""
 
 
 def coupled_pairs(
     posterior: Posterior, imputation: Imputation, starts: Parameters, draws: dict[str, np.ndarray]
 ) -> Pairs:
-    """Pairs of chains that start at parameters [start, ...] spaced among all draws [chain, draw, ...].
+    """Coupled chains that start at parameters [start, ...] among all draws [chain, draw, ...].
 
     Raises
     ------
@@ -73,23 +73,23 @@ def coupled_pairs(
 
 
 def build_coupled(posterior: Posterior, imputation: Imputation, starts: Parameters) -> CoupledKernel:
-    """The kernel of the pairs, with records from the model."""
+    """The coupled kernel, started at records from the model."""
     model, release = latent_form(posterior.model, posterior.release, imputation)
     start = partial(draw_start, model=model, n=release.n, starts=starts)
     return coupled_gibbs(posterior.model, posterior.release, imputation, sample_start=start)
 
 
 def scores_of(draws: dict[str, np.ndarray]) -> Callable[[Position], Array]:
-    """The function of positions that is averaged, by the draws [chain, draw, ...]."""
+    """The function of positions that is averaged, standardised by the draws [chain, draw, ...]."""
     centre, scale = centre_and_scale(draws)
     return Scores(tuple(draws), jnp.asarray(centre, float), jnp.asarray(scale, float)).of
 
 
 def centre_and_scale(draws: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations [row] of draws; infinite ones of numbers that do not vary."""
+    """Means and standard deviations [row] of draws; infinite sds for constants."""
     flat = columns(draws, 2)
     scale = flat.std(axis=(0, 1))
-    return flat.mean(axis=(0, 1)), np.where(are_one(draws, merged(draws)) | (scale == 0), np.inf, scale)
+    return flat.mean(axis=(0, 1)), np.where(are_constant(draws, merge_chains(draws)) | (scale == 0), np.inf, scale)
 
 
 def draw_start(key: Key, model: Model, n: int, starts: Parameters) -> Position:
@@ -100,7 +100,7 @@ def draw_start(key: Key, model: Model, n: int, starts: Parameters) -> Position:
 
 
 def estimate(key: Key, pairs: Pairs, draws: dict[str, np.ndarray]) -> Estimates:
-    """How far the means and mean squares of the chains' law are from those of the draws [chain, draw, ...].
+    """The differences of the exact means and mean squares from those of the draws [chain, draw, ...].
 
     Raises
     ------
@@ -122,5 +122,5 @@ def estimate(key: Key, pairs: Pairs, draws: dict[str, np.ndarray]) -> Estimates:
 
 
 def round_up(steps: int) -> int:
-    """The next power of two: windows that differ by chance have one program."""
+    """The next power of two, so that choices that differ by chance share a compiled program."""
     return 1 << max(0, steps - 1).bit_length()

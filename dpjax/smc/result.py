@@ -1,4 +1,4 @@
-"""The sample of tempered sequential Monte Carlo, and its summary with standard errors from the spread of islands."""
+"""The result of tempered sequential Monte Carlo, with standard errors from the variation between islands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,26 +19,25 @@ class SMCSample:
     Parameters
     ----------
     draws
-        Parameters, derived quantities and what is reported of the records [island, particle, ...], of equal weight
-        within an island.
+        Parameters, derived and reported quantities [island, particle, ...], of equal weight within an island.
     log_weights
         The islands' normalised log-weights [island]; weights are proportional to their estimates of p(release value).
     log_marginal_likelihood
         log p(release value).
     log_marginal_likelihood_error
-        Its standard error, from the spread between islands, by the delta method.
+        Its standard error, from the variation between islands, by the delta method.
     temperatures
-        The power of the release's density after each step [island, step], which is the inverse temperature; NaN where
+        The power of the release's density after each step [island, step], which is the inverse temperature. NaN where
         an island took fewer steps, as in the next three.
     effective_sample_sizes
-        That of each step before resampling [island, step].
+        The effective sample size of each step before resampling [island, step].
     log_increments
         The logarithm of the mean weight of each step [island, step].
     acceptance_rates
-        The share of imputation proposals accepted in each step [island, step].
+        The fraction of imputation proposals accepted in each step [island, step].
     num_nonfinite
-        How many weights, proposals and moves [island, step] were left out because a density, parameter or record was
-        not finite.
+        The number of weights, proposals and moves [island, step] rejected because of a non-finite density, parameter or
+        record.
 
     Examples
     --------
@@ -62,7 +61,7 @@ class SMCSample:
     num_nonfinite: np.ndarray
 
     def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
-        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``) from island to island.
+        """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``) between islands.
 
         Parameters
         ----------
@@ -84,19 +83,19 @@ class SMCSample:
 
 
 def relative_error(weights: np.ndarray) -> float:
-    """The standard error of the islands' mean, relative to it, given each one's share of their sum [island]."""
+    """The relative standard error of the islands' mean, given their normalised weights [island]."""
     return float(np.sqrt(np.sum((weights - 1 / len(weights)) ** 2) * correction(weights)))
 
 
 def correction(weights: np.ndarray) -> float:
-    """M / (M − 1) for M islands, as their spread is taken about their own mean."""
+    """M / (M − 1) for M islands, as their variance is taken about their own mean."""
     return len(weights) / (len(weights) - 1)
 
 
 def summarize(draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
-    """Figures of one parameter's draws [island, particle, ...] and their standard errors, each [...].
+    """Summary statistics of one parameter's draws [island, particle, ...] and their standard errors, each [...].
 
-    A figure is a ratio of sums over islands; its error is by the delta method, with islands as the independent units.
+    Each is a ratio of sums over islands; errors are by the delta method, with islands as independent units.
     """
     draws = np.asarray(draws, float)
 

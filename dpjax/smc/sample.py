@@ -1,4 +1,4 @@
-"""Tempered sequential Monte Carlo by independent islands: input checks, the compiled run, and the combined sample."""
+"""Tempered sequential Monte Carlo with independent islands: input checks, the compiled run, and the combined sample."""
 
 import warnings
 from functools import partial
@@ -38,40 +38,40 @@ def sample_smc(
 ) -> SMCSample:
     """Draw from p(parameters | release) by sequential Monte Carlo from the prior, and estimate log p(release value).
 
-    For posteriors with modes that no chain crosses between, and for comparing models. The release's density is raised
-    to a power that grows from 0 to 1, as fast as the weights allow.
+    For posteriors with separate modes, and for comparing models. The release's density is raised to a power that grows
+    from 0 to 1, as fast as the weights allow.
 
     Parameters
     ----------
     key
         One typed key.
     model
-        What is believed about the records.
+        The model of the records.
     release
-        What was released.
+        The release.
     num_particles
-        Particles of an island. Each is a set of parameters with n records: ``num_islands * num_particles * n`` records
-        are held at once.
+        Number of particles per island. Each is a set of parameters with n records: ``num_islands * num_particles * n``
+        records are in memory at once.
     num_islands
-        Independent runs; from the spread between them come all standard errors.
+        Number of independent runs, from whose variation all standard errors are computed.
     num_sweeps
-        Gibbs sweeps of each particle at each power.
+        Number of Gibbs sweeps of each particle at each power.
     target_ess
-        The effective sample size of each step as a share of the particles, between 0 and 1: nearer to 1 there are more
-        steps, and each loses less.
+        The effective sample size of each step as a fraction of the particles, between 0 and 1: closer to 1 there are
+        more steps, with less loss in each.
     imputation
-        Of the sweep; see `dpjax.gibbs`. It is tuned to the particles at each power. Records of a local release are
-        drawn exactly where there are finitely many, else by Metropolis steps.
+        Of the sweep; see `dpjax.gibbs`. Records of a local release are drawn exactly if their support is finite, else
+        by Metropolis steps.
     interweave
         Of the sweep; see `dpjax.gibbs`.
     parameter_kernel
-        Of the sweep; see `dpjax.gibbs`.
+        Of the sweep; see `dpjax.gibbs`. Its tuning is fitted to the particles at each power.
 
     Raises
     ------
     TypeError, ValueError
         If the input is unusable (before compilation), the release has zero density at all particles from the prior,
-        or 200 powers do not suffice.
+        or 200 powers are not enough.
 
     Warns
     -----
@@ -81,12 +81,12 @@ def sample_smc(
     Notes
     -----
     For given powers the estimate of p(release value) is unbiased; choosing them from the particles adds a bias that
-    falls with ``num_particles`` faster than the error does. A mode that no particle from the prior comes near is missed
-    without a sign.
+    decreases with ``num_particles`` faster than the error does. A mode that no particle from the prior comes near is
+    missed without a warning.
     """
     check_key("key", key)
     check_count("num_particles", num_particles, "Pass a whole number of at least 2.", least=2)
-    check_count("num_islands", num_islands, "Errors come from the spread between islands: pass 2 or more.", least=2)
+    check_count("num_islands", num_islands, "Errors come from the variation between islands: pass 2 or more.", least=2)
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
@@ -135,15 +135,15 @@ def run(
 
 
 def warn_of_stuck(model: Model, draws: dict[str, np.ndarray]) -> None:
-    """Warn if all particles of an island [island, particle, ...] are one."""
+    """Warn if all particles of an island [island, particle, ...] are identical."""
     found = name_stuck(draws, free_numbers(model, draws), "island")
     if found:
-        text = f"All particles of an island are one: {', '.join(found[:6])}. No move of theirs was accepted"
+        text = f"All particles of an island are identical: {', '.join(found[:6])}. No move of theirs was accepted"
         warnings.warn(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.", stacklevel=3)
 
 
 def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> SMCSample:
-    """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few outweigh the rest."""
+    """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few dominate."""
     num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
     last = np.nanmax(trace.temperature, axis=1, initial=0)
     if np.all(num_steps == 0):
@@ -154,12 +154,12 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
         given = f"steps so short that {MAX_TEMPERATURES} of them end at {np.min(last[num_steps > 0]):.2g}"
         fail("target_ess", given, "steps that reach 1", "Pass a smaller share, more sweeps or more particles.")
     trace = Trace(*(figure[:, : np.max(num_steps)] for figure in trace))
-    # An island all of whose particles have zero density estimates a marginal likelihood of zero.
+    # An island in which all particles have zero density estimates a marginal likelihood of zero.
     log_likelihoods = np.where(num_steps > 0, np.nansum(trace.log_increment, axis=1, dtype=float), -np.inf)
     log_total = logsumexp(log_likelihoods)
     weights = np.exp(log_likelihoods - log_total)
     warn_of_disagreement(weights)
-    # A particle is a chain, of which there are as many sweeps.
+    # Each particle makes this number of sweeps.
     sweeps = num_sweeps * next((leaf.shape[1] for leaf in draws.values()), 1)
     warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=4, runs="islands", sweeps=sweeps)
     return SMCSample(
@@ -172,7 +172,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
 
 
 def warn_of_disagreement(weights: np.ndarray) -> None:
-    """Warn if the islands are worth fewer than half their number."""
+    """Warn if the effective number of islands is less than half their number."""
     effective = 1 / np.sum(weights**2)
     if effective < len(weights) / 2:
         text = f"The islands disagree: {len(weights)} of them are worth {effective:.1f}"

@@ -1,12 +1,12 @@
 """One island: a tempered sequential Monte Carlo sampler (Del Moral, Doucet and Jasra 2006), independent of the others.
 
-Particles (θ, x) from p(θ) f(x | θ) pass through the laws ∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse temperatures
-0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η to the power λ_t − λ_{t−1}, resampled, and moved by Gibbs
-sweeps that leave the law at λ_t invariant. The product of the mean weights estimates p(s).
+Particles (θ, x) from p(θ) f(x | θ) pass through the distributions ∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse
+temperatures 0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η to the power λ_t − λ_{t−1}, resampled, and
+moved by Gibbs sweeps that leave the distribution at λ_t invariant. The product of the mean weights estimates p(s).
 
 Step, resampling, effective sample size and root solver are BlackJAX's. Its adaptive tempered sampler is not used: it
-gives the mutation kernel a log-density of particles, where a Gibbs sweep needs λ itself; and it chooses each λ from
-particles that were not yet resampled and moved at the one before.
+passes a log-density to the mutation kernel, where a Gibbs sweep needs λ itself; and it chooses each λ from particles
+that were not yet resampled and moved at the previous one.
 """
 
 from collections.abc import Callable
@@ -28,9 +28,10 @@ from dpjax.numerics import proper_density
 from dpjax.release import PrivateRelease
 
 MAX_TEMPERATURES = 200
+"""Largest number of steps of an island."""
 
 STEP_SIZE_CHAINS = 4
-"""How many particles a step size is fitted to, for kernels that have one."""
+"""Number of particles to which the step size is fitted, for kernels that have one."""
 
 
 class Trace(NamedTuple):
@@ -45,9 +46,9 @@ class Trace(NamedTuple):
     log_increment
         The logarithm of the mean weight; the sum over steps estimates log p(s).
     acceptance_rate
-        The share of imputation proposals accepted.
+        The fraction of imputation proposals accepted.
     num_nonfinite
-        How many weights, proposals and moves were left out because a density, parameter or record was not finite.
+        The number of weights, proposals and moves rejected because of a non-finite density, parameter or record.
     """
 
     temperature: Array
@@ -58,16 +59,16 @@ class Trace(NamedTuple):
 
 
 class Island(NamedTuple):
-    """What the loop carries.
+    """The state of the loop.
 
     Attributes
     ----------
     particles
         States [particle, ...] of equal weight, whose ``latent.log_density`` is log η, not tempered.
     temperature
-        The inverse temperature λ of their law [].
+        The inverse temperature λ of their distribution [].
     number
-        How many steps have been made [].
+        The number of steps made [].
     """
 
     particles: GibbsState
@@ -85,7 +86,7 @@ def run_island(
     release: PrivateRelease,
     target_ess: Array,
 ) -> Island:
-    """The particles at λ = 1; at λ = NaN if none has positive density, below 1 if `MAX_TEMPERATURES` do not suffice."""
+    """The particles at λ = 1; at λ = NaN if none has positive density, below 1 after `MAX_TEMPERATURES` steps."""
     start_key, step_key, tuning_key = jax.random.split(key, 3)
 
     def wanted(island: Island) -> Array:
@@ -108,7 +109,7 @@ def start(model: Model, num_particles: int, key: Key, release: PrivateRelease) -
 
 
 def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Island:
-    """Reweight the particles for the next inverse temperature, resample them, and move them under its law.
+    """Reweight the particles for the next inverse temperature, resample them, and move them at it.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Isla
     log_weights = raise_to(log_likelihoods, temperature - island.temperature)
     weights = jax.nn.softmax(log_weights)
     state = base.SMCState(island.particles, weights, temperature)
-    # BlackJAX reweights after the move; here the weights wait until the next inverse temperature is known.
+    # BlackJAX reweights after the move; here weights are computed once the next inverse temperature is known.
     state, info = base.step(key, state, move, lambda particles: jnp.zeros_like(weights), resampling.systematic)
     rates, broken = info.update_info
     num_nonfinite = jnp.sum(~(raw < jnp.inf)) + jnp.sum(broken)
@@ -172,9 +173,9 @@ def temper(release: PrivateRelease, power: Array) -> PrivateRelease:
 
 
 def next_temperature(log_likelihoods: Array, temperature: Array, target_ess: Array) -> Array:
-    """The largest λ up to 1 at which the effective sample size is a given share of the particles of positive density.
+    """The largest λ up to 1 at which the effective sample size is a given fraction of the particles.
 
-    The others have weight 0 at every λ above 0, so they do not count; NaN if no particle has positive density.
+    Particles of zero density have weight 0 at every λ > 0 and do not count; NaN if there are no others.
     """
     goal = jnp.log(target_ess * jnp.sum(log_likelihoods > -jnp.inf, dtype=target_ess.dtype))
 
@@ -187,7 +188,7 @@ def next_temperature(log_likelihoods: Array, temperature: Array, target_ess: Arr
 
 
 def raise_to(log_likelihoods: Array, power: Array) -> Array:
-    """The log-likelihoods times a power, with 0 × −∞ read as −∞."""
+    """The log-likelihoods times a power, with 0 × −∞ = −∞."""
     return jnp.where(log_likelihoods > -jnp.inf, power * log_likelihoods, -jnp.inf)
 
 

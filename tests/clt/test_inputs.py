@@ -116,7 +116,7 @@ def test_an_approximate_posterior_says_so(posterior):
     assert not dpjax.Posterior.approximate
     assert (posterior.final_states, posterior.tuning, posterior.plan) == (None, None, None)
     for text in (repr(posterior), posterior.describe(), str(posterior.summary()), posterior.summary()._repr_html_()):
-        assert "approximate: the normal law of the sum" in text
+        assert "approximate: a Normal distribution of the sum" in text
     assert posterior.info["quadrature_error"].shape == (2,)
     assert "dpjax.sample" in posterior.remedy
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 
 MOST_ERRORS = 4.0
 MOST_SD_ERROR = 0.05
@@ -23,11 +23,11 @@ def check_figures(draws: np.ndarray, moments: tuple[np.ndarray, np.ndarray]) -> 
     np.testing.assert_array_equal(np.ptp(draws[..., fixed], axis=(0, 1)), 0)
     np.testing.assert_allclose(draws[0, 0, fixed], mean[fixed], atol=1e-6)
     draws, mean, sd = draws[..., ~fixed], mean[~fixed], sd[~fixed]
-    assert convergence.ess_mean(draws).min() > LEAST_DRAWS
-    errors = (draws.mean(axis=(0, 1)) - mean) / convergence.mcse_mean(draws)
+    assert diagnostics.ess_mean(draws).min() > LEAST_DRAWS
+    errors = (draws.mean(axis=(0, 1)) - mean) / diagnostics.mcse_mean(draws)
     assert np.abs(errors).max() < MOST_ERRORS, errors
     spread = draws.std(axis=(0, 1), ddof=1)
-    errors = (spread - sd) / convergence.mcse_sd(draws)
+    errors = (spread - sd) / diagnostics.mcse_sd(draws)
     assert np.abs(errors).max() < MOST_ERRORS, errors
     assert np.abs(spread / sd - 1).max() < MOST_SD_ERROR, spread / sd
 
@@ -37,5 +37,5 @@ def check_below(draws: np.ndarray, points: np.ndarray, probabilities: np.ndarray
     below = np.asarray(draws, np.float64)[..., None] <= points
     inside = (probabilities > 0.01) & (probabilities < 0.99)
     below, probabilities = below[..., inside].astype(float), probabilities[inside]
-    errors = (below.mean(axis=(0, 1)) - probabilities) / convergence.mcse_mean(below)
+    errors = (below.mean(axis=(0, 1)) - probabilities) / diagnostics.mcse_mean(below)
     assert np.abs(errors).max() < MOST_ERRORS, errors

@@ -11,8 +11,8 @@ import pytest
 
 import dpjax
 from dpjax.coupling import CoupledKernel, UnbiasedEstimates, coupled_exchangeable, run, unbiased_estimates
-from dpjax.coupling.run import Checkpoint
 from dpjax.runtime import checkpoint
+from dpjax.runtime.checkpoint import CheckpointFile
 from tests.coupling.enumerated import kernel, log_density, log_proposal, ones, propose, sample_start
 
 NUM_PAIRS = 40
@@ -166,7 +166,7 @@ def test_a_run_that_cannot_be_saved_is_returned_and_leaves_the_last_file(monkeyp
 
 
 def test_a_file_in_use_is_refused(path):
-    with Checkpoint(path, {}).held(), pytest.raises(RuntimeError, match="which another run is using"):
+    with CheckpointFile(path, {}).held(), pytest.raises(RuntimeError, match="which another run is using"):
         estimate(checkpoint=path)
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import betaln, logsumexp
 
 import dpjax
-from dpjax import models, statistics
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, models, statistics
 
 N = 6
 PRIOR = (1.0, 2.0)
@@ -31,4 +30,4 @@ def enumerate_records(release: dpjax.release.PrivateRelease) -> tuple[float, flo
 def agrees(posterior: dpjax.Posterior) -> bool:
     """Whether the chains' mean is the exact one, within five standard errors."""
     draws = posterior.draws["probabilities"][..., 0]
-    return abs(draws.mean() - enumerate_records(posterior.release)[1]) < MAX_ERRORS * convergence.mcse_mean(draws)
+    return abs(draws.mean() - enumerate_records(posterior.release)[1]) < MAX_ERRORS * diagnostics.mcse_mean(draws)

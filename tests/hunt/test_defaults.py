@@ -48,7 +48,7 @@ def test_default_quantiles_are_those_of_importance_sampling(name: str) -> None:
     draws = np.asarray(posterior.draws["m"])
     quantiles = weighted_quantiles(np.asarray(reference.draws["m"]), np.asarray(reference.log_weights))
     below = (draws[..., None] <= quantiles).astype(float)
-    error = np.asarray(dpjax.diagnostics.convergence.mcse_mean(jnp.asarray(below)))
+    error = np.asarray(dpjax.diagnostics.mcse_mean(jnp.asarray(below)))
     size = 1 / np.sum(normalised(np.asarray(reference.log_weights)) ** 2)
     allowed = 5 * np.sqrt(error**2 + LEVELS * (1 - LEVELS) / size)
     assert np.all(np.abs(below.mean(axis=(0, 1)) - LEVELS) < allowed), (below.mean(axis=(0, 1)), allowed)

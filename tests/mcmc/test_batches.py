@@ -12,8 +12,8 @@ import pytest
 import dpjax
 from dpjax.data_augmentation.plan import make_plan
 from dpjax.diagnostics.summary import summarize
-from dpjax.mcmc import batch_run as run_module
-from dpjax.mcmc.batch_starts import find_all, split_keys, stack
+from dpjax.mcmc.batch import find_all, split_keys, stack
+from dpjax.mcmc.batch_run import BatchRun, run_batch
 from dpjax.mcmc.starts import find_starts
 from dpjax.posterior.posterior import Posterior
 
@@ -101,10 +101,10 @@ def test_posteriors_of_a_batch_are_put_together_with_others(batch):
 
 
 def test_other_releases_share_the_program(batch):
-    size = run_module.run_batch.jitted._cache_size()
+    size = run_batch.jitted._cache_size()
     others = [replace(release, value=release.value + 1) for release in RELEASES]
     other = dpjax.sample_batch(jax.random.key(8), MODEL, others, collect=first_record, **SETTINGS, devices=None)
-    assert run_module.run_batch.jitted._cache_size() == size
+    assert run_batch.jitted._cache_size() == size
     assert not np.allclose(other.draws["mean"], batch.draws["mean"])
 
 
@@ -113,12 +113,13 @@ def test_other_releases_share_the_program(batch):
 )
 def test_a_processor_takes_some_releases_at_a_time(monkeypatch, platform, number, group):
     monkeypatch.setattr(jax, "default_backend", lambda: platform)
-    keys = jax.random.split(KEY, (number, 4))
-    assert run_module.Run(MODEL, RELEASES[0], None, None, (), keys, keys, None).group == group
+    keys = split_keys(KEY, np.arange(number), 4)
+    run = BatchRun(model=MODEL, releases=RELEASES[0], plan=None, collect=None, keys=keys, schedule=())
+    assert run.group == group
 
 
 def test_interrupted_runs_keep_what_they_have(monkeypatch):
-    real, calls = run_module.run_batch, []
+    real, calls = run_batch, []
 
     def interrupt(*arguments, **options):
         calls.append(1)
@@ -127,7 +128,7 @@ def test_interrupted_runs_keep_what_they_have(monkeypatch):
         return real(*arguments, **options)
 
     interrupt.eval_shape = real.eval_shape
-    monkeypatch.setattr(run_module, "run_batch", interrupt)
+    monkeypatch.setattr(BatchRun, "PROGRAM", staticmethod(interrupt))
     monkeypatch.setattr("dpjax.runtime.loop.next_length", lambda made, seconds: 4)
     with pytest.warns(UserWarning, match="sample_batch was interrupted after"):
         batch = dpjax.sample_batch(KEY, MODEL, RELEASES, collect=first_record, **SETTINGS)
@@ -166,9 +167,8 @@ def test_starts_are_those_of_each_release_alone(bounded):
     cases = (([10.0, 30.0], 0.1), ([0.0, 8.0], 30.0))
     releases = [dpjax.Release(value, bounded(width), clipped_and_squared, n=8) for value, width in cases]
     keys = split_keys(KEY, np.arange(2), 2)
-    run = run_module.Run(
-        MODEL, stack(releases), make_plan(MODEL, releases[0]), None, (), keys.chains, keys.step_size, None
-    )
+    plan = make_plan(MODEL, releases[0])
+    run = BatchRun(model=MODEL, releases=stack(releases), plan=plan, collect=None, keys=keys, schedule=())
     states = find_all(run, keys.starts)
     for number, release in enumerate(releases):
         own_keys = (keys.starts[0][number], keys.starts[1][number])

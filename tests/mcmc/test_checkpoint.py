@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpjax.data_augmentation.records import soma
-from dpjax.mcmc import chunks, starts
+from dpjax.mcmc import starts
 from dpjax.mechanisms import Laplace
 from dpjax.release import Release
 from dpjax.runtime import fingerprint as fingerprint_module
@@ -66,10 +66,10 @@ def test_an_interruption_inside_a_chunk_keeps_the_chunks_before(monkeypatch, run
         calls.append(arguments)
         if len(calls) > 15:
             raise KeyboardInterrupt
-        return chunks.run_chunk(*arguments, **options)
+        return run.run_chunk(*arguments, **options)
 
-    broken.eval_shape, broken.lower = chunks.run_chunk.eval_shape, chunks.run_chunk.lower
-    monkeypatch.setattr("dpjax.mcmc.run.run_chunk", broken)
+    broken.eval_shape, broken.lower = run.run_chunk.eval_shape, run.run_chunk.lower
+    monkeypatch.setattr("dpjax.mcmc.run.PosteriorRun.PROGRAM", staticmethod(broken))
     monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
     with pytest.warns(UserWarning, match="interrupted after"):
         part = run(model, release)
@@ -105,7 +105,7 @@ def test_a_run_with_a_step_size_continues_to_the_same_draws(
     interrupt(steps)
     interrupted_run(run, model, release, checkpoint=path, **options)
     monkeypatch.undo()
-    monkeypatch.setattr("dpjax.mcmc.run.open_run", None)
+    monkeypatch.setattr("dpjax.mcmc.run.PosteriorRun.open", None)
     assert_same(run(model, release, checkpoint=path, **options), whole)
 
 
@@ -135,7 +135,9 @@ def test_a_finished_run_is_read_and_not_made_again(monkeypatch, tmp_path, run, m
 def test_a_run_is_saved_from_time_to_time(monkeypatch, tmp_path, run, model, release):
     saved = []
     monkeypatch.setattr("dpjax.runtime.checkpoint.SECONDS_BETWEEN_SAVES", 0.0)
-    monkeypatch.setattr("dpjax.mcmc.run.Checkpoint.save", lambda self, status: saved.append(status.filled))
+    monkeypatch.setattr(
+        "dpjax.runtime.checkpoint.PeriodicCheckpoint.save", lambda self, status: saved.append(status.filled)
+    )
     monkeypatch.setattr(loop, "next_length", lambda made, seconds: 20)
     run(model, release, checkpoint=tmp_path / "run.npz")
     assert saved[-3:] == [20, 40, 60]

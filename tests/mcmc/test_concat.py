@@ -74,7 +74,7 @@ def test_runs_that_differ_are_refused_by_what_differs(runs, change, what):
 
 def test_runs_without_draws_are_refused(runs):
     with pytest.raises(ValueError, match=r"posteriors: given runs \[1\], which kept no draws; expected runs with"):
-        Posterior.concat([runs[0], replace(runs[1], digested=object())])
+        Posterior.concat([runs[0], replace(runs[1], streaming=object())])
 
 
 @pytest.mark.parametrize("given", [[], None, "posterior", [1, 2]])

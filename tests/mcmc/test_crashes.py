@@ -16,8 +16,8 @@ import jax
 import numpy as np
 import pytest
 
-from dpjax.mcmc.run import Checkpoint
 from dpjax.runtime import checkpoint, loop
+from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.loop import Progress
 
 SAVEZ = np.savez
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_at_once(monkeypatch, path
 def test_a_file_in_use_is_refused(monkeypatch, path, run, model, release):
     link = path.with_name("link.npz")
     link.symlink_to(path)
-    with Checkpoint(path, {}).held():
+    with CheckpointFile(path, {}).held():
         for name in (path, link):
             with pytest.raises(
                 RuntimeError, match=r"checkpoint: given .*run.npz', which another run is using; expected"

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 
 
 def autoregression(shape: tuple[int, ...], correlation: float = 0.6, seed: int = 3) -> np.ndarray:
@@ -45,14 +45,14 @@ DRAWS = {
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (convergence.split_r_hat, lambda arviz, draws: arviz.rhat(draws)),
-        (convergence.ess_bulk, lambda arviz, draws: arviz.ess(draws)),
-        (convergence.ess_tail, lambda arviz, draws: arviz.ess(draws, method="tail")),
-        (convergence.ess_mean, lambda arviz, draws: arviz.ess(draws, method="mean")),
-        (convergence.mcse_mean, lambda arviz, draws: arviz.mcse(draws)),
-        (convergence.mcse_sd, lambda arviz, draws: arviz.mcse(draws, method="sd")),
+        (diagnostics.split_r_hat, lambda arviz, draws: arviz.rhat(draws)),
+        (diagnostics.ess_bulk, lambda arviz, draws: arviz.ess(draws)),
+        (diagnostics.ess_tail, lambda arviz, draws: arviz.ess(draws, method="tail")),
+        (diagnostics.ess_mean, lambda arviz, draws: arviz.ess(draws, method="mean")),
+        (diagnostics.mcse_mean, lambda arviz, draws: arviz.mcse(draws)),
+        (diagnostics.mcse_sd, lambda arviz, draws: arviz.mcse(draws, method="sd")),
         (
-            lambda draws: convergence.mcse_quantile(draws, 0.25),
+            lambda draws: diagnostics.mcse_quantile(draws, 0.25),
             lambda arviz, draws: arviz.mcse(draws, method="quantile", prob=0.25),
         ),
     ],
@@ -63,12 +63,12 @@ def test_agrees_with_arviz(arviz, name, ours, theirs):
 
 
 STATISTICS = [
-    convergence.split_r_hat,
-    convergence.ess_bulk,
-    convergence.ess_tail,
-    convergence.mcse_mean,
-    convergence.mcse_sd,
-    lambda draws: convergence.mcse_quantile(draws, 0.5),
+    diagnostics.split_r_hat,
+    diagnostics.ess_bulk,
+    diagnostics.ess_tail,
+    diagnostics.mcse_mean,
+    diagnostics.mcse_sd,
+    lambda draws: diagnostics.mcse_quantile(draws, 0.5),
 ]
 
 
@@ -91,22 +91,22 @@ def test_a_draw_that_is_not_finite_spoils_its_entry_only(statistic):
 def test_effective_size_of_an_autoregression():
     """In a long run the size tends to S (1 - ρ) / (1 + ρ); a gate of 10 % is over five standard errors here."""
     draws = autoregression((4, 20_000), 0.5)
-    assert convergence.ess_mean(draws) == pytest.approx(draws.size / 3, rel=0.1)
+    assert diagnostics.ess_mean(draws) == pytest.approx(draws.size / 3, rel=0.1)
 
 
 def test_one_chain_has_an_r_hat_of_its_halves():
     steady = autoregression((1, 1_000), 0.0)
-    assert abs(convergence.split_r_hat(steady) - 1) < 0.02
-    assert convergence.split_r_hat(steady + np.linspace(0, 2, 1_000)) > 1.1
+    assert abs(diagnostics.split_r_hat(steady) - 1) < 0.02
+    assert diagnostics.split_r_hat(steady + np.linspace(0, 2, 1_000)) > 1.1
 
 
 def test_constant_draws():
     draws = np.full((4, 50), 2.5)
-    assert np.isnan(convergence.split_r_hat(draws))
-    assert np.isnan(convergence.ess_bulk(draws))
-    assert convergence.mcse_mean(draws) == 0
+    assert np.isnan(diagnostics.split_r_hat(draws))
+    assert np.isnan(diagnostics.ess_bulk(draws))
+    assert diagnostics.mcse_mean(draws) == 0
 
 
 def test_too_few_draws_are_refused():
     with pytest.raises(ValueError, match=r"draws: given shape .* at least 4 draws"):
-        convergence.split_r_hat(np.zeros((4, 3)))
+        diagnostics.split_r_hat(np.zeros((4, 3)))

@@ -1,4 +1,4 @@
-"""Chains that start at draws under the normal law of the sum are in the exact posterior from their first step on."""
+"""Chains that start at draws from the Normal approximation are in the exact posterior from their first step on."""
 
 from importlib import import_module
 from math import sqrt
@@ -9,7 +9,7 @@ import pytest
 
 import dpjax
 from dpjax.clt import sample as clt_sample
-from dpjax.mcmc import clt_starts
+from dpjax.mcmc import starts
 
 sample = import_module("dpjax.mcmc.sample")  # the package has a function of this name
 
@@ -24,8 +24,8 @@ NUM_CHAINS = 300
 @pytest.fixture
 def few(monkeypatch):
     """The normal law is sampled for no longer than its draws have to be spread."""
-    monkeypatch.setattr(clt_starts, "NUM_WARMUP", 60)
-    monkeypatch.setattr(clt_starts, "NUM_DRAWS", 20)
+    monkeypatch.setattr(starts, "NUM_WARMUP", 60)
+    monkeypatch.setattr(starts, "NUM_DRAWS", 20)
 
 
 def first_draws() -> np.ndarray:
@@ -46,7 +46,7 @@ def test_the_first_draws_are_the_posteriors(few):
 
 
 def test_starts_that_are_too_wide_are_noticed(few, monkeypatch):
-    draw = clt_starts.draw_large
+    draw = starts.draw_large
 
     def draw_wide(*arguments):
         return {name: MEAN + 1.4 * (leaf - MEAN) for name, leaf in draw(*arguments).items()}

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from tests.parameters.saturating import MODEL, RELEASE
 
 SIZES = {"num_chains": 4, "num_warmup": 300, "num_samples": 1_500, "progress": False}
@@ -34,8 +34,8 @@ def test_a_form_that_saturates_is_reported_and_the_posterior_is_right() -> None:
     assert np.all(np.isfinite(draws))
     assert np.all(np.isfinite(posterior.final_states.latent.records["y"]))
     mean, sd = exact_moments()
-    assert abs(draws.mean() - mean) < 5 * convergence.mcse_mean(draws)
-    assert abs(draws.std() - sd) < 5 * convergence.mcse_sd(draws)
+    assert abs(draws.mean() - mean) < 5 * diagnostics.mcse_mean(draws)
+    assert abs(draws.std() - sd) < 5 * diagnostics.mcse_sd(draws)
 
 
 def test_a_run_without_such_a_form_says_nothing() -> None:

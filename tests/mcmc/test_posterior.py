@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from dpjax.diagnostics.summary import tabulate
 from dpjax.mechanisms import Gaussian
 from dpjax.release import LocalRelease
@@ -29,8 +29,8 @@ def test_summary_agrees_with_the_draws(posterior):
     assert row["sd"] == pytest.approx(draws.std(ddof=1))
     assert row["2.5%"] == pytest.approx(np.quantile(draws, 0.025))
     assert row["97.5%"] == pytest.approx(np.quantile(draws, 0.975))
-    assert row["ess_bulk"] == pytest.approx(convergence.ess_bulk(draws))
-    assert row["r_hat"] == pytest.approx(convergence.split_r_hat(draws))
+    assert row["ess_bulk"] == pytest.approx(diagnostics.ess_bulk(draws))
+    assert row["r_hat"] == pytest.approx(diagnostics.split_r_hat(draws))
 
 
 def test_quantiles_are_those_asked_for(posterior):
@@ -120,7 +120,7 @@ def test_predictions_have_the_law_of_the_posterior_predictive(posterior, exact):
     sd = np.sqrt(20**2 * exact.sd**2 + 20 + 5.0**2)
     standardized = (prediction.values - 20 * exact.mean) / sd
     # The draws are dependent: their effective number is taken from the run.
-    size = float(convergence.ess_bulk(posterior.draws["mean"]))
+    size = float(diagnostics.ess_bulk(posterior.draws["mean"]))
     assert abs(standardized.mean()) < 5 / np.sqrt(size)
     assert abs(standardized.std() - 1) < 5 / np.sqrt(2 * size)
     assert abs((standardized * sd / 5.0).std() - 1) > 5 / np.sqrt(2 * size)

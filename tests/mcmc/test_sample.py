@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import dpjax
+from dpjax import diagnostics
 from dpjax.data_augmentation.parameters import initial_tuning
 from dpjax.data_augmentation.plan import make_plan
-from dpjax.diagnostics import convergence
-from dpjax.mcmc import chunks
-from dpjax.mcmc import run as run_module
-from dpjax.mcmc.run import make_schedule
+from dpjax.mcmc import run
+from dpjax.mcmc.run import Kernel, PosteriorRun, make_schedule, split_key
 from dpjax.runtime.chunk import MAX_CAPACITY
 
 
@@ -20,14 +19,14 @@ from dpjax.runtime.chunk import MAX_CAPACITY
 def test_draws_agree_with_the_exact_posterior(posterior, exact):
     draws = posterior.draws["mean"]
     assert draws.shape == (4, 1_000)
-    assert abs(draws.mean() - exact.mean) < 5 * convergence.mcse_mean(draws)
-    assert abs(draws.std() - exact.sd) < 5 * convergence.mcse_sd(draws)
+    assert abs(draws.mean() - exact.mean) < 5 * diagnostics.mcse_mean(draws)
+    assert abs(draws.std() - exact.sd) < 5 * diagnostics.mcse_sd(draws)
 
 
 def test_draws_of_another_release_are_told_apart(run, model, make_release, exact):
     """The test above can fail: it rejects draws made for a value half a noise sd away."""
     draws = run(model, make_release(18.0), num_warmup=200, num_samples=1_000).draws["mean"]
-    assert abs(draws.mean() - exact.mean) > 5 * convergence.mcse_mean(draws)
+    assert abs(draws.mean() - exact.mean) > 5 * diagnostics.mcse_mean(draws)
 
 
 @pytest.mark.parametrize("length", [1, 7, 10**6])
@@ -53,7 +52,7 @@ def test_many_records_are_swept_one_chain_after_another(monkeypatch, run, model,
     """Which changes draws by rounding alone; a function to collect that is new makes the program anew."""
     few = {"num_warmup": 0, "num_samples": 5}
     together = run(model, release, **few)
-    monkeypatch.setattr(chunks, "MANY_BYTES", 1)
+    monkeypatch.setattr(run, "MANY_BYTES", 1)
     in_turn = run(model, release, **few, collect=lambda state: None)
     rounding = np.sqrt(np.finfo(together.draws["mean"].dtype).eps)
     chex.assert_trees_all_close(in_turn.draws, together.draws, rtol=rounding)
@@ -115,7 +114,7 @@ def hold(key, parameters, records):
 
 
 def test_the_kernel_is_traced_once_and_runs_start_at_the_initial_parameters(monkeypatch, run, model, make_release):
-    monkeypatch.setattr(chunks, "build_sweep", chex.assert_max_traces(chunks.build_sweep, n=1))
+    monkeypatch.setattr(run, "build_sweep", chex.assert_max_traces(run.build_sweep, n=1))
     held = model._replace(update=hold, noncentred=None, derived=None)
     for shift in range(3):
         start = np.array([-1.0, 0.0, 1.0, 2.0]) + shift
@@ -127,11 +126,9 @@ def test_the_memory_of_a_chunk_is_bounded(model, release):
     def large(state):
         return jnp.zeros(10**6)
 
-    shapes = run_module.Run(
-        model, release, None, None, (), jax.random.split(jax.random.key(0), 4), None, None
-    ).state_shapes
-    assert chunks.choose_capacity(model, None, shapes) == MAX_CAPACITY
-    assert chunks.choose_capacity(model, large, shapes) == 1
+    shapes = run_of(model, release).state_shapes
+    assert run.choose_capacity(model, None, shapes) == MAX_CAPACITY
+    assert run.choose_capacity(model, large, shapes) == 1
 
 
 def test_the_draws_of_a_chunk_do_not_grow_with_the_records(model, release, make_release):
@@ -143,11 +140,16 @@ def test_the_draws_of_a_chunk_do_not_grow_with_the_records(model, release, make_
 
 def chunk_shapes(model, release):
     """The shapes of what a chunk returns."""
-    plan, keys = make_plan(model, release), jax.random.split(jax.random.key(0), 4)
-    run = run_module.Run(model, release, plan, None, make_schedule(0, 10, 1), keys, keys[0], keys[1])
-    tuning = initial_tuning(keys[0], model)
-    status = run_module.open_segment(run, 0, plan, tuning, run.state_shapes)
-    return chunks.run_chunk.eval_shape(*run_module.static(run, status), **run_module.dynamic(run, status, 1))
+    run = run_of(model, release)
+    kernel = Kernel(run.plan, initial_tuning(jax.random.key(0), model))
+    status = run.open_segment(0, kernel, run.state_shapes)
+    return run.run_chunk.eval_shape(*run.static(status), **run.arguments(status, 1))
+
+
+def run_of(model, release):
+    """A run of ten draws of four chains."""
+    settings = {"keys": split_key(jax.random.key(0), 4), "schedule": make_schedule(0, 10, 1)}
+    return PosteriorRun(model=model, release=release, plan=make_plan(model, release), collect=None, **settings)
 
 
 def size_of(shapes):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.diagnostics import convergence
-from dpjax.diagnostics.streaming import open_digest
+from dpjax import diagnostics
+from dpjax.diagnostics.streaming import empty_summary
 from dpjax.diagnostics.warnings import free_numbers, name_refused, name_stuck, stuck_chains
 from dpjax.mcmc.until import Look, look_at, look_at_figures
 from dpjax.mixture.posterior import MixturePosterior
-from dpjax.posterior.streamed import Digested
+from dpjax.posterior.streaming import StreamingDraws
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.smc.sample import warn_of_stuck
 from tests.mcmc.conftest import MODEL, release_of
@@ -37,22 +37,22 @@ def with_draws(posterior, **draws):
 
 @pytest.mark.parametrize("draws", [ONE, ONE[:1], ONE[:2]], ids=["four", "one", "two"])
 def test_of_draws_that_are_one_nothing_is_known(draws):
-    for size in (convergence.ess_bulk, convergence.ess_tail, convergence.ess_mean, convergence.split_r_hat):
+    for size in (diagnostics.ess_bulk, diagnostics.ess_tail, diagnostics.ess_mean, diagnostics.split_r_hat):
         assert np.isnan(size(draws))
-    assert np.isnan(convergence.ess_quantile(draws, 0.3))
+    assert np.isnan(diagnostics.ess_quantile(draws, 0.3))
 
 
 @pytest.mark.parametrize("draws", [APART, APART[:2]], ids=["four", "two"])
 def test_chains_that_stand_apart_disagree_without_end(draws):
-    assert convergence.split_r_hat(draws) > 1e6
-    assert convergence.ess_bulk(draws) < 10
+    assert diagnostics.split_r_hat(draws) > 1e6
+    assert diagnostics.ess_bulk(draws) < 10
 
 
 def test_quick_numbers_of_few_values_have_sizes():
     coin = (MOVING > 1).astype(float)
-    assert convergence.ess_bulk(coin) > 400
-    assert convergence.ess_tail(coin) > 400
-    assert abs(convergence.split_r_hat(np.where(MOVING > 0, 1.0, -1.0)) - 1) < 0.01
+    assert diagnostics.ess_bulk(coin) > 400
+    assert diagnostics.ess_tail(coin) > 400
+    assert abs(diagnostics.split_r_hat(np.where(MOVING > 0, 1.0, -1.0)) - 1) < 0.01
 
 
 def test_which_chains_never_moved():
@@ -167,8 +167,8 @@ def test_a_batch_names_the_release_whose_chains_never_moved():
 
 def test_a_digest_knows_which_chains_never_moved():
     draws = np.stack([ONE, APART, PARTLY, np.where(np.arange(CHAINS)[:, None] == 2, 1.0, MOVING > 1)], axis=2)
-    digested = Digested({"theta": (4,)}, {}, open_digest(CHAINS, 4).add(np.swapaxes(draws, 0, 1)))
-    found = name_stuck(digested.spreads(), {"theta": np.array([True, False, False, False])})
+    streaming = StreamingDraws({"theta": (4,)}, {}, empty_summary(CHAINS, 4).add(np.swapaxes(draws, 0, 1)))
+    found = name_stuck(streaming.spreads(), {"theta": np.array([True, False, False, False])})
     assert found == ["theta[0]", "theta[1]", "theta[2] (chain 2)"]
 
 
@@ -197,7 +197,7 @@ def test_a_mixture_whose_concentration_never_moved_is_named():
 
 
 def test_islands_whose_particles_are_one_are_named():
-    with pytest.warns(UserWarning, match=r"All particles of an island are one: mean \(island 2\)\. No move"):
+    with pytest.warns(UserWarning, match=r"All particles of an island are identical: mean \(island 2\)\. No move"):
         warn_of_stuck(MODEL, {"mean": PARTLY})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -25,7 +25,7 @@ def summarized(run, model, release):
 
 def assert_same(one, other):
     """Raise unless digests, reports and states agree to the last bit."""
-    for name in ("digested", "info", "final_states", "tuning"):
+    for name in ("streaming", "info", "final_states", "tuning"):
         pairs = zip(jax.tree.leaves(getattr(one, name)), jax.tree.leaves(getattr(other, name)), strict=True)
         for here, there in pairs:
             np.testing.assert_array_equal(here, there)
@@ -91,7 +91,7 @@ def test_an_interrupted_run_continues_to_the_same_digest(monkeypatch, tmp_path, 
         context.setattr(loop, "next_length", lambda made, seconds: 37)
         with pytest.warns(UserWarning, match="interrupted after"):
             part = run(model, release, keep="summary", checkpoint=tmp_path / "run.npz", **OPTIONS)
-    assert 0 < part.digested.digest.number < 3_000
+    assert 0 < part.streaming.summary.number < 3_000
     assert_same(run(model, release, keep="summary", checkpoint=tmp_path / "run.npz", **OPTIONS), summarized)
     with pytest.raises(ValueError, match="differs in keep: saved summary, now draws"):
         run(model, release, checkpoint=tmp_path / "run.npz", **OPTIONS)
@@ -99,7 +99,7 @@ def test_an_interrupted_run_continues_to_the_same_digest(monkeypatch, tmp_path, 
 
 def test_it_can_stop_when_the_figures_are_good_enough(run, model, release):
     posterior = run(model, release, keep="summary", until=dpjax.until(ess=500, r_hat=1.05), **OPTIONS)
-    assert posterior.digested.digest.number < 3_000
+    assert posterior.streaming.summary.number < 3_000
     assert np.all(posterior.summary().columns["ess_mean"] >= 500)
     assert "enough for ess=500, r_hat=1.05" in posterior.describe()
 
@@ -126,8 +126,8 @@ def test_a_slow_chain_is_not_taken_for_a_quick_one():
     kept = dpjax.sample(jax.random.key(1), model, release, **slow)
     posterior = dpjax.sample(jax.random.key(1), model, release, keep="summary", **slow)
     assert "not enough for ess=100" in posterior.describe()
-    size = posterior.digested.figures()["mean"]["ess_mean"]
-    assert size < 2 * dpjax.diagnostics.convergence.ess_mean(kept.draws["mean"])
+    size = posterior.streaming.figures()["mean"]["ess_mean"]
+    assert size < 2 * dpjax.diagnostics.ess_mean(kept.draws["mean"])
 
 
 def exact_mean():
@@ -147,9 +147,9 @@ def test_errors_where_slow_chains_stop_are_what_they_say():
     exact, z, numbers = exact_mean(), [], []
     for seed in range(25):
         posterior = dpjax.sample(jax.random.key(seed), model, release, until=dpjax.until(ess=100), **options)
-        figures = posterior.digested.figures()["mean"]
+        figures = posterior.streaming.figures()["mean"]
         z.append((figures["mean"] - exact) / figures["mcse_mean"])
-        numbers.append(posterior.digested.digest.number)
+        numbers.append(posterior.streaming.summary.number)
     spread, covered = np.sqrt(np.mean(np.square(z))), np.mean(np.abs(z) < 1.96)
     record(
         "streaming-chain",

@@ -11,7 +11,7 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.mcmc.chunks import run_chunk
+from dpjax.mcmc.run import run_chunk
 
 STATISTIC = statistics.stacked(
     statistics.histogram("y", [-100.0, 0.0, 100.0]), statistics.total("y", lower=-2.0, upper=2.0)

@@ -55,13 +55,13 @@ def share(release: dpjax.Release | dpjax.LocalRelease, imputation: dpjax.base.Im
 def test_its_posterior_is_that_of_the_mechanism_with_a_sampler(kind):
     drawn = share(RELEASES[kind](Density(2.0)), dpjax.imwg())
     known = share(RELEASES[kind](dpjax.Laplace(2.0)), dpjax.imwg())
-    error = np.hypot(*(dpjax.diagnostics.convergence.mcse_mean(each) for each in (drawn, known)))
+    error = np.hypot(*(dpjax.diagnostics.mcse_mean(each) for each in (drawn, known)))
     assert abs(drawn.mean() - known.mean()) < 4 * error
 
 
 def test_counts_take_it_too():
     drawn, known = (share(RELEASES["sum"](each), dpjax.counts()) for each in (Terms(2.0), dpjax.Laplace(2.0)))
-    error = np.hypot(*(dpjax.diagnostics.convergence.mcse_mean(each) for each in (drawn, known)))
+    error = np.hypot(*(dpjax.diagnostics.mcse_mean(each) for each in (drawn, known)))
     assert abs(drawn.mean() - known.mean()) < 4 * error
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import betaln, gammaln
 
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from dpjax.mixture.samplers.weights import update_concentration, update_concentration_of_sticks
 from dpjax.models import GammaPrior
 
@@ -52,7 +52,7 @@ def draw(update, num_draws: int = 4_000) -> np.ndarray:
 
 
 def z_score(draws: np.ndarray, mean: float, sd: float) -> float:
-    return abs(draws.mean() - mean) / (sd / np.sqrt(convergence.ess_mean(draws)))
+    return abs(draws.mean() - mean) / (sd / np.sqrt(diagnostics.ess_mean(draws)))
 
 
 @pytest.mark.parametrize("empty", [0, 5])

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax import mixture
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, mixture
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "references" / "mixture_laplace.json").read_text())
 GATE = 4
@@ -37,9 +36,9 @@ def scores(posterior: mixture.MixturePosterior, name: str) -> dict[str, np.ndarr
     common = np.flatnonzero(expected["K_pmf"] > 0.005) + 1
     shares = (number[..., None] == common).astype(float)
     density = posterior.density(REFERENCE["grid"])
-    law_errors = np.hypot(convergence.mcse_mean(shares), expected["K_pmf_mcse"][common - 1])
+    law_errors = np.hypot(diagnostics.mcse_mean(shares), expected["K_pmf_mcse"][common - 1])
     return {
-        "mean": (number.mean() - expected["K_mean"]) / np.hypot(convergence.mcse_mean(number), expected["K_mean_mcse"]),
+        "mean": (number.mean() - expected["K_mean"]) / np.hypot(diagnostics.mcse_mean(number), expected["K_mean_mcse"]),
         "law": (shares.mean(axis=(0, 1)) - expected["K_pmf"][common - 1]) / law_errors,
         "density": (density.mean - expected["dens_mean"]) / np.hypot(density.mcse, expected["dens_mcse"]),
     }
@@ -88,5 +87,5 @@ def test_another_concentration_is_rejected() -> None:
         progress=False,
     )
     number = posterior.draws["num_clusters"].astype(float)
-    error = np.hypot(convergence.mcse_mean(number), expected["K_mean_mcse"])
+    error = np.hypot(diagnostics.mcse_mean(number), expected["K_mean_mcse"])
     assert abs(number.mean() - expected["K_mean"]) / error > GATE

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax import mixture
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, mixture
 from dpjax.mixture.samplers import SAMPLERS
 from tests.mixture.test_long_runs import GATE, REFERENCE, draw, largest, scores
 
@@ -51,7 +50,7 @@ def test_samplers_agree_under_a_base_measure_conjugate_to_the_values() -> None:
         shares = (number[..., None] == np.arange(2, 9)).astype(float)
         density = posterior.density(grid)
         means = np.append(shares.mean(axis=(0, 1)), density.mean)
-        return means, np.append(convergence.mcse_mean(shares), density.mcse)
+        return means, np.append(diagnostics.mcse_mean(shares), density.mcse)
 
     expected, error = estimates(posteriors.pop("conditional"))
     for posterior in posteriors.values():

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +15,9 @@ import pytest
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.sample import Checkpoint
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.runtime import fingerprint, loop
+from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.loop import Progress
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
@@ -97,7 +96,7 @@ def test_a_run_continues_to_the_same_draws(interrupt, monkeypatch, tmp_path, who
     interrupt(steps)
     assert interrupted(checkpoint=path) is None or steps == 30
     monkeypatch.undo()
-    monkeypatch.setattr(sys.modules["dpjax.mixture.sample"], "open_run", None)  # a continued run needs no starts
+    monkeypatch.setattr("dpjax.mixture.run.MixtureRun.open", None)  # a continued run needs no starts
     assert_same(draw(checkpoint=path), whole)
 
 
@@ -203,7 +202,7 @@ def test_a_run_that_cannot_be_saved_is_returned(monkeypatch, tmp_path, whole, er
 
 def test_a_file_in_use_is_refused(tmp_path):
     path = tmp_path / "run.npz"
-    with Checkpoint(path, {}).held(), pytest.raises(RuntimeError, match="which another run is using"):
+    with CheckpointFile(path, {}).held(), pytest.raises(RuntimeError, match="which another run is using"):
         draw(checkpoint=path)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import jax
@@ -12,17 +11,16 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import mixture
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
 from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import Parts, Run, Status, make_chunk
+from dpjax.mixture.run import Fitted, MixtureRun, StateFields
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
 from dpjax.runtime import loop
 from dpjax.runtime.loop import Progress, finish
-from dpjax.runtime.schedule import Segment
+from dpjax.runtime.run import Segment, Status
 from tests.mixture.two_points import TwoPoints
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
@@ -56,12 +54,19 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
     def chains(capacity: int) -> Status:
         setup = Setup(Conditional(proposals=1), Slots(capacity, True))
         states = jax.vmap(lambda key: setup.start(problem, key, labels, problem.values))(keys)
-        run = Run(problem, Parts(("labels",)), (Segment("sampling", 0, 60, 1),), keys, keys)
-        return finish(run.schedule, Status(0, 0, setup, states), partial(make_chunk, run), None, False)
+        run = MixtureRun(
+            problem=problem,
+            setup=setup,
+            collect=StateFields(("labels",)),
+            start_keys=keys,
+            chain_keys=keys,
+            schedule=(Segment("sampling", 0, 60, 1),),
+        )
+        return finish(run, lambda: Status(0, 0, Fitted(setup), states, ()), None, False)
 
     grown, wide = chains(8), chains(16)
-    assert grown.setup.capacity > 8
-    first, second = (np.concatenate([chunk.collected["labels"] for chunk in end.chunks]) for end in (grown, wide))
+    assert grown.kernel.setup.capacity > 8
+    first, second = (np.concatenate([chunk.collected["labels"] for chunk in end.draws]) for end in (grown, wide))
     assert len(first) == 60
     np.testing.assert_array_equal(first, second)
 
@@ -136,7 +141,7 @@ def estimates(posterior: mixture.MixturePosterior) -> tuple[np.ndarray, np.ndarr
     found += [labels[..., i] == labels[..., j] for i, j in ((0, 1), (2, 3), (0, 5))]
     found += [np.tanh(np.sum(weights * means, axis=-1) / 2)]
     draws = np.stack(found, axis=-1).astype(float)
-    return draws.mean(axis=(0, 1)), convergence.mcse_mean(draws)
+    return draws.mean(axis=(0, 1)), diagnostics.mcse_mean(draws)
 
 
 @pytest.mark.slow
@@ -213,7 +218,7 @@ def test_unusable_base_measures_are_refused(name: str) -> None:
 
 def test_too_many_slots_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "MAX_SLOTS", 16)
-    status = Status(0, 0, Setup(Conditional(proposals=0), Slots(16)), None)
+    status = Status(0, 0, Fitted(Setup(Conditional(proposals=0), Slots(16))), None)
     with pytest.raises(RuntimeError, match="more than 16 slots"):
         run_module.grow(status)
 

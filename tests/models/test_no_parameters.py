@@ -35,7 +35,7 @@ def test_collected_records_have_the_exact_mean() -> None:
     posterior = dpjax.sample(jax.random.key(3), MODEL, RELEASE, collect=sums, **SETTINGS)
     assert posterior.draws == {}
     drawn = np.asarray(posterior.collected, float)
-    error = float(dpjax.diagnostics.convergence.mcse_mean(drawn[..., None])[0])
+    error = float(dpjax.diagnostics.mcse_mean(drawn[..., None])[0])
     assert abs(drawn.mean() - 2.4) < 5 * error
     assert abs(drawn.var() / 0.8 - 1) < 0.25
     assert "no parameters" in posterior.describe()

@@ -7,7 +7,7 @@ import pytest
 
 import dpjax
 from dpjax import models
-from dpjax.mcmc.chunks import run_chunk
+from dpjax.mcmc.run import run_chunk
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalInverseGammaPrior, NormalInverseWishartPrior, NormalPrior
 from dpjax.models.recipe import split
 

@@ -12,8 +12,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpjax
+from dpjax import diagnostics
 from dpjax.data_augmentation.records import local
-from dpjax.diagnostics import convergence
 from dpjax.models.simulation import init_latent
 from tests.perfect_start import REJECT, lattice_p_value, parameter_p_value, run
 
@@ -134,6 +134,6 @@ def test_the_poisson_regression_agrees_with_a_grid() -> None:
     posterior = dpjax.sample(jax.random.key(7), model(), release, progress=False)
     for name, (mean, sd) in moments_on_a_grid(values).items():
         draws = np.asarray(posterior.draws[name], float)
-        assert convergence.ess_bulk(draws) > 800
-        assert abs(draws.mean() - mean) < 5 * convergence.mcse_mean(draws)
-        assert abs(draws.std() - sd) < 5 * convergence.mcse_sd(draws)
+        assert diagnostics.ess_bulk(draws) > 800
+        assert abs(draws.mean() - mean) < 5 * diagnostics.mcse_mean(draws)
+        assert abs(draws.std() - sd) < 5 * diagnostics.mcse_sd(draws)

@@ -11,9 +11,9 @@ from numpyro import distributions as dist
 from scipy import stats
 
 import dpjax
+from dpjax import diagnostics
 from dpjax.data_augmentation.parameters import choose_kernel
 from dpjax.data_augmentation.parameters.kernels import HMC
-from dpjax.diagnostics import convergence
 from tests.perfect_start import REJECT, parameter_p_value, run
 
 GROUPS, PER_GROUP, SCALE = 8, 20, 10.0
@@ -134,6 +134,6 @@ def test_the_two_level_model_agrees_with_a_grid() -> None:
     posterior = dpjax.sample(jax.random.key(3), grouped(), release, num_samples=4_000, progress=False)
     for name, (mean, sd) in moments_on_a_grid(sums).items():
         draws = np.asarray(posterior.draws[name], float)
-        assert convergence.ess_bulk(draws) > 1_000
-        assert abs(draws.mean() - mean) < 5 * convergence.mcse_mean(draws)
-        assert abs(draws.std() - sd) < 5 * convergence.mcse_sd(draws)
+        assert diagnostics.ess_bulk(draws) > 1_000
+        assert abs(draws.mean() - mean) < 5 * diagnostics.mcse_mean(draws)
+        assert abs(draws.std() - sd) < 5 * diagnostics.mcse_sd(draws)

@@ -38,7 +38,7 @@ def test_a_model_from_numpyros_documentation_runs_unchanged() -> None:
     release = dpjax.Release([6.0], dpjax.DiscreteGaussian(0.2), lambda record: record["obs"][None].astype(float), n=10)
     posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=500, num_samples=1_500, progress=False)
     draws = posterior.draws["latent_fairness"]
-    error = dpjax.diagnostics.convergence.mcse_mean(draws[..., None])[0]
+    error = dpjax.diagnostics.mcse_mean(draws[..., None])[0]
     assert abs(draws.mean() - 16 / 30) < 5 * error
 
 
@@ -166,7 +166,7 @@ def test_gaussian_noise_on_each_normal_record_is_taken_out_exactly() -> None:
     assert posterior.info["acceptance_rate"].min() == 1.0
     precision = 1 / 4 + 4 / (1 + 1.5**2)
     draws = posterior.draws["mean"]
-    error = dpjax.diagnostics.convergence.mcse_mean(draws[..., None])[0]
+    error = dpjax.diagnostics.mcse_mean(draws[..., None])[0]
     assert abs(draws.mean() - values.sum() / (1 + 1.5**2) / precision) < 5 * error
 
 

@@ -124,7 +124,7 @@ def test_a_mean_of_many_records_is_that_of_its_closed_form(half_known: dpjax.Pos
     variance = (MANY_RECORDS + NOISE**2) / MANY_RECORDS**2
     exact = 1 / (1 / variance + 1 / 25.0)
     draws = half_known.draws["mean"]
-    size = dpjax.diagnostics.convergence.ess_bulk(draws)
+    size = dpjax.diagnostics.ess_bulk(draws)
     assert abs(draws.mean() - exact * 0.4 / variance) < 4 * np.sqrt(exact / size)
     assert abs(draws.std() / np.sqrt(exact) - 1) < 4 / np.sqrt(2 * size)
     assert size > 0.2 * draws.size

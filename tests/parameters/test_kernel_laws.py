@@ -11,11 +11,10 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import models, statistics
+from dpjax import diagnostics, models, statistics
 from dpjax.data_augmentation.parameters import build_centred_step, fit_step_size, initial_tuning, parameter_kernel
 from dpjax.data_augmentation.plan import make_plan
 from dpjax.data_augmentation.sweep import prior_tuning
-from dpjax.diagnostics import convergence
 from tests.perfect_start import REJECT, corrected
 
 N = 5
@@ -155,7 +154,7 @@ def test_nuts_agrees_with_the_exact_update_and_its_step_size_is_frozen() -> None
     for name in ("mean", "variance"):
         one, other = np.log(exact.draws["variance"]) if name == "variance" else exact.draws[name], nuts.draws[name]
         other = np.log(other) if name == "variance" else other
-        error = np.hypot(convergence.mcse_mean(one), convergence.mcse_mean(other))
+        error = np.hypot(diagnostics.mcse_mean(one), diagnostics.mcse_mean(other))
         assert abs(one.mean() - other.mean()) < 4 * error
         np.testing.assert_array_equal(shorter.draws[name], nuts.draws[name][:, :30])
     assert "centred_acceptance_rate" in nuts.info

@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import models
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, models
 
 NUMBERS = np.arange(0, 1_500)
 PRIOR_SCALE = 2.0
@@ -39,7 +38,7 @@ def exact(mean: float, value: list[float], noise: float) -> tuple[float, float]:
 
 
 def check(numbers: np.ndarray, centre: float, spread: float) -> None:
-    error = float(convergence.mcse_mean(numbers[..., None].astype(float))[0])
+    error = float(diagnostics.mcse_mean(numbers[..., None].astype(float))[0])
     assert abs(numbers.mean() - centre) < 5 * error
     assert abs(numbers.std() / spread - 1) < 0.15
 
@@ -78,7 +77,7 @@ def test_a_number_that_a_sum_alone_implies() -> None:
     log_weight = stats.poisson.logpmf(NUMBERS, 10.0) + stats.norm.logpdf(45.0, NUMBERS, spread)
     weight = np.exp(log_weight - log_weight.max())
     centre = np.sum(weight * NUMBERS) / weight.sum()
-    error = float(convergence.mcse_mean(posterior.draws["num_records"][..., None].astype(float))[0])
+    error = float(diagnostics.mcse_mean(posterior.draws["num_records"][..., None].astype(float))[0])
     assert centre > 25
     assert abs(posterior.draws["num_records"].mean() - centre) < 5 * error
 

@@ -10,7 +10,7 @@ import pytest
 from numpyro import distributions as dist
 
 import dpjax
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from tests.numpyro_models import programs
 from tests.posterior import cases
 from tests.posterior.test_references import JOINT_ERRORS, LENGTHS, misses
@@ -73,6 +73,6 @@ def test_posterior_meets_its_reference(name: str) -> None:
         case, model = BUILDS[name]()
         posterior = dpjax.sample(jax.random.key(2027), model, case.release, progress=False, **LENGTHS)
     draws = case.flatten(posterior.draws)
-    assert np.min(convergence.ess_bulk(draws)) > 400
+    assert np.min(diagnostics.ess_bulk(draws)) > 400
     for figure, distance in misses(draws, case).items():
         assert np.nanmax(np.abs(distance)) < JOINT_ERRORS, (figure, distance)

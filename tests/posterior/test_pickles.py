@@ -127,8 +127,8 @@ def test_batches_and_runs_without_draws_can_be_pickled():
     np.testing.assert_array_equal(again[1].draws["mean"], batch[1].draws["mean"])
     assert again[1].predict(jax.random.key(2), 3).values.shape == (3, 1)
     summarized = dpjax.sample(jax.random.key(1), model, release, keep="summary", **SHORT)
-    figures = pickle.loads(pickle.dumps(summarized)).digested.figures()
-    np.testing.assert_array_equal(figures["mean"]["sd"], summarized.digested.figures()["mean"]["sd"])
+    figures = pickle.loads(pickle.dumps(summarized)).streaming.figures()
+    np.testing.assert_array_equal(figures["mean"]["sd"], summarized.streaming.figures()["mean"]["sd"])
 
 
 READ = """

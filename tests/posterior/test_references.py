@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics
 from tests.posterior import cases
 
 JOINT_ERRORS = 4.0
@@ -51,11 +51,11 @@ GRID = [
 def figure(draws: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """An estimate [k] from draws [chain, draw, k] and its standard error [k]."""
     if name == "mean":
-        return draws.mean(axis=(0, 1)), convergence.mcse_mean(draws)
+        return draws.mean(axis=(0, 1)), diagnostics.mcse_mean(draws)
     if name == "sd":
-        return draws.std(axis=(0, 1), ddof=1), convergence.mcse_sd(draws)
+        return draws.std(axis=(0, 1), ddof=1), diagnostics.mcse_sd(draws)
     probability = float(name)
-    return np.quantile(draws, probability, axis=(0, 1)), convergence.mcse_quantile(draws, probability)
+    return np.quantile(draws, probability, axis=(0, 1)), diagnostics.mcse_quantile(draws, probability)
 
 
 def misses(draws: np.ndarray, case: cases.Case) -> dict[str, np.ndarray]:
@@ -75,7 +75,7 @@ def test_posterior_meets_its_reference(name: str, setting: str) -> None:
         jax.random.key(2026), case.model, case.release, progress=False, **lengths, **SETTINGS[setting]
     )
     draws = case.flatten(posterior.draws)
-    assert np.min(convergence.ess_bulk(draws)) > 400
+    assert np.min(diagnostics.ess_bulk(draws)) > 400
     for name, distance in misses(draws, case).items():
         assert np.nanmax(np.abs(distance)) < JOINT_ERRORS, (name, distance)
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpjax import private
-from dpjax.diagnostics import convergence
+from dpjax import diagnostics, private
 from dpjax.private.planning import plan as planning
 from dpjax.private.planning.forecast import (
     LONGEST,
@@ -211,7 +210,7 @@ def test_what_is_predicted_is_about_what_a_run_finds():
     starts = plan.starts(jax.random.key(2), 4)
     run = private.sample(jax.random.key(3), kernel, starts, private.Ledger(budget), num_iterations=plan.num_iterations)
     assert -0.05 < np.mean(run.not_private.acceptance_rate) - plan.acceptance_rate < 0.2
-    found = np.mean(convergence.ess_mean(run.draws[:, plan.num_warmup :]))
+    found = np.mean(diagnostics.ess_mean(run.draws[:, plan.num_warmup :]))
     assert plan.effective_draws / 2 < found < 2 * plan.effective_draws
     arrived = (np.mean(run.draws[:, plan.num_warmup], axis=0) - TRUTH) / SCATTER * np.sqrt(10_000)
     assert np.all(np.abs(arrived) < 5 * np.sqrt(1 + 1 / 4))  # of four chains around the mean of the records

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax import models, statistics
+from dpjax import diagnostics, models, statistics
 from dpjax.base import Imputation
 from dpjax.data_augmentation.records.systematic import systematic_sweep
-from dpjax.diagnostics import convergence
 from tests.mixture.global_release import loop
 
 N = 12
@@ -59,5 +58,5 @@ def test_a_model_is_sampled_from(imputation: Imputation) -> None:
     )
     exact = dpjax.importance_sample(jax.random.key(3), model, RELEASE, 50_000).summary()
     for name in ("a", "b"):
-        error = np.hypot(convergence.mcse_mean(posterior.draws[name]), exact[name]["se_mean"])
+        error = np.hypot(diagnostics.mcse_mean(posterior.draws[name]), exact[name]["se_mean"])
         assert abs(posterior.draws[name].mean() - exact[name]["mean"]) < 5 * error

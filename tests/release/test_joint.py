@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import coupling, models, statistics
-from dpjax.diagnostics import convergence
+from dpjax import coupling, diagnostics, models, statistics
 from dpjax.mechanisms.base import AdditiveNoise
 from dpjax.models.whole_sums import check_integer_noise
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, agrees, enumerate_records
@@ -41,9 +40,9 @@ def log_marginal():
 def test_two_noisy_sums_against_the_closed_form(imputation):
     posterior = dpjax.sample(jax.random.key(1), NORMAL, SUMS, imputation=imputation, **OPTIONS)
     draws, (mean, deviation) = posterior.draws["mean"], closed_form()
-    assert abs(draws.mean() - mean) < MAX_ERRORS * convergence.mcse_mean(draws)
+    assert abs(draws.mean() - mean) < MAX_ERRORS * diagnostics.mcse_mean(draws)
     squares = (draws - mean) ** 2
-    assert abs(squares.mean() - deviation**2) < MAX_ERRORS * convergence.mcse_mean(squares)
+    assert abs(squares.mean() - deviation**2) < MAX_ERRORS * diagnostics.mcse_mean(squares)
 
 
 def test_evidence_of_two_noisy_sums():

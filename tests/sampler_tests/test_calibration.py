@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpjax.sampler_tests.drifts import compare, rank_scores, ratio
-from dpjax.sampler_tests.verdict import SIGNIFICANT
+from dpjax.sampler_tests.invariance_test_result import SIGNIFICANT
 from tests.validation import record
 
 BETWEEN = 0.3

@@ -13,7 +13,7 @@ from dpjax import models, statistics
 from dpjax.posterior.posterior import Posterior
 from dpjax.sampler_tests import InvarianceTestResult
 from dpjax.sampler_tests.invariance_test import choose_plan, spaced
-from dpjax.sampler_tests.settle import has_forgotten
+from dpjax.sampler_tests.record_warmup import is_decorrelated
 from dpjax.sampler_tests.unbiased import Pairs, coupled_pairs, round_up
 from tests.sampler_tests import cases
 
@@ -21,7 +21,7 @@ KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 
 
-def make_verdict(draws: np.ndarray, after: np.ndarray, **more: bool) -> InvarianceTestResult:
+def make_result(draws: np.ndarray, after: np.ndarray, **more: bool) -> InvarianceTestResult:
     """Of draws [chain, draw, ...] and the ends of chains that began at the first of them."""
     before = draws.reshape(-1, *draws.shape[2:])[: len(after)]
     return InvarianceTestResult(
@@ -33,23 +33,23 @@ def test_a_drift_is_how_far_ends_are_from_all_draws_less_what_they_remember() ->
     """The line of ends on starts, where starts are at the mean of all draws."""
     draws = RNG.normal(size=(4, 100, 2))
     after = 0.6 * draws.reshape(400, 2)[:150] + 0.8 * RNG.normal(size=(150, 2)) + np.array([0.0, 0.7])
-    verdict = make_verdict(draws, after)
-    all_draws, before, after = verdict.standardised
+    result = make_result(draws, after)
+    all_draws, before, after = result.standardised
     low, high = np.quantile(all_draws, (0.1, 0.9), axis=(0, 1))
     functions = (lambda x: x, lambda x: x**2, lambda x: (x < low) * 1.0, lambda x: (x > high) * 1.0)
-    for function, drift in zip(functions, verdict.comparison[0], strict=True):
+    for function, drift in zip(functions, result.comparison[0], strict=True):
         for row in range(2):
             mean = np.mean(function(all_draws)[..., row])
             slope, start = np.polyfit(function(before)[:, row], function(after)[:, row], 1)
             assert drift[row] == pytest.approx(start + np.clip(slope, 0, 1) * mean - mean, abs=0.02)
-    assert verdict.p_value == pytest.approx(8 * np.min(verdict.p_values))
-    assert verdict.outcome == "wrong"
-    assert "the mean of theta[1] moved by" in repr(verdict)
+    assert result.p_value == pytest.approx(8 * np.min(result.p_values))
+    assert result.outcome == "wrong"
+    assert "the mean of theta[1] moved by" in repr(result)
 
 
 def test_table() -> None:
     draws = RNG.normal(2.0, 3.0, size=(4, 100))
-    table = make_verdict(draws, draws.ravel() + RNG.normal(size=400)).table
+    table = make_result(draws, draws.ravel() + RNG.normal(size=400)).table
     assert table.rows == ("theta",)
     assert table["theta"]["mean"] == pytest.approx(np.mean(draws))
     assert table["theta"]["correlation"] == pytest.approx(0.95, abs=0.03)
@@ -61,9 +61,9 @@ def test_a_shift_of_the_size_reported_is_seen_nine_times_in_ten() -> None:
     seen = []
     for _ in range(400):
         draws, noise = RNG.normal(size=(4, 200)), np.sqrt(1 - 0.3**2) * RNG.normal(size=200)
-        shift = make_verdict(draws, 0.3 * draws[0] + noise).detectable[0]
-        verdict = make_verdict(draws + shift, 0.3 * (draws[0] + shift) + noise)
-        seen.append(verdict.p_values[0, 0] * 4 < 0.01)
+        shift = make_result(draws, 0.3 * draws[0] + noise).detectable[0]
+        result = make_result(draws + shift, 0.3 * (draws[0] + shift) + noise)
+        seen.append(result.p_values[0, 0] * 4 < 0.01)
     assert abs(np.mean(seen) - 0.9) < 5 * np.sqrt(0.09 / 400)
 
 
@@ -84,12 +84,12 @@ def test_p_values_of_a_law_that_stays_are_uniform() -> None:
 
 def test_outcomes() -> None:
     draws, after = RNG.normal(size=(4, 100)), RNG.normal(size=400)
-    assert make_verdict(draws, after).outcome == "no drift"
-    assert make_verdict(draws, after, settled=False).outcome == "inconclusive"
-    assert make_verdict(draws, draws.ravel()).outcome == "inconclusive"
-    assert make_verdict(draws, draws.ravel() + 0.01).outcome == "wrong"
-    assert make_verdict(np.ones((4, 100)), after).outcome == "wrong"
-    assert make_verdict(np.ones((4, 100)), np.ones(400)).outcome == "inconclusive"
+    assert make_result(draws, after).outcome == "no drift"
+    assert make_result(draws, after, settled=False).outcome == "inconclusive"
+    assert make_result(draws, draws.ravel()).outcome == "inconclusive"
+    assert make_result(draws, draws.ravel() + 0.01).outcome == "wrong"
+    assert make_result(np.ones((4, 100)), after).outcome == "wrong"
+    assert make_result(np.ones((4, 100)), np.ones(400)).outcome == "inconclusive"
 
 
 def test_entries_that_are_one_number_by_their_nature_are_left_out() -> None:
@@ -97,10 +97,10 @@ def test_entries_that_are_one_number_by_their_nature_are_left_out() -> None:
     draws, after = RNG.normal(size=(4, 100, 3)), RNG.normal(size=(400, 3))
     draws[..., :2] = after[:, :2] = 1.0
     draws[0, :50, 1] = 1.0 - 1e-16
-    verdict = make_verdict(draws, after)
-    assert verdict.outcome == "no drift"
-    assert np.isnan(verdict.correlation).tolist() == [True, True, False]
-    np.testing.assert_array_equal(verdict.scores[0, :2], 0.0)
+    result = make_result(draws, after)
+    assert result.outcome == "no drift"
+    assert np.isnan(result.correlation).tolist() == [True, True, False]
+    np.testing.assert_array_equal(result.scores[0, :2], 0.0)
 
 
 @pytest.mark.parametrize(("share", "forgotten"), [(0.95, False), (0.6, False), (0.1, True), (0.0, True)])
@@ -108,14 +108,14 @@ def test_forgetting(share: float, forgotten: bool) -> None:
     """Of two numbers watched, one keeps a share of its difference."""
     former, fresh = RNG.normal(size=(2, 200, 2))
     kept = np.array([share, 0.0])
-    assert has_forgotten(former, kept * former + np.sqrt(1 - kept**2) * fresh) is forgotten
+    assert is_decorrelated(former, kept * former + np.sqrt(1 - kept**2) * fresh) is forgotten
 
 
 def test_numbers_that_stand_still_are_not_watched_unless_they_begin_to_move() -> None:
     still, fresh = np.zeros((50, 1)), RNG.normal(size=(50, 1))
-    assert has_forgotten(still, still)
-    assert not has_forgotten(still, fresh)
-    assert has_forgotten(np.hstack([still, RNG.normal(size=(50, 1))]), np.hstack([still, fresh]))
+    assert is_decorrelated(still, still)
+    assert not is_decorrelated(still, fresh)
+    assert is_decorrelated(np.hstack([still, RNG.normal(size=(50, 1))]), np.hstack([still, fresh]))
 
 
 def test_draws_are_evenly_spaced() -> None:
@@ -203,7 +203,7 @@ def pairs_of(posterior: Posterior) -> Pairs:
 
 def test_plot() -> None:
     own = pytest.importorskip("matplotlib.figure").Figure().subplots()
-    axes = make_verdict(RNG.normal(size=(4, 25, 3)), RNG.normal(size=(100, 3))).plot(axes=own)
+    axes = make_result(RNG.normal(size=(4, 25, 3)), RNG.normal(size=(100, 3))).plot(axes=own)
     assert axes is own
     assert [label.get_text() for label in axes.get_yticklabels()] == ["theta[0]", "theta[1]", "theta[2]"]
     assert "no drift" in axes.get_title()

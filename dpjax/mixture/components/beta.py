@@ -1,4 +1,4 @@
-"""The Beta kernel on the unit interval with Gamma priors of its two shapes."""
+"""The Beta kernel on the unit interval with Gamma priors on its two shapes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dpjax.numerics.gamma import draw_gamma
 __all__ = ["GammaShapes"]
 
 SWEEPS = 2
-"""Slice moves in each direction in one update."""
+"""Number of slice moves in each direction in one update."""
 
 WIDTHS = (4.0, 6.0)
 """Widths of the first intervals for log(a / b) and log(a b), in units of 1 / sqrt(1 + records)."""
@@ -29,13 +29,13 @@ WIDTHS = (4.0, 6.0)
 class GammaShapes:
     """Records y ~ Beta(a, b) with independent a, b ~ Gamma(shape, rate) as base measure.
 
-    The parameters are named ``"a"`` and ``"b"``. Given a cluster they are moved by slice sampling, in the directions
-    of log(a / b) and log(a b), on five sufficient statistics.
+    The parameters are named ``"a"`` and ``"b"``. Given a cluster they are updated by slice sampling along log(a / b)
+    and log(a b), from five sufficient statistics.
 
     Parameters
     ----------
     shape : []
-        The shape of the Gamma law of each parameter.
+        The shape of the Gamma prior of each parameter.
     rate : []
         Its rate.
 
@@ -80,7 +80,7 @@ class GammaShapes:
         return jnp.stack(beta_features(record))
 
     def update(self, key: Key, theta: Theta, counts: Array, totals: Array) -> Theta:
-        """Parameters [H] after slice moves given the clusters' statistics, or draws of the base measure for none."""
+        """Parameters [H] after slice moves given the clusters' statistics; prior draws for empty clusters."""
         key_prior, key_slice = jax.random.split(key)
         point = jnp.stack([jnp.log(theta["a"]), jnp.log(theta["b"])])
 
@@ -104,9 +104,9 @@ class GammaShapes:
 
 
 def slice_move(key: Key, log_target: Callable[[Array], Array], point: Array, direction: Array, widths: Array) -> Array:
-    """A move of each of many points [2, H] along a direction that leaves its density [H] invariant.
+    """A move of points [2, H] along a direction that leaves the target of each point invariant.
 
-    Slice sampling (Neal 2003) with an interval of fixed width at random around the point, shrunk at each refusal.
+    Slice sampling (Neal 2003) with a randomly placed interval of fixed width, shrunk at each rejection.
     """
     key_level, key_place, key_shrink = jax.random.split(key, 3)
     shape, dtype = widths.shape, widths.dtype

@@ -32,9 +32,9 @@ class NormalInverseGamma:
     mean : []
         The prior mean of a cluster's mean.
     precision : []
-        How many records the prior mean is worth.
+        The number of records that the prior mean counts for.
     shape : []
-        The shape of the inverse gamma law, of density ∝ v^(-shape - 1) exp(-scale / v).
+        The shape of the inverse gamma distribution, with density ∝ v^(-shape - 1) exp(-scale / v).
     scale : []
         Its scale.
 
@@ -84,7 +84,7 @@ class NormalInverseGamma:
         return theta["mean"], jnp.sqrt(theta["variance"])
 
     def features(self, record: Array) -> Array:
-        """The deviation from the prior mean and its square [2]: far from zero they lose less to rounding."""
+        """The deviation from the prior mean and its square [2], centred to lose less to rounding."""
         deviation = record - self.mean
         return jnp.stack([deviation, jnp.square(deviation)])
 
@@ -93,7 +93,7 @@ class NormalInverseGamma:
         return self._draw(key, *self.posterior(counts, totals))
 
     def posterior(self, counts: Array, totals: Array) -> tuple[Array, Array, Array, Array]:
-        """The mean, precision, shape and scale [H] of the Normal-inverse-gamma laws given the clusters' statistics."""
+        """The mean, precision, shape and scale [H] of the Normal-inverse-gamma posteriors given the statistics."""
         precision = self.precision + counts
         shift = totals[:, 0] / precision
         squares = jnp.maximum(totals[:, 1] - precision * jnp.square(shift), 0)
@@ -108,7 +108,7 @@ class NormalInverseGamma:
         return of_precision + of_scale + gammaln(shape) - gammaln(prior_shape) - counts * log(2 * pi) / 2
 
     def _draw(self, key: Key, mean: Array, precision: Array, shape: Array, scale: Array) -> Theta:
-        """Draws [H] from Normal-inverse-gamma laws."""
+        """Draws [H] from Normal-inverse-gamma distributions."""
         key_variance, key_mean = jax.random.split(key)
         variance = positive_at(jnp.log(scale) - draw_log_gamma(key_variance, shape))
         normal = jax.random.normal(key_mean, mean.shape, mean.dtype)
@@ -118,11 +118,11 @@ class NormalInverseGamma:
 @frozen_pytree
 @dataclass(frozen=True)
 class TruncatedNormalInverseGamma(NormalInverseGamma):
-    """Released values z ~ N(μ, τ²) with τ² ~ IG(shape, scale) cut to [η², ∞) and μ | τ² ~ N(mean, τ² / precision).
+    """Released values z ~ N(μ, τ²), τ² ~ IG(shape, scale) truncated to [η², ∞), μ | τ² ~ N(mean, τ² / precision).
 
     The parameters are named ``"mean"`` and ``"variance"`` (τ², that of the released values); the confidential records
-    of a cluster are N(μ, τ² - η²). `dpjax.mixture.sample` fills in η² from the channel, which must be `dpjax.Gaussian`
-    or other noise that says it is Normal.
+    of a cluster are N(μ, τ² - η²). `dpjax.mixture.sample` takes η² from the channel, which must be `dpjax.Gaussian` or
+    another mechanism that declares Normal noise.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
 
     Notes
     -----
-    Model (11) of Beraha, Favaro and Rao (2025), whose base measure lacks the constant 1 / P(shape, scale / η²). It is
-    another prior than the Normal-inverse-gamma law of a record's own mean and variance.
+    Model (11) of Beraha, Favaro and Rao (2025), whose base measure lacks the constant 1 / P(shape, scale / η²). This
+    prior differs from a Normal-inverse-gamma prior on a record's own mean and variance.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
         return NormalInverseGamma.log_evidence(self, counts, totals) + log_mass - log_prior_mass
 
     def _draw(self, key: Key, mean: Array, precision: Array, shape: Array, scale: Array) -> Theta:
-        """Draws [H] from Normal-inverse-gamma laws cut to variances of at least η²."""
+        """Draws [H] from Normal-inverse-gamma distributions truncated to variances of at least η²."""
         key_variance, key_mean = jax.random.split(key)
         variance = scale * jnp.exp(-draw_log_cut_gamma(key_variance, shape, scale / self.noise_variance))
         normal = jax.random.normal(key_mean, mean.shape, mean.dtype)

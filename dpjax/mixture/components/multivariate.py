@@ -19,7 +19,7 @@ from dpjax.numerics.linear_algebra import LOG_TWO_PI, draw_bartlett, factorize, 
 __all__ = ["NormalInverseWishart", "centred_log_density"]
 
 UNROLLED = 6
-"""Up to so many dimensions a triangular system is solved by one long expression."""
+"""Largest dimension for which triangular systems are solved by one unrolled expression."""
 
 
 @frozen_pytree
@@ -29,14 +29,14 @@ class NormalInverseWishart:
 
     The parameters are named ``"mean"`` [d] and ``"cholesky"`` [d, d], the lower Cholesky factor of the covariance:
     ``theta["cholesky"] @ theta["cholesky"].swapaxes(-1, -2)`` is Σ. Draws of them given a cluster are exact. In one
-    dimension it is `NormalInverseGamma` with ``shape = degrees / 2`` and the half of the scale.
+    dimension it is `NormalInverseGamma` with ``shape = degrees / 2`` and half the scale.
 
     Parameters
     ----------
     mean : [d]
         The prior mean of a cluster's mean.
     precision : []
-        How many records the prior mean is worth (κ).
+        The number of records that the prior mean counts for (κ).
     degrees : []
         The degrees of freedom ν, above d - 1; the mean of the covariance is scale / (ν - d - 1).
     scale : [d, d]
@@ -70,7 +70,7 @@ class NormalInverseWishart:
             fail("mean", f"shape {list(shape)}", "shape [d]", "Use NormalInverseGamma for records that are numbers.")
         if np.shape(self.scale) != shape * 2:
             fail("scale", f"shape {list(np.shape(self.scale))}", f"shape {list(shape * 2)}", "Pass a matrix [d, d].")
-        check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart law.")
+        check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart distribution.")
         check_degrees(self.degrees, shape[0])
         hold_arrays(self)
 
@@ -96,8 +96,8 @@ class NormalInverseWishart:
     def features(self, record: Array) -> Array:
         """The deviation from the prior mean in units of the scale's factor, and its products [d + d (d + 1) / 2].
 
-        In these units the scale of a cluster's law is 1 plus what its records add, which keeps rounding from making it
-        indefinite.
+        In these units a cluster's posterior scale matrix is the identity plus a sum over its records, which keeps
+        rounding from making it indefinite.
         """
         factor, deviation = self._factor(record.dtype), record - jnp.asarray(self.mean, record.dtype)
         scaled = solve_lower(factor, deviation[:, None])[:, 0]
@@ -109,7 +109,7 @@ class NormalInverseWishart:
         return self._draw(key, *self.posterior(counts, totals))
 
     def posterior(self, counts: Array, totals: Array) -> tuple[Array, Array, Array, Array]:
-        """The Normal-inverse-Wishart laws given the clusters' statistics.
+        """The Normal-inverse-Wishart posteriors given the clusters' statistics.
 
         Returns
         -------
@@ -145,10 +145,10 @@ class NormalInverseWishart:
         return factorize(jnp.asarray(self.scale, dtype))
 
     def _draw(self, key: Key, mean: Array, precision: Array, degrees: Array, scale_cholesky: Array) -> Theta:
-        """Draws [H, ...] from Normal-inverse-Wishart laws.
+        """Draws [H, ...] from Normal-inverse-Wishart distributions.
 
-        Bartlett's decomposition from the last coordinate on: for TᵀT Wishart and Ψ = L Lᵀ, L T⁻¹ is the lower Cholesky
-        factor of an inverse Wishart matrix, which need not be formed.
+        Bartlett's decomposition, from the last coordinate on: for TᵀT Wishart and Ψ = L Lᵀ, L T⁻¹ is the lower Cholesky
+        factor of an inverse Wishart matrix, which is not formed.
         """
         key_gamma, key_below, key_mean = jax.random.split(key, 3)
         dim, dtype = mean.shape[1], mean.dtype
@@ -165,7 +165,7 @@ def centred_log_density(deviation: Array, cholesky: Array) -> Array:
 
 
 def forward(cholesky: Array, vector: Array) -> Array:
-    """L⁻¹ v [d]; for a few dimensions written out, which many slots and records turn into one vectorised loop."""
+    """L⁻¹ v [d]; unrolled for a few dimensions, which compiles to one vectorised loop over slots and records."""
     if vector.size > UNROLLED:
         return solve_lower(cholesky, vector[:, None])[:, 0]
     inverses = 1 / jnp.diagonal(cholesky)
@@ -184,7 +184,7 @@ def log_root(cholesky: Array) -> Array:
 
 
 def times(matrices: Array, vectors: Array) -> Array:
-    """The products [..., d] of matrices [..., d, d] and vectors [..., d]; a sum is faster than many small products."""
+    """The products [..., d] of matrices [..., d, d] and vectors [..., d], by a sum: faster than many small products."""
     return jnp.sum(matrices * vectors[..., None, :], axis=-1)
 
 
@@ -199,7 +199,7 @@ def symmetric(lower: Array, dim: int) -> Array:
 def factorize_above_one(matrices: Array) -> Array:
     """The lower Cholesky factors [H, d, d] of matrices whose eigenvalues are at least 1 but for rounding.
 
-    All pivots of such a matrix are at least 1; one that rounding has made smaller is lifted to it.
+    All pivots of such a matrix are at least 1; a pivot that rounding made smaller is set to 1.
     """
     dim, columns = matrices.shape[-1], []
     for place in range(dim):

@@ -1,4 +1,4 @@
-"""Pairs of a channel and a component whose marginal is known, so that no record need be guessed at."""
+"""Pairs of a channel and a component whose marginal is known, so that records can be drawn exactly."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +22,9 @@ PAIRS: dict[tuple[type, type], Build] = {}
 
 
 def register_tractable(channel: type, component: type) -> Callable[[Build], Build]:
-    """Make the samplers use the known marginal of a channel and a component; a decorator.
+    """A decorator that registers the known marginal of a channel and a component with the samplers.
 
-    The function below it takes an instance of each and returns a `Tractable`.
+    The decorated function takes an instance of each and returns a `Tractable`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def register_tractable(channel: type, component: type) -> Callable[[Build], Buil
 
 
 def find_tractable(channel: Mechanism, component: Component) -> Tractable | None:
-    """The known marginal of a channel and a component, None where there is none.
+    """The known marginal of a channel and a component, or None.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def find_tractable(channel: Mechanism, component: Component) -> Tractable | None
 @register_tractable(Laplace, NormalInverseGamma)
 @register_tractable(Gaussian, NormalInverseGamma)
 def normal_behind_noise(channel: Any, component: NormalRecords) -> Tractable:
-    """A Normal record behind Laplace or Gaussian noise."""
+    """The marginal of a Normal record behind Laplace or Gaussian noise."""
     return Tractable(
         lambda value, theta: channel.log_marginal_normal(value, *component.normal_field(theta)),
         lambda key, values, theta: channel.sample_latent_normal(key, values, *component.normal_field(theta)),
@@ -87,7 +87,7 @@ def normal_behind_noise(channel: Any, component: NormalRecords) -> Tractable:
 
 @register_tractable(Gaussian, NormalInverseWishart)
 def normal_vector_behind_noise(channel: Any, component: Any) -> Tractable:
-    """A Normal vector behind Gaussian noise: the released value is N(μ, Σ + diag(η²))."""
+    """The marginal of a Normal vector behind Gaussian noise: the released value is N(μ, Σ + diag(η²))."""
 
     def total(theta: Theta) -> Array:
         cholesky = theta["cholesky"]
@@ -104,7 +104,7 @@ def normal_vector_behind_noise(channel: Any, component: Any) -> Tractable:
         return product(cholesky, product(cholesky.T, weights))[:, 0]
 
     def sample_latent(key: Key, values: Array, theta: Theta) -> Array:
-        # A record and noise from their prior, moved so that together they make up the value.
+        # A record and noise from their prior, shifted so that they sum to the value.
         key_record, key_noise = jax.random.split(key)
         records = component.sample(key_record, theta)
         gaps = values - records - channel.sample_noise(key_noise, records.shape, records.dtype)

@@ -1,4 +1,4 @@
-"""How labels, records and the mixing measure are moved: one file a sampler."""
+"""Kernels for labels, records and the mixing measure: one file per sampler."""
 
 from collections.abc import Callable
 
@@ -22,4 +22,4 @@ SAMPLERS: dict[str, Callable[..., Sampler]] = {
 """The samplers by name, for the remedies of errors."""
 
 DEFAULT = conditional()
-"""The sampler that is used where none is named."""
+"""The default sampler."""

@@ -1,4 +1,4 @@
-"""What a sampler of mixtures is: a frozen value that is fitted to a problem, starts chains and advances them."""
+"""The interface of mixture samplers: frozen values that are fitted to a problem, start chains and advance them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,22 +25,22 @@ __all__ = [
 ]
 
 FIRST_CAPACITY = 32
-"""The fewest slots to begin with; a run finds out how many are needed."""
+"""Smallest number of slots to begin with; a run adds slots as needed."""
 
 MAX_SLOTS = 2**14
-"""The most slots of a chain."""
+"""Largest number of slots of a chain."""
 
 
 class Slots(NamedTuple):
-    """The room that a chain has, and how chains are advanced.
+    """The number of slots of a chain, and how chains are advanced.
 
     Attributes
     ----------
     capacity
         The number of slots H for clusters.
     in_turn
-        Whether chains are advanced one after another, each at the cost of the slots that it needs, rather than side by
-        side. On a CPU that is faster.
+        Whether chains are advanced one after another, each at the cost of the slots that it needs, rather than
+        together. This is faster on a CPU.
     """
 
     capacity: int
@@ -48,9 +48,9 @@ class Slots(NamedTuple):
 
 
 class Sampler:
-    """How labels, records and mixing measure are moved: a frozen dataclass, hashable, of what the user chose.
+    """A kernel for labels, records and mixing measure: a frozen, hashable dataclass of the user's choices.
 
-    A sampler of one's own derives from this class and has `fit`, `init`, `start` and `step`; the other methods have
+    A custom sampler derives from this class and implements `fit`, `init`, `start` and `step`; the other methods have
     defaults.
 
     Examples
@@ -61,22 +61,22 @@ class Sampler:
     """
 
     truncation: int | None = None
-    """The number of atoms, where the process is cut to so many."""
+    """The number of atoms of a truncated process, else None."""
 
     def fit(self, problem: Problem) -> Self:
-        """The sampler with all that depends on the problem filled in.
+        """The sampler with the choices that depend on the problem filled in.
 
         Raises
         ------
         TypeError, ValueError
-            If it does not go with the problem.
+            If the sampler does not apply to the problem.
         """
         raise NotImplementedError
 
     def init(
         self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
     ) -> MixtureState:
-        """The state of these values, with what is computed from them."""
+        """The state with these values and the statistics computed from them."""
         raise NotImplementedError
 
     def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
@@ -86,41 +86,41 @@ class Sampler:
     def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
         """A sweep that leaves p(labels, records, concentration, mixing measure | values) invariant.
 
-        Where slots run out it says so in ``info.overflow``, and the state is not to be used.
+        If slots run out, ``info.overflow`` is true and the state must not be used.
         """
         raise NotImplementedError
 
     def first_capacity(self, problem: Problem) -> int:
-        """How many slots to begin with."""
+        """Number of slots to begin with."""
         del problem
         return FIRST_CAPACITY
 
     def truncation_error(self, n: int, concentration: float) -> float:
-        """A bound of the L1 distance between the records' prior law and that of the sampler; 0 if it is exact."""
+        """A bound on the L1 distance between the records' prior and that of the sampler; 0 if it is exact."""
         del n, concentration
         return 0.0
 
     @property
     def draws_exactly(self) -> bool:
-        """Whether records are drawn from their law given parameters, where that is known, rather than proposed."""
+        """Whether records are drawn exactly given their parameters, rather than proposed."""
         return False
 
     def check_split_merge(self) -> None:
-        """Raise unless its target is that of split-merge moves: one record a person, and no order of the clusters."""
+        """Raise unless its target is that of split-merge moves: one record per person, and exchangeable clusters."""
         remedy = "Use dpjax.mixture.conditional() or one of dpjax.mixture.neal2(), neal3(), neal5() and neal8()."
-        fail("split_merge", f"moves before {type(self).__name__}", "a sampler that goes with them", remedy)
+        fail("split_merge", f"moves before {type(self).__name__}", "a sampler that supports them", remedy)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A sampler that was fitted to a problem, with the slots of its chains; one compiled program for each."""
+    """A sampler fitted to a problem, with the slots of its chains; each has its own compiled program."""
 
     sampler: Sampler
     slots: Slots
 
     @classmethod
     def of(cls, sampler: Sampler, problem: Problem) -> "Setup":
-        """The sampler fitted to the problem, with as many slots as it begins with."""
+        """The sampler fitted to the problem, with its initial number of slots."""
         fitted = sampler.fit(problem)
         return cls(fitted, Slots(fitted.first_capacity(problem), jax.default_backend() == "cpu"))
 
@@ -151,7 +151,7 @@ def step(problem: Problem, setup: Setup, key: Key, state: MixtureState) -> tuple
 def summarize_clusters(component: Component, capacity: int, labels: Array, records: Array) -> tuple[Array, Array]:
     """The number of records [H] and the sum of features [H, k] of each slot.
 
-    A product with a table of ones is many times faster than adding at indices.
+    A product with an indicator matrix is many times faster than scatter-add.
     """
     features = jax.vmap(component.features)(records)
     members = (labels[None, :] == jnp.arange(capacity, dtype=labels.dtype)[:, None]).astype(features.dtype)
@@ -165,5 +165,5 @@ def at_labels(theta: Theta, labels: Array) -> Theta:
 
 
 def at_slots(log_density: Callable[[Array, Theta], Array], given: Array, theta: Theta) -> Array:
-    """A log-density [H, n] of each of [n] at each slot."""
+    """The log-density [H, n] of each of n values at each slot."""
     return jax.vmap(jax.vmap(log_density, in_axes=(0, None)), in_axes=(None, 0))(given, theta)

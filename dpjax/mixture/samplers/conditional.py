@@ -1,7 +1,7 @@
-"""The conditional sampler: concentration, weights, parameters, slices, labels and records are drawn in turn.
+"""The conditional sampler: a Gibbs sweep over concentration, weights, parameters, slices, labels and records.
 
 Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots;
-only where one release tells of all of them do they decide in turn.
+only with one release of all records are their proposals decided on in turn.
 """
 
 from dataclasses import dataclass, replace
@@ -33,18 +33,18 @@ from dpjax.numerics import select_indices
 __all__ = ["Conditional", "Slices", "conditional", "draw_slices", "open_slices"]
 
 SLICE_SHARE = 0.2
-"""The slice threshold of the posterior weights in units of 1 / n: about the weight that a cluster of one record has."""
+"""Slice threshold for posterior weights, in units of 1 / n: about the weight of a cluster of one record."""
 
 BRANCHES = (8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Numbers of slots for which the choice among them is compiled."""
+"""Numbers of slots for which the choice of labels is compiled."""
 
-BRANCHING = 2_000
-"""So many densities a sweep make it worth to leave out those that are not needed."""
+MIN_BRANCHING = 2_000
+"""Smallest number of densities per sweep from which it pays to skip slots that are not needed."""
 
 
 @dataclass(frozen=True)
 class Conditional(Sampler):
-    """The choice of the conditional sampler; see `conditional`."""
+    """The conditional sampler; see `conditional`."""
 
     weights: Literal["posterior", "stick"] = "posterior"
     truncation: int | None = None
@@ -56,12 +56,12 @@ class Conditional(Sampler):
         Raises
         ------
         ValueError
-            If there are proposals where no record is imputed, none where no marginal is known, or several to records
-            that one release tells of.
+            If there are proposals though no record is imputed, none though no marginal is known, or several per record
+            with one release of all.
         """
         known = problem.channel is None or problem.tractable is not None
         proposals = (0 if known else 1) if self.proposals is None else self.proposals
-        remedy = "Pass how many proposals each record gets a sweep, or leave it out."
+        remedy = "Pass the number of proposals per record and sweep, or leave it out."
         if proposals > 0 and problem.channel is None:
             fail("proposals", proposals, "0 or None, as no records are imputed", "Leave it out.")
         if proposals == 0 and not known:
@@ -95,12 +95,12 @@ class Conditional(Sampler):
         return sweep(problem, self, slots, key, state)
 
     def first_capacity(self, problem: Problem) -> int:
-        """The atoms of a truncated process, else the fewest slots."""
+        """The number of atoms of a truncated process, else the smallest initial number of slots."""
         del problem
         return FIRST_CAPACITY if self.truncation is None else self.truncation
 
     def truncation_error(self, n: int, concentration: float) -> float:
-        """The bound 4 n exp(-(H - 1) / α) of the L1 distance between the records' prior laws.
+        """The bound 4 n exp(-(H - 1) / α) on the L1 distance between the records' priors with and without truncation.
 
         Ishwaran and James (2001), theorem 2.
         """
@@ -110,23 +110,23 @@ class Conditional(Sampler):
 
     @property
     def draws_exactly(self) -> bool:
-        """Whether records are drawn from their law given parameters."""
+        """Whether records are drawn exactly given their parameters."""
         return self.proposals == 0
 
     def check_split_merge(self) -> None:
-        """Raise where the weights know an order of the clusters."""
+        """Raise if the weights depend on the order of the clusters."""
         if self.ordered:
-            remedy = "Use weights='posterior' without truncation: other weights know an order of the clusters."
-            fail("split_merge", "moves with weights in an order", "weights without one", remedy)
+            remedy = "Use weights='posterior' without truncation: other weights depend on the order of the clusters."
+            fail("split_merge", "moves with ordered weights", "weights without an order", remedy)
 
     @property
     def ordered(self) -> bool:
-        """Whether the law of the slots depends on their order."""
+        """Whether the distribution of the weights depends on the order of the slots."""
         return self.truncation is not None or self.weights == "stick"
 
     @property
     def draw_weights(self) -> DrawWeights:
-        """How the weights of the slots are drawn given the clusters."""
+        """The function that draws the weights of the slots given the clusters."""
         if self.truncation is not None:
             return blocked_weights
         return stick_weights if self.weights == "stick" else posterior_weights
@@ -137,24 +137,25 @@ def conditional(
 ) -> Conditional:
     """Draw the mixing measure given the clusters, then the labels and the records, all at once.
 
-    The infinite mixing measure is cut by slice variables (Walker 2007; Kalli, Griffin and Walker 2011).
+    Slice variables limit the infinite mixing measure to finitely many atoms (Walker 2007; Kalli, Griffin and Walker
+    2011).
 
     Parameters
     ----------
     weights
-        ``"posterior"`` for weights free of the clusters' order, by the posterior representation of the Dirichlet
-        process; ``"stick"`` for the sticks of Kalli, Griffin and Walker (2011), which move less.
+        ``"posterior"`` for weights that do not depend on the clusters' order, by the posterior representation of the
+        Dirichlet process; ``"stick"`` for the sticks of Kalli, Griffin and Walker (2011), which mix more slowly.
     truncation
-        Cut the process to so many atoms, whose weights are sticks (Ishwaran and James 2001); by default it is not cut,
-        and the slots held in memory grow with what the draws need.
+        Truncate the process to this number of atoms, whose weights are sticks (Ishwaran and James 2001); by default it
+        is not truncated, and the number of slots grows as needed.
     proposals
-        Proposals to each record a sweep; 0 for exact draws. By default exact where the channel's marginal under the
+        Number of proposals per record and sweep; 0 for exact draws. By default 0 if the channel's marginal under the
         component is known, else 1; always 1 for a release of all records.
 
     Raises
     ------
     TypeError, ValueError
-        If a choice is unusable; with a problem, if it does not go with it.
+        If a choice is unusable; with a problem, if it does not apply to it.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def conditional(
     if truncation is not None:
         truncation = check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
     if proposals is not None:
-        remedy = "Pass how many proposals each record gets a sweep, or 0 for exact draws."
+        remedy = "Pass the number of proposals per record and sweep, or 0 for exact draws."
         proposals = check_count("proposals", proposals, remedy, least=0)
     return Conditional(weights, truncation, proposals)
 
@@ -176,22 +177,22 @@ def sweep(
 ) -> tuple[MixtureState, MixtureInfo]:
     """A move that leaves p(labels, records, concentration, mixing measure | values) invariant.
 
-    The mixing measure is drawn anew given the labels and records; then the labels given it, with the records
-    integrated out where the marginal is known; then the records. On overflow the result is not to be used.
+    The mixing measure is drawn given the labels and records; then the labels given it, with the records integrated out
+    if the marginal is known; then the records. On overflow the result must not be used.
     """
     key_concentration, key_weights, key_theta, key_uniform, key_record = jax.random.split(key, 5)
     n = state.labels.shape[0]
-    concentration = renew_concentration(problem, sampler, key_concentration, state)
+    concentration = draw_concentration(problem, sampler, key_concentration, state)
     weights = sampler.draw_weights(key_weights, state.counts, concentration)
     theta = problem.component.update(key_theta, state.mixing.theta, state.counts, state.totals)
     uniforms = jax.random.uniform(key_uniform, (2, n), state.counts.dtype)
-    slices = cut(sampler, 1 - uniforms[0], state.labels, weights)
+    slices = make_slices(sampler, 1 - uniforms[0], state.labels, weights)
     last = slots.capacity - jnp.argmax(state.counts[::-1] > 0)
     num_slots = jnp.maximum(slices.num_slots, last)
     slices = slices._replace(num_slots=num_slots)
     labels, num_stuck = choose_labels(problem, sampler, slots, uniforms[1], slices, theta, state)
     drawn = partial(impute, problem, sampler, key_record, at_labels(theta, labels), state)
-    # The branch keeps the compiler from computing the records once for each use of them; side by side there is none.
+    # The branch keeps the compiler from computing the records once for each use; under vmap it would not help.
     imputed = jax.lax.cond(slices.overflow, lambda: keep_records(state), drawn) if slots.in_turn else drawn()
     counts, totals = summarize_clusters(problem.component, slots.capacity, labels, imputed.records)
     mixing = Mixing(weights.weights, theta, weights.beyond[-1])
@@ -200,8 +201,8 @@ def sweep(
     return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow, jnp.array(0))
 
 
-def renew_concentration(problem: Problem, sampler: Conditional, key: Key, state: MixtureState) -> Array:
-    """The concentration [] given the clusters; where weights know an order of them, given their slots."""
+def draw_concentration(problem: Problem, sampler: Conditional, key: Key, state: MixtureState) -> Array:
+    """The concentration [] given the clusters; given their slots if the weights depend on the order."""
     prior, present, counts = problem.concentration, state.concentration, state.counts
     if not sampler.ordered:
         return update_concentration(key, prior, present, jnp.sum(counts > 0), state.labels.shape[0])
@@ -209,7 +210,7 @@ def renew_concentration(problem: Problem, sampler: Conditional, key: Key, state:
 
 
 class Slices(NamedTuple):
-    """Slice variables and what they leave for each record to choose from.
+    """Slice variables, and the slots that each record may choose.
 
     Attributes
     ----------
@@ -218,11 +219,11 @@ class Slices(NamedTuple):
     heights
         The height ξ_h [H] of each slot, a fixed function of its weight.
     log_shares
-        log(w_h / ξ_h) [H], what is left of a slot's weight where it may be chosen.
+        log(w_h / ξ_h) [H], the weight of a slot where it may be chosen.
     num_slots
-        How many slots [] the records might choose from: all behind them have a smaller height than any level.
+        How many slots [] the records may choose from: all later ones are lower than every slice variable.
     overflow
-        Whether some slot beyond the last might be chosen [].
+        Whether a slot beyond the last could be chosen [].
     """
 
     levels: Array
@@ -232,7 +233,7 @@ class Slices(NamedTuple):
     overflow: Array
 
 
-def cut(sampler: Conditional, uniforms: Array, labels: Array, weights: Weights) -> Slices:
+def make_slices(sampler: Conditional, uniforms: Array, labels: Array, weights: Weights) -> Slices:
     """The slices of a sweep, from uniforms [n] on (0, 1]."""
     if sampler.truncation is not None:
         return open_slices(labels, weights)
@@ -249,7 +250,7 @@ def choose_labels(
     theta: Theta,
     state: MixtureState,
 ) -> tuple[Array, Array]:
-    """New labels [n] and how many records kept theirs for want of a number; only slots in reach are looked at."""
+    """New labels [n], and how many records kept theirs as no density was finite; only slots in reach are evaluated."""
 
     def among_first(size: int) -> tuple[Array, Array]:
         first = {name: leaf[:size] for name, leaf in theta.items()}
@@ -257,15 +258,15 @@ def choose_labels(
         reached = slices._replace(heights=slices.heights[:size], log_shares=slices.log_shares[:size])
         return choose_slots(uniforms, reached, log_densities, state.labels)
 
-    # Side by side all branches would be computed; and few records are not worth the compilation.
-    worthwhile = slots.in_turn and len(uniforms) * slots.capacity >= BRANCHING
+    # Under vmap all branches would be computed; and for few records the compilation does not pay.
+    worthwhile = slots.in_turn and len(uniforms) * slots.capacity >= MIN_BRANCHING
     sizes = [size for size in BRANCHES if size < slots.capacity] if worthwhile else []
     enough = jnp.sum(jnp.array(sizes, int) < slices.num_slots)
     return jax.lax.switch(enough, [partial(among_first, size) for size in (*sizes, slots.capacity)])
 
 
 def densities_at_slots(problem: Problem, sampler: Conditional, theta: Theta, records: Array) -> Array:
-    """The log-densities [H, n] from which labels are drawn: of the values where that is known, else of the records."""
+    """The log-densities [H, n] from which labels are drawn: of the released values if known, else of the records."""
     tractable = problem.tractable if sampler.draws_exactly else None
     if tractable is not None:
         return at_slots(tractable.log_marginal, problem.values, theta)
@@ -286,31 +287,31 @@ def impute(problem: Problem, sampler: Conditional, key: Key, theta: Theta, state
 
 
 def keep_records(state: MixtureState) -> Imputed:
-    """The records as they are."""
+    """The unchanged records, as an update."""
     return Imputed(state.records, state.log_channel, jnp.ones(state.labels.shape, bool), jnp.array(0))
 
 
 def draw_slices(uniforms: Array, labels: Array, weights: Weights, threshold: Array) -> Slices:
     """Slice variables u_i ~ U(0, ξ_(c_i)) given the labels and the *new* weights, where ξ_h = min(1, w_h / threshold).
 
-    With a threshold of 1 they are those of Walker (2007) and Kalli, Griffin and Walker (2011). With a lower one every
-    atom above it can be chosen always, so that records move more freely, at the cost of a few more slots.
+    With a threshold of 1 they are those of Walker (2007) and Kalli, Griffin and Walker (2011). With a lower threshold,
+    every atom above it can always be chosen, so that records move more freely, at the cost of a few more slots.
 
     Parameters
     ----------
     uniforms : [n]
-        Draws from the uniform law on (0, 1].
+        Uniform draws on (0, 1].
     labels : [n]
-        The present slots.
+        The current slots.
     weights
         Drawn after the labels.
     threshold : []
-        A number in (0, 1] that depends on nothing random.
+        A fixed number in (0, 1].
     """
     heights = jnp.minimum(weights.weights / threshold, 1)
     levels = uniforms * heights[labels]
     lowest = jnp.min(levels)
-    # The atoms behind a slot weigh together no more than what is left there.
+    # No atom after a slot weighs more than the mass left there.
     open_slots = jnp.minimum(weights.beyond / threshold, 1) >= lowest
     log_shares = jnp.log(jnp.maximum(weights.weights, threshold))
     log_shares = jnp.where(weights.weights > 0, log_shares, -jnp.inf)
@@ -325,16 +326,16 @@ def open_slices(labels: Array, weights: Weights) -> Slices:
 
 
 def choose_slots(uniforms: Array, slices: Slices, log_densities: Array, labels: Array) -> tuple[Array, Array]:
-    """Labels drawn from their law given levels, weights and parameters, and how many had none and kept their label.
+    """Labels drawn given levels, weights and parameters, and how many had no possible slot and kept their label.
 
     Parameters
     ----------
     uniforms : [n]
-        Draws from the uniform law on [0, 1).
+        Uniform draws on [0, 1).
     log_densities : [H, n]
         The log-density of each record at each slot.
     labels : [n]
-        The present slots.
+        The current slots.
     """
     possible = slices.heights[:, None] >= slices.levels[None, :]
     log_weights = jnp.where(possible, log_densities + slices.log_shares[:, None], -jnp.inf)

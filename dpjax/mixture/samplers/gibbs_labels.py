@@ -1,6 +1,6 @@
-"""A Gibbs sweep over the labels: each record in turn draws its cluster given all others and the parameters.
+"""A Gibbs sweep over the labels: the cluster of each record in turn is drawn given all others and the parameters.
 
-The densities are those of the released values with the records integrated out, so they must be known.
+The densities are those of the released values with the records integrated out, and must be known.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ __all__ = ["Fresh", "choose", "gibbs_labels", "value_density"]
 
 
 class Fresh(NamedTuple):
-    """New clusters proposed to each record: parameters, leaves [n, m, ...], and log-weights [n, m]."""
+    """New clusters for each record to choose from: parameters, leaves [n, m, ...], and log-weights [n, m]."""
 
     theta: Theta
     log_weights: Array
@@ -31,7 +31,7 @@ DrawFresh = Callable[[Problem, Key, MixtureState], Fresh]
 
 
 class Seat(NamedTuple):
-    """What one record brings to its turn: value, slot, a uniform draw, and the new clusters it is proposed."""
+    """One record's input to the scan: its value, slot, a uniform draw, and the new clusters to choose from."""
 
     value: Array
     label: Array
@@ -40,7 +40,7 @@ class Seat(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What changes from turn to turn: the sizes [H] and parameters [H, ...] of the clusters, and what went wrong."""
+    """The state of the scan: the sizes [H] and parameters [H, ...] of the clusters, and counts of failures."""
 
     counts: Array
     theta: Theta
@@ -53,16 +53,16 @@ def gibbs_labels(
 ) -> Relabelled:
     """A Gibbs sweep over the labels given the parameters, then exact draws of the records behind a channel.
 
-    A record that is taken out joins cluster h with weight n_h g(z | θ_h), and opens one of the new clusters that it is
-    proposed with the weight of that.
+    A record that is taken out joins cluster h with weight n_h g(z | θ_h), or opens one of its new clusters with that
+    cluster's weight.
 
     Parameters
     ----------
     draw_fresh
-        How new clusters are proposed.
+        The function that draws the new clusters.
     of_singletons : []
-        Where a record is alone in its cluster, the weight of the parameters there, in place of its first new cluster;
-        0 if they are forgotten.
+        For a record alone in its cluster, the weight of that cluster's parameters, in place of its first new cluster; 0
+        if they are discarded.
     """
     key_fresh, key_uniform, key_record = jax.random.split(key, 3)
     uniforms = jax.random.uniform(key_uniform, state.labels.shape, state.counts.dtype)
@@ -91,12 +91,12 @@ def value_density(problem: Problem) -> Callable[[Array, Theta], Array]:
 def take_turn(
     density: Callable[[Array, Theta], Array], of_singletons: Array, table: Table, seat: Seat
 ) -> tuple[Table, Array]:
-    """One record is taken out and chooses again; the tables and its slot after it.
+    """The table after one record is taken out and allocated again, and its new slot.
 
     Parameters
     ----------
     of_singletons : []
-        The weight of a record's own cluster where it is alone there; its first fresh proposal is then withdrawn.
+        The weight of a record's own cluster if it is alone there; its first new cluster is then withdrawn.
     """
     slots = jnp.arange(table.counts.shape[0], dtype=seat.label.dtype)
     own = slots == seat.label
@@ -124,6 +124,6 @@ def take_turn(
 
 
 def choose(uniform: Array, log_weights: Array) -> tuple[Array, Array]:
-    """A place [] drawn with log-weights [H], and whether none was possible."""
+    """An index [] drawn with log-weights [H], and whether none was possible."""
     chosen, log_total = select_index(proper_density(log_weights), uniform)
     return chosen.astype(jnp.int32), ~jnp.isfinite(log_total)

@@ -1,4 +1,4 @@
-"""What the marginal samplers share: the mixing measure is integrated out while labels move, record after record."""
+"""Common parts of the marginal samplers, which move labels one by one with the mixing measure integrated out."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,8 +18,8 @@ from dpjax.models import GammaPrior
 
 __all__ = ["Evidence", "Marginal", "Relabelled", "check_conjugate", "evidence_of", "refuse_binned"]
 
-LEFT_OUT = 1e-3
-"""The most weight that the atoms beyond the slots may have; with more there are too few slots."""
+MAX_REMAINDER = 1e-3
+"""Largest mass of the atoms beyond the slots; if it is exceeded there are too few slots."""
 
 
 Evidence = Callable[[Array, Array], Array]
@@ -27,22 +27,22 @@ Evidence = Callable[[Array, Array], Array]
 
 
 class Relabelled(NamedTuple):
-    """Labels and records after a move, before the parameters of the clusters are drawn anew.
+    """Labels and records after a move, before the parameters of the clusters are redrawn.
 
     Attributes
     ----------
     labels
         As in `MixtureState`.
     records
-        As in `MixtureState`; of several held auxiliaries the second axis counts them.
+        As in `MixtureState`; with several auxiliary records, these are the second axis.
     log_channel
-        As in `MixtureState`, likewise.
+        As in `MixtureState`, with the same axes.
     theta
-        The parameters [H, ...] with those of new clusters among them.
+        The parameters [H, ...] of all clusters, new ones included.
     acceptance_rate
         The share of records [] whose proposal was accepted.
     num_nonfinite
-        How many records [] kept what they had because a density was not a number.
+        How many records [] did not change because of a non-finite density.
     overflow
         Whether a new cluster found no empty slot [].
     """
@@ -57,41 +57,41 @@ class Relabelled(NamedTuple):
 
 
 class Marginal(Sampler):
-    """A sampler of Neal (2000): it has `fit` and `relabel`, and what else it needs to hold.
+    """A sampler of Neal (2000): subclasses implement `fit` and `relabel`, and `hold` if they hold auxiliary records.
 
     Labels and records are moved with the weights integrated out; then the concentration, the parameters and the weights
     are drawn given them.
     """
 
     num_held = 1
-    """How many records of each person the state holds."""
+    """Number of records per person in the state."""
 
     def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A move that leaves labels and records given the parameters and the concentration invariant."""
         raise NotImplementedError
 
     def hold(self, problem: Problem, records: Array) -> tuple[Array, Array]:
-        """What the state holds of records [n, ...] at the start, and log q(z_i | ·) of it; zeros if not needed."""
+        """The initial records of the state, from records [n, ...], and their log q(z_i | ·); zeros if not needed."""
         del problem
         return records, jnp.zeros(records.shape[0], float)
 
     def check_split_merge(self) -> None:
-        """Raise unless the state holds one record of each person."""
+        """Raise unless the state holds one record per person."""
         if self.num_held > 1:
             fail("split_merge", "moves with redraw=False", "one record of each person", "Use redraw=True.")
 
     def first_capacity(self, problem: Problem) -> int:
-        """Slots for the clusters expected of the prior and for all but a thousandth of the weight of other atoms."""
+        """Slots for the number of clusters expected a priori and for all but a thousandth of the other atoms' mass."""
         prior = problem.concentration
         mean = np.asarray(prior.shape) / np.asarray(prior.rate) if isinstance(prior, GammaPrior) else prior
         alpha, n = float(np.mean(np.asarray(mean))), problem.n
-        needed = alpha * (np.log1p(n / alpha) - np.log(LEFT_OUT)) + 3 * np.sqrt(7 * alpha)
+        needed = alpha * (np.log1p(n / alpha) - np.log(MAX_REMAINDER)) + 3 * np.sqrt(7 * alpha)
         return int(min(max(FIRST_CAPACITY, 8 * np.ceil(needed / 8)), MAX_SLOTS))
 
     def init(
         self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
     ) -> MixtureState:
-        """The state of these values, with what is computed from them; each auxiliary held is the record [n, ...]."""
+        """The state with these values and their statistics; each auxiliary record is the record [n, ...]."""
         records, log_channel = self.hold(problem, records)
         counts, totals = self._summarize(problem.component, slots, labels, records)
         log_channel = log_channel.astype(concentration.dtype)
@@ -118,22 +118,22 @@ class Marginal(Sampler):
         present = state.mixing._replace(theta=moved.theta)
         mixing, beyond = self._draw_mixing(problem, key_mixing, present, counts, totals, concentration)
         last = slots.capacity - jnp.argmax(counts[::-1] > 0)
-        num_slots = jnp.maximum(last, jnp.sum(beyond >= LEFT_OUT) + 1)
-        overflow = moved.overflow | (beyond[-1] >= LEFT_OUT)
+        num_slots = jnp.maximum(last, jnp.sum(beyond >= MAX_REMAINDER) + 1)
+        overflow = moved.overflow | (beyond[-1] >= MAX_REMAINDER)
         after = MixtureState(moved.labels, moved.records, counts, totals, mixing, concentration, moved.log_channel)
         return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow, jnp.array(0))
 
     def _draw_mixing(
         self, problem: Problem, key: Key, present: Mixing, counts: Array, totals: Array, concentration: Array
     ) -> tuple[Mixing, Array]:
-        """The mixing measure given the clusters, and the mass [H] behind each slot."""
+        """The mixing measure given the clusters, and the mass [H] beyond each slot."""
         key_theta, key_weights = jax.random.split(key)
         theta = problem.component.update(key_theta, present.theta, counts * self.num_held, totals)
         weights = posterior_weights(key_weights, counts, concentration)
         return Mixing(weights.weights, theta, weights.beyond[-1]), weights.beyond
 
     def _summarize(self, component: Component, slots: Slots, labels: Array, records: Array) -> tuple[Array, Array]:
-        """The sizes [H] of the clusters and the sums of features [H, k] over all that is held of their records."""
+        """The sizes [H] of the clusters and the sums of features [H, k] over all their records in the state."""
         if self.num_held == 1:
             return summarize_clusters(component, slots.capacity, labels, records)
         flat = records.reshape(-1, *records.shape[2:])
@@ -142,7 +142,7 @@ class Marginal(Sampler):
 
 
 def refuse_binned(name: str, problem: Problem) -> None:
-    """Raise for a sampler that needs the density of each record's own released value where there is one release."""
+    """Raise for one release of all records, if the sampler needs the density of each record's own released value."""
     if isinstance(problem.channel, Binned):
         remedy = "Use sampler=dpjax.mixture.conditional() or dpjax.mixture.neal5()."
         fail("sampler", f"{name} with one release of all records", "conditional() or neal5()", remedy)
@@ -164,6 +164,6 @@ def check_conjugate(name: str, problem: Problem) -> None:
 
 
 def evidence_of(component: Component) -> Evidence:
-    """The ``log_evidence`` of a component that was checked to have one."""
+    """The ``log_evidence`` of a conjugate component."""
     assert isinstance(component, Conjugate)
     return component.log_evidence

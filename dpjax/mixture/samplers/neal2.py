@@ -17,7 +17,7 @@ __all__ = ["Neal2", "neal2"]
 
 @dataclass(frozen=True)
 class Neal2(Marginal):
-    """The choice of Neal's algorithm 2; see `neal2`."""
+    """Neal's algorithm 2; see `neal2`."""
 
     def fit(self, problem: Problem) -> "Neal2":
         """The sampler, or an error unless the base measure is conjugate to the released values."""
@@ -33,7 +33,7 @@ class Neal2(Marginal):
 def neal2() -> Neal2:
     """Move the labels one after another given the clusters' parameters: Neal (2000), algorithm 2.
 
-    A record opens a cluster with weight α ∫ g(z | θ) dG0(θ), and parameters given itself. It needs what `neal3` needs.
+    A record opens a cluster with weight α ∫ g(z | θ) dG0(θ) and parameters drawn given it. Requirements: as `neal3`.
 
     Examples
     --------

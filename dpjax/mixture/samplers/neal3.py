@@ -1,4 +1,4 @@
-"""Neal's algorithm 3: each record in turn draws its cluster with the parameters integrated out as well."""
+"""Neal's algorithm 3: the cluster of each record in turn is drawn with the parameters integrated out as well."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +18,7 @@ __all__ = ["Neal3", "neal3"]
 
 @dataclass(frozen=True)
 class Neal3(Marginal):
-    """The choice of Neal's algorithm 3; see `neal3`."""
+    """Neal's algorithm 3; see `neal3`."""
 
     def fit(self, problem: Problem) -> "Neal3":
         """The sampler, or an error unless the base measure is conjugate to the released values."""
@@ -46,7 +46,7 @@ def neal3() -> Neal3:
 
 
 class Clusters(NamedTuple):
-    """The sizes [H] of the clusters, their sums of features [H, k] and log-densities [H], and what went wrong."""
+    """The sizes [H], sums of features [H, k] and log-evidence [H] of the clusters, and counts of failures."""
 
     counts: Array
     totals: Array
@@ -56,7 +56,7 @@ class Clusters(NamedTuple):
 
 
 class Seat(NamedTuple):
-    """What one record brings to its turn: features [k], slot and a uniform draw."""
+    """One record's input to the scan: features [k], slot and a uniform draw."""
 
     features: Array
     label: Array
@@ -87,16 +87,16 @@ def collapsed_labels(problem: Problem, key: Key, state: MixtureState) -> Relabel
 
 
 def take_turn(log_evidence: Evidence, concentration: Array, clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
-    """One record is taken out and chooses again; the clusters and its slot after it."""
+    """The clusters after one record is taken out and allocated again, and its new slot."""
     slots = jnp.arange(clusters.counts.shape[0], dtype=seat.label.dtype)
     own = (slots == seat.label).astype(clusters.counts.dtype)
     others = clusters.counts - own
     occupied = others > 0
-    # What rounding leaves of an emptied cluster is taken away with it.
+    # Sums of emptied clusters are set to exactly 0, without rounding errors.
     totals = jnp.where(occupied[:, None], clusters.totals - jnp.outer(own, seat.features), 0)
     opening = slots == jnp.argmin(occupied).astype(slots.dtype)
     sizes = jnp.where(occupied, others, jnp.where(opening, concentration, 0))
-    # In one call the clusters with the record, and its own without it.
+    # One call for all clusters with the record, and its own without it.
     counts = jnp.append(others + 1, others[seat.label])
     found = log_evidence(counts, jnp.concatenate([totals + seat.features[None], totals[seat.label][None]]))
     joined, present = found[:-1], jnp.where(own > 0, found[-1], clusters.log_evidence)

@@ -1,7 +1,7 @@
-"""Neal's algorithm 5 behind a channel: every record in turn is proposed a cluster from the urn, and a value from it.
+"""Neal's algorithm 5 behind a channel: for each record in turn, a cluster from the urn and a value are proposed.
 
-Algorithm 1 of Beraha, Favaro and Rao (2025), in the rounds of `dpjax.mixture.samplers.neal5`. The same holds where one
-release tells of all records (section 5.1): there a round decides by a scan over bins.
+Algorithm 1 of Beraha, Favaro and Rao (2025), in parallel rounds; see `settle`. With one release of all records (section
+5.1), the decisions of a round are a scan over the records.
 """
 
 from collections.abc import Callable
@@ -26,18 +26,18 @@ __all__ = ["AuxiliaryRecords", "Neal5", "Urn", "draw_urn", "neal5", "settle"]
 
 
 Proposed = TypeVar("Proposed")
-"""What the records are proposed: a pytree."""
+"""The proposals to the records: a pytree."""
 
 
 @dataclass(frozen=True)
 class Neal5(Marginal):
-    """The choice of Neal's algorithm 5; see `neal5`."""
+    """Neal's algorithm 5; see `neal5`."""
 
     auxiliaries: int = 1
     redraw: bool = True
 
     def fit(self, problem: Problem) -> "Neal5":
-        """The sampler, or an error unless there are records to guess at, each by itself or with one proposal."""
+        """The sampler, or an error for known records, or for several auxiliaries with one release of all records."""
         if problem.channel is None:
             remedy = "Use sampler=dpjax.mixture.neal8(); it needs no auxiliary records."
             fail("sampler", "neal5() with a density that is known", "records behind a channel", remedy)
@@ -46,11 +46,11 @@ class Neal5(Marginal):
 
     @property
     def num_held(self) -> int:  # type: ignore[override]
-        """How many records of each person the state holds."""
+        """Number of records per person in the state."""
         return 1 if self.redraw else self.auxiliaries
 
     def hold(self, problem: Problem, records: Array) -> tuple[Array, Array]:
-        """The records, once for each auxiliary that is held, and log q(z_i | ·) of them."""
+        """The records, repeated for each auxiliary record in the state, and their log q(z_i | ·)."""
         assert problem.channel is not None
         log_channel = channel_densities(problem.channel, problem.values, records)
         if self.num_held == 1:
@@ -63,17 +63,17 @@ class Neal5(Marginal):
 
 
 def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
-    """Propose to each record in turn a cluster and a value from it, behind any channel: Neal (2000), algorithm 5.
+    """Propose for each record in turn a cluster and a value from it, behind any channel: Neal (2000), algorithm 5.
 
     Algorithm 1 of Beraha, Favaro and Rao (2025).
 
     Parameters
     ----------
     auxiliaries
-        The auxiliary records that estimate the density of a proposal; always 1 for a release of all records.
+        The number of auxiliary records that estimate the density of a proposal; always 1 for a release of all records.
     redraw
-        Whether one of the auxiliary records is kept and the others are drawn anew each sweep, so that one record a
-        person informs the parameters. If not, all are kept (as in the paper), which moves less, and the records
+        Whether one of the auxiliary records is kept and the others are redrawn each sweep, so that one record per
+        person informs the parameters. If not, all are kept (as in the paper), which mixes more slowly, and the records
         collected are [chain, draw, n, auxiliaries, ...].
 
     Raises
@@ -89,7 +89,7 @@ def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
     """
     auxiliaries = check_count("auxiliaries", auxiliaries, "Pass how many auxiliary records each person gets.")
     if not isinstance(redraw, bool):
-        fail("redraw", repr(redraw), "True or False", "Say whether auxiliary records are drawn anew.", error=TypeError)
+        fail("redraw", repr(redraw), "True or False", "Pass whether auxiliary records are redrawn.", error=TypeError)
     return Neal5(auxiliaries, redraw)
 
 
@@ -104,9 +104,9 @@ class AuxiliaryRecords(NamedTuple):
 def proposed_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
     """A sweep of Metropolis steps over the records that leaves labels and auxiliary records invariant.
 
-    The target is the urn's law of the labels times Π_i (1/m) Σ_j q(z_i | y_ij) Π_j f(y_ij | θ_(c_i)); a proposal from
-    the urn and from f is taken with probability min(1, ĝ' / ĝ). One release η of all records takes the product's place,
-    and its ratio that of ĝ.
+    The target is the urn probability of the labels times Π_i (1/m) Σ_j q(z_i | y_ij) Π_j f(y_ij | θ_(c_i)); a proposal
+    from the urn and from f is accepted with probability min(1, ĝ' / ĝ). One release η of all records replaces the
+    product, and its ratio that of ĝ.
     """
     channel = problem.channel
     assert channel is not None
@@ -117,7 +117,7 @@ def proposed_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, st
     urn = draw_urn(jax.random.uniform(key_urn, (n,), dtype), state.counts, state.concentration)
 
     def proposal(labels: Array) -> AuxiliaryRecords:
-        # In every round the same numbers, so that a proposal of the same cluster is the same proposal.
+        # The same random numbers in every round, so that equal clusters give equal proposals.
         records = draw_records(problem, jax.random.clone(key_proposal), theta, labels, sampler.auxiliaries)
         return AuxiliaryRecords(labels, records, log_channels(problem, records))
 
@@ -165,7 +165,7 @@ def log_mean(log_channel: Array) -> Array:
 
 
 def unpack(problem: Problem, sampler: Neal5, key: Key, theta: Theta, state: MixtureState) -> AuxiliaryRecords:
-    """The auxiliary records held, or the one held beside others drawn anew, which leaves their law invariant."""
+    """The auxiliary records of the state, or its one record with others redrawn; this leaves their target invariant."""
     if sampler.num_held > 1:
         return AuxiliaryRecords(state.labels, jnp.swapaxes(state.records, 0, 1), state.log_channel.T)
     records, log_channel = state.records[None], state.log_channel[None]
@@ -177,7 +177,7 @@ def unpack(problem: Problem, sampler: Neal5, key: Key, theta: Theta, state: Mixt
 
 
 def pack(sampler: Neal5, key: Key, held: AuxiliaryRecords) -> AuxiliaryRecords:
-    """What the state holds of the auxiliary records: all, or one drawn with probability ∝ q(z_i | ·)."""
+    """The auxiliary records to keep in the state: all, or one drawn with probability ∝ q(z_i | ·)."""
     if sampler.num_held > 1:
         return AuxiliaryRecords(held.labels, jnp.swapaxes(held.records, 0, 1), held.log_channel.T)
     if sampler.auxiliaries == 1:
@@ -190,18 +190,18 @@ def pack(sampler: Neal5, key: Key, held: AuxiliaryRecords) -> AuxiliaryRecords:
 
 
 class Urn(NamedTuple):
-    """Which cluster each record is proposed.
+    """The cluster proposed for each record.
 
     Attributes
     ----------
     sources
-        The other record [n] whose cluster it is, where it is not new.
+        The other record [n] whose cluster is proposed, unless it is new.
     fresh
-        Whether it is new [n].
+        Whether the proposed cluster is new [n].
     slots
-        The empty slot [n] of a new one, a slot for each.
+        The empty slot [n] of each new cluster, all different.
     overflow
-        Whether there are more new ones than empty slots [].
+        Whether there are more new clusters than empty slots [].
     """
 
     sources: Array
@@ -211,12 +211,12 @@ class Urn(NamedTuple):
 
 
 def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
-    """Proposals to records that are each taken out: of n - 1 others and a new cluster, with weights 1 and α.
+    """Urn proposals for each record: the cluster of one of n - 1 others, or a new cluster, with weights 1 and α.
 
     Parameters
     ----------
     uniforms : [n]
-        Draws from the uniform law on [0, 1).
+        Uniform draws on [0, 1).
     counts : [H]
         The sizes of the clusters.
     """
@@ -234,20 +234,20 @@ def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
 def settle(
     urn: Urn, labels: Array, proposal: Callable[[Array], Proposed], accept: Callable[[Proposed], Array]
 ) -> Proposed:
-    """The proposals that the records get when they decide one after another.
+    """The proposals that records get when they are decided on one after another.
 
-    Each round lets all decide at once, given what earlier records did in the round before. A record that waits for
-    none is right in the first round, one that waits for it in the second, and so on; when a round changes no proposal,
-    all are right, for each follows from those before it.
+    Each round decides on all records at once, given the decisions on earlier records in the previous round. A record
+    that depends on no other is right in the first round, one that depends on it in the second, and so on; when a round
+    changes no proposal, all are right.
 
     Parameters
     ----------
     labels : [n]
         The slots before the sweep.
     proposal
-        ``labels -> proposals``; what a record gets depends on its own label only.
+        ``labels -> proposals``; the proposal of a record depends on its own label only.
     accept
-        ``proposals -> [n]``; whether a record takes that depends on what no later record gets.
+        ``proposals -> [n]``; whether each record accepts, which must not depend on later records.
     """
     before = labels[urn.sources]
     earlier = urn.sources < jnp.arange(labels.shape[0], dtype=labels.dtype)
@@ -262,7 +262,7 @@ def settle(
         number, given, _, _ = carry
         proposals = proposal(given)
         following = proposed(jnp.where(accept(proposals), given, labels))
-        # A component whose draws depend on other records' parameters could go round in circles.
+        # The bound stops endless cycles, which a component whose draws depend on other records' parameters could cause.
         changed = jnp.any(following != given) & (number < labels.shape[0])
         return number + 1, following, proposals, changed
 

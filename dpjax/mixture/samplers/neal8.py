@@ -19,7 +19,7 @@ __all__ = ["Neal8", "neal8"]
 
 @dataclass(frozen=True)
 class Neal8(Marginal):
-    """The choice of Neal's algorithm 8; see `neal8`."""
+    """Neal's algorithm 8; see `neal8`."""
 
     auxiliaries: int = 3
 
@@ -43,31 +43,32 @@ class Neal8(Marginal):
 
     @property
     def draws_exactly(self) -> bool:
-        """Behind a channel records are drawn given their parameters."""
+        """Whether records behind a channel are drawn exactly given their parameters: always."""
         return True
 
 
 def neal8(auxiliaries: int = 3) -> Neal8:
     """Move the labels one after another given the clusters' parameters: Neal (2000), algorithm 8.
 
-    A record opens a cluster with weight α / m · g(z | θ) for each of m draws θ from the base measure, of which its own
-    parameters are one where it was alone. It needs the channel's marginal g under the component, or known records.
+    A record opens a cluster with weight α / m · g(z | θ) for each of m draws θ from the base measure; for a record
+    alone in its cluster, its own parameters are one of them. It needs the channel's marginal g under the component, or
+    known records.
 
     Parameters
     ----------
     auxiliaries
-        The number m of new clusters that each record is proposed.
+        The number m of new clusters for each record to choose from.
 
     Raises
     ------
     TypeError, ValueError
         If it is no positive whole number; with a problem, if the marginal is not known.
     """
-    return Neal8(check_count("auxiliaries", auxiliaries, "Pass how many new clusters each record is proposed."))
+    return Neal8(check_count("auxiliaries", auxiliaries, "Pass the number of new clusters for each record."))
 
 
 def prior_clusters(size: int, problem: Problem, key: Key, state: MixtureState) -> Fresh:
-    """Draws of the base measure, so many for each record, that share the weight α."""
+    """Draws from the base measure, `size` for each record, which share the weight α."""
     n = state.labels.shape[0]
     drawn = problem.component.sample_prior(key, n * size)
     theta = {name: leaf.reshape(n, size, *leaf.shape[1:]) for name, leaf in drawn.items()}

@@ -1,4 +1,4 @@
-"""The confidential records given their parameters and what was released: exactly, or by fresh proposals."""
+"""Updates of the confidential records given their parameters and the released values: exact draws, or proposals."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -33,11 +33,11 @@ class Imputed(NamedTuple):
     records
         The records [n, ...].
     log_channel
-        log q(z_i | y_i) [n]; zeros where it is not needed.
+        log q(z_i | y_i) [n]; zeros if not needed.
     accepted
-        Whether each record took a proposal [n].
+        Whether each record accepted a proposal [n].
     num_nonfinite
-        How many proposals had a density that was not a number [].
+        How many proposals had a non-finite density [].
     """
 
     records: Array
@@ -51,7 +51,7 @@ RecordKernel = Callable[[Key, Array, Theta, Array, Array], Imputed]
 
 
 def channel_densities(channel: Mechanism | Binned, values: Array, records: Array) -> Array:
-    """log q(z_i | y_i) [n]; where one release tells of all records, 0 for each that is a number."""
+    """log q(z_i | y_i) [n]; for one release of all records, 0, or NaN for records that are NaN."""
     if isinstance(channel, Binned):
         return jnp.where(jnp.isnan(records), jnp.nan, jnp.zeros_like(records))
     return jax.vmap(channel.log_density)(values, records)
@@ -60,9 +60,9 @@ def channel_densities(channel: Mechanism | Binned, values: Array, records: Array
 def decide(
     channel: Mechanism | Binned, records: Array, proposals: Array, log_ratios: Array, log_uniforms: Array
 ) -> Array:
-    """Whether each record takes its proposal [n], given log q(z_i | proposal) - log q(z_i | y_i) [n].
+    """Whether each record accepts its proposal [n], given log q(z_i | proposal) - log q(z_i | y_i) [n].
 
-    All at once, or in turn where one release tells of all records.
+    All at once, or in turn for one release of all records.
     """
     if isinstance(channel, Binned):
         return channel.decide(records, proposals, log_uniforms - log_ratios)
@@ -82,10 +82,10 @@ def exact_records(tractable: Tractable) -> RecordKernel:
 def proposed_records(channel: Mechanism | Binned, component: Component, num_proposals: int) -> RecordKernel:
     """A move that leaves ∏ q(z_i | y_i) f(y_i | θ_i) invariant, by proposals from f(· | θ_i).
 
-    One proposal is taken with probability min(1, q(z | y') / q(z | y)), which is at least e^(-ε) for an ε-private
-    channel. With one release η of all records they decide in turn, by the ratio of η. Of several proposals and the
-    present record one is drawn with probability ∝ q(z | ·): iterated sampling importance resampling (Andrieu, Lee and
-    Vihola 2018), which nears an exact draw as they grow in number.
+    One proposal is accepted with probability min(1, q(z | y') / q(z | y)), which is at least e^(-ε) for an ε-private
+    channel. With one release η of all records, proposals are accepted in turn, by the ratio of η. Of several proposals
+    and the current record, one is drawn with probability ∝ q(z | ·): iterated sampling importance resampling (Andrieu,
+    Lee and Vihola 2018), which approaches an exact draw as the number of proposals grows.
     """
     return (
         one_proposal(channel, component) if num_proposals == 1 else several_proposals(channel, component, num_proposals)
@@ -108,7 +108,7 @@ def one_proposal(channel: Mechanism | Binned, component: Component) -> RecordKer
 
 
 def several_proposals(channel: Mechanism | Binned, component: Component, num_proposals: int) -> RecordKernel:
-    """A draw among the present record and several proposals."""
+    """A draw among the current record and several proposals."""
 
     def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
         key_proposal, key_choice = jax.random.split(key)
@@ -118,7 +118,7 @@ def several_proposals(channel: Mechanism | Binned, component: Component, num_pro
         candidates = jnp.concatenate([records[None], proposals])
         log_weights = proper_density(jnp.concatenate([log_channel[None], fresh]))
         uniforms = jax.random.uniform(key_choice, log_channel.shape, log_channel.dtype)
-        # Where no candidate is possible the first one is chosen, the present record.
+        # If no candidate is possible, the first one is chosen: the current record.
         chosen, _ = select_indices(log_weights, uniforms)
         place = jnp.arange(len(values))
         return Imputed(candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(~(fresh < jnp.inf)))
@@ -127,6 +127,6 @@ def several_proposals(channel: Mechanism | Binned, component: Component, num_pro
 
 
 def check_single(name: str, number: int, problem: Problem) -> None:
-    """Raise unless records that one release tells of get one proposal each."""
+    """Raise if records with one release of all have several proposals each."""
     if isinstance(problem.channel, Binned) and number != 1:
-        fail(name, number, "1 where one release tells of all records", "Leave it out: records decide one by one.")
+        fail(name, number, "1 for one release of all records", "Leave it out: proposals are accepted one by one.")

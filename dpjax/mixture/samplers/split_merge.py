@@ -21,12 +21,12 @@ __all__ = ["SplitMerge", "split_merge"]
 
 
 TOGETHER = 2
-"""The row of the union, after those of the two clusters (sides 0 and 1); also the side of records not concerned."""
+"""Index of the union, after those of the two clusters (sides 0 and 1); also the side of records not involved."""
 
 
 @dataclass(frozen=True)
 class SplitMerge(Sampler):
-    """The choice of split-merge moves before each sweep of another sampler; see `split_merge`."""
+    """Split-merge moves before each sweep of another sampler; see `split_merge`."""
 
     sampler: Sampler
     proposals: int = 1
@@ -38,8 +38,8 @@ class SplitMerge(Sampler):
         Raises
         ------
         ValueError
-            If the base measure is not conjugate to the records, there is only one record, or the sampler itself does
-            not go with the problem or the moves.
+            If the base measure is not conjugate to the records, there is only one record, or the sampler does not
+            support the problem or the moves.
         """
         sampler = self.sampler.fit(problem)
         sampler.check_split_merge()
@@ -53,11 +53,11 @@ class SplitMerge(Sampler):
     def init(
         self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
     ) -> MixtureState:
-        """The state of these values, as the sampler has it."""
+        """The state with these values, as made by the sampler."""
         return self.sampler.init(problem, slots, mixing, concentration, labels, records)
 
     def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
-        """A state with these labels and records, as the sampler has it."""
+        """A state with these labels and records, as made by the sampler."""
         return self.sampler.start(problem, slots, key, labels, records)
 
     def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
@@ -74,29 +74,29 @@ class SplitMerge(Sampler):
         return state, info._replace(num_split_merges=moved.num_accepted, overflow=info.overflow | moved.overflow)
 
     def first_capacity(self, problem: Problem) -> int:
-        """As many slots as the sampler begins with."""
+        """Number of slots with which the sampler begins."""
         return self.sampler.first_capacity(problem)
 
 
 def split_merge(sampler: Sampler, proposals: int = 1, launch_scans: int = 5) -> SplitMerge:
     """Begin each sweep with proposals to split a cluster or to merge two: Jain and Neal (2004, 2007).
 
-    It needs a base measure that is conjugate to the records, and goes neither with weights in an order
-    (``conditional(weights="stick")`` or a truncation) nor with ``neal5(redraw=False)``.
+    It needs a base measure that is conjugate to the records, and supports neither ordered weights
+    (``conditional(weights="stick")`` or a truncation) nor ``neal5(redraw=False)``.
 
     Parameters
     ----------
     sampler
-        What makes the sweeps, such as ``conditional()``.
+        The sampler of the sweeps, such as ``conditional()``.
     proposals
-        How many proposals a sweep begins with.
+        Number of proposals before each sweep.
     launch_scans
-        How many restricted Gibbs scans lead to the launch state of each.
+        Number of restricted Gibbs scans before each launch state.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is unusable; with a problem, if such moves do not go with it or with the sampler.
+        If an argument is unusable; with a problem, if it or the sampler does not support such moves.
 
     Examples
     --------
@@ -104,8 +104,8 @@ def split_merge(sampler: Sampler, proposals: int = 1, launch_scans: int = 5) -> 
     >>> sampler = dpjax.mixture.split_merge(dpjax.mixture.conditional(), proposals=2)
     """
     check_instance("sampler", sampler, Sampler, "Pass one such as dpjax.mixture.conditional().")
-    proposals = check_count("proposals", proposals, "Pass how many proposals a sweep begins with.")
-    remedy = "Pass how many scans lead to a launch state, or 0."
+    proposals = check_count("proposals", proposals, "Pass the number of proposals before each sweep.")
+    remedy = "Pass the number of scans before a launch state, or 0."
     return SplitMerge(sampler, proposals, check_count("launch_scans", launch_scans, remedy, least=0))
 
 
@@ -121,13 +121,13 @@ class Reseated(NamedTuple):
 def reseat_clusters(problem: Problem, moves: SplitMerge, slots: Slots, key: Key, state: MixtureState) -> Reseated:
     """Moves that leave p(labels, records | concentration, values) invariant, the parameters integrated out.
 
-    That law has density ∝ α^K Π_k Γ(n_k) m(y_k) Π_i q(z_i | y_i), with m the component's evidence. Where the
-    sampler draws records exactly, those of the clusters concerned are drawn anew with their sides; else they stay.
+    Their density is ∝ α^K Π_k Γ(n_k) m(y_k) Π_i q(z_i | y_i), with m the component's evidence. If the sampler draws
+    records exactly, those of the clusters involved are redrawn with their sides; else they do not change.
 
     Notes
     -----
-    Jain and Neal (2004, 2007), but the launch state has parameters and weights of the two clusters in place of an
-    allocation of the records, so that all records choose their side at once.
+    Jain and Neal (2004, 2007), but the launch state consists of parameters and weights of the two clusters instead of
+    an allocation of the records, so that all sides are drawn at once.
     """
     theta = {name: leaf[: TOGETHER + 1] for name, leaf in state.mixing.theta.items()}
     tractable = problem.tractable if moves.sampler.draws_exactly else None
@@ -148,15 +148,15 @@ def reseat_clusters(problem: Problem, moves: SplitMerge, slots: Slots, key: Key,
 
 
 class Anchors(NamedTuple):
-    """The two records [] whose cluster is split, or whose clusters are merged, and all [n] that share one with them."""
+    """The two records [] whose cluster is split, or whose clusters are merged, and which [n] records are in these."""
 
     first: Array
     second: Array
-    concerned: Array
+    involved: Array
 
 
 def draw_anchors(key: Key, labels: Array) -> Anchors:
-    """Two distinct records, all pairs with equal probability, and those that share a cluster with them."""
+    """Two distinct records, drawn uniformly, and those that share a cluster with them."""
     key_first, key_second = jax.random.split(key)
     n = labels.shape[0]
     first = jax.random.randint(key_first, (), 0, n, jnp.int32)
@@ -166,14 +166,14 @@ def draw_anchors(key: Key, labels: Array) -> Anchors:
 
 
 class SplitMove(NamedTuple):
-    """What is fixed during one move.
+    """The fixed parts of one move.
 
     Attributes
     ----------
     tractable
-        The known marginal g(z | θ), if the records concerned are proposed anew with their sides; None if they stay.
+        The known marginal g(z | θ), if the records involved are proposed with their sides; None if they do not change.
     theta
-        Parameters [3, ...] of the right shapes, from which an exact draw does not depend.
+        Parameters [3, ...] of the right shapes; exact draws do not depend on them.
     """
 
     problem: Problem
@@ -191,9 +191,9 @@ class SplitProposal(NamedTuple):
 
 
 def compare(splitting: Array, move: SplitMove, proposed: SplitProposal, present: Reseated) -> SplitProposal:
-    """The two clusters and their union between which the move decides: one is the present state, the other proposed."""
+    """The split and the merged state between which the move decides: one is current, the other proposed."""
     anchors = move.anchors
-    now = jnp.where(anchors.concerned, (present.labels == present.labels[anchors.second]).astype(jnp.int32), TOGETHER)
+    now = jnp.where(anchors.involved, (present.labels == present.labels[anchors.second]).astype(jnp.int32), TOGETHER)
     sides = jnp.where(splitting, proposed.sides, now)
     if move.tractable is None:
         return SplitProposal(sides, present.records, present.records)
@@ -202,14 +202,14 @@ def compare(splitting: Array, move: SplitMove, proposed: SplitProposal, present:
 
 
 class LaunchState(NamedTuple):
-    """What a proposal is drawn from.
+    """The parameters from which a proposal is drawn.
 
     Attributes
     ----------
     theta
         The parameters [3, ...] of the two clusters and of their union.
     log_densities
-        The log-densities [3, n] under them of the records, or of the released values where records are proposed anew.
+        The log-densities [3, n] under them of the records, or of the released values if records are proposed.
     log_odds
         The log-odds [n] of the second cluster against the first.
     """
@@ -220,7 +220,7 @@ class LaunchState(NamedTuple):
 
 
 def log_split(move: SplitMove, launch: LaunchState, proposal: SplitProposal, concentration: Array) -> Array:
-    """The log of the acceptance ratio [] of a split; of a merge it is the negative. What both states share cancels."""
+    """The log acceptance ratio [] of a split; that of a merge is its negative. Common factors cancel."""
     component = move.problem.component
     counts, totals = summarize_sides(component, proposal)
     log_evidence, log_sizes = evidence_of(component)(counts, totals), gammaln(counts)
@@ -245,7 +245,7 @@ def reseat(
     second_side = jnp.where(splitting, opened, labels[anchors.first])
     moved = jnp.where(accepted & (proposal.sides == 1), second_side, labels)
     records = jnp.where(splitting, proposal.apart, proposal.together)
-    records = take_if(accepted & anchors.concerned, records, present.records)
+    records = take_if(accepted & anchors.involved, records, present.records)
     overflow = present.overflow | (accepted & splitting & jnp.all(occupied))
     return Reseated(moved, records, present.num_accepted + accepted.astype(present.num_accepted.dtype), overflow)
 
@@ -253,12 +253,12 @@ def reseat(
 def draw_launch(move: SplitMove, key: Key, num_scans: int, records: Array) -> tuple[LaunchState, SplitProposal]:
     """The launch state after some scans, and a proposal drawn from it.
 
-    The first scan starts from the anchors alone, the others unallocated, so that the launch state depends on the
-    present one through the anchors and the records concerned only.
+    The first scan starts from the anchors alone, so that the launch state depends on the current state only through the
+    anchors and the set of records involved.
     """
     key_start, key_scan = jax.random.split(key)
     if move.tractable is not None:
-        # The present records are proposed anew, so that the launch state may not depend on them.
+        # The records are proposed as well, so the launch state must not depend on the current ones.
         records = start_records(move.problem, key_start)
     nobody = jnp.full(records.shape[0], TOGETHER, jnp.int32)
     start = SplitProposal(with_anchors(move.anchors, nobody), records, records)
@@ -273,10 +273,10 @@ def draw_launch(move: SplitMove, key: Key, num_scans: int, records: Array) -> tu
 
 
 def with_anchors(anchors: Anchors, sides: Array) -> Array:
-    """The sides [n] with those of the anchors, which are fixed, and none for records that are not concerned."""
+    """The sides [n] with those of the anchors, which are fixed, and none for records not involved."""
     places = jnp.arange(sides.shape[0], dtype=jnp.int32)
     sides = jnp.where(places == anchors.first, 0, jnp.where(places == anchors.second, 1, sides))
-    return jnp.where(anchors.concerned, sides, TOGETHER)
+    return jnp.where(anchors.involved, sides, TOGETHER)
 
 
 def fit(move: SplitMove, key: Key, proposal: SplitProposal) -> LaunchState:
@@ -320,15 +320,15 @@ def draw_proposal(move: SplitMove, key: Key, launch: LaunchState, present: Split
 
 
 def log_sides(move: SplitMove, launch: LaunchState, sides: Array) -> Array:
-    """The log-probability [] given a launch state of the sides that are free: those of the anchors are not."""
+    """The log-probability [] of the free sides, those of records other than the anchors, given a launch state."""
     places = jnp.arange(sides.shape[0], dtype=jnp.int32)
-    free = move.anchors.concerned & (places != move.anchors.first) & (places != move.anchors.second)
+    free = move.anchors.involved & (places != move.anchors.first) & (places != move.anchors.second)
     return jnp.sum(jnp.where(free, jax.nn.log_sigmoid(jnp.where(sides == 1, launch.log_odds, -launch.log_odds)), 0))
 
 
 def log_imputed(move: SplitMove, launch: LaunchState, sides: Array, records: Array) -> Array:
-    """The log-density [] of the records concerned, drawn from f(y | θ) q(z | y) / g(z | θ), without the factors q."""
+    """The log-density [] of the records involved under f(y | θ) q(z | y) / g(z | θ), without the factors q."""
     theta = at_labels(launch.theta, sides)
     log_records = jax.vmap(move.problem.component.log_density)(records, theta)
     log_values = launch.log_densities[sides, jnp.arange(sides.shape[0])]
-    return jnp.sum(jnp.where(move.anchors.concerned, log_records - log_values, 0))
+    return jnp.sum(jnp.where(move.anchors.involved, log_records - log_values, 0))

@@ -1,7 +1,7 @@
 """The weights of the mixing measure given the sizes of the clusters.
 
-Slots are an initial piece of an infinite row: the numbers drawn for a slot do not depend on how many slots come after
-it, so that a sweep made again with more slots is the same sweep.
+Slots are the first terms of an infinite sequence: the numbers drawn for a slot do not depend on how many slots follow,
+so that a sweep repeated with more slots is the same sweep.
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ Concentration = float | Array | GammaPrior
 
 
 class Weights(NamedTuple):
-    """The weights of the slots and what is left for the slots beyond.
+    """The weights of the slots and the mass beyond them.
 
     Attributes
     ----------
     weights
         The weight [H] of each slot.
     beyond
-        The mass left [H] after each slot for all empty slots behind it; the last is the mass beyond all slots.
+        The mass left [H] after each slot for all empty slots after it; the last is the mass beyond all slots.
     """
 
     weights: Array
@@ -49,8 +49,8 @@ DrawWeights = Callable[[Key, Array, Array], Weights]
 def posterior_weights(key: Key, counts: Array, concentration: Array) -> Weights:
     """The weights given the clusters, by the posterior representation of the Dirichlet process.
 
-    The occupied slots and all the rest together have Dirichlet(n_1, ..., n_k, α) weights; the rest is broken into
-    Beta(1, α) sticks over the empty slots, in their order. The clusters need no order, unlike for sticks over all.
+    The occupied slots and the remainder have Dirichlet(n_1, ..., n_k, α) weights; the remainder is broken into Beta(1,
+    α) sticks over the empty slots, in their order. Unlike with sticks over all slots, the clusters need no order.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def posterior_weights(key: Key, counts: Array, concentration: Array) -> Weights:
     shapes = jnp.concatenate([concentration[None], jnp.where(occupied, counts, 1)])
     gammas = jnp.exp(draw_log_gamma(key_gamma, shapes))
     rest, sizes = gammas[0], jnp.where(occupied, gammas[1:], 0)
-    # A Beta(1, α) stick leaves the share uniform^(1 / α).
+    # A Beta(1, α) stick leaves the fraction uniform^(1 / α).
     exponential = jax.random.exponential(key_stick, counts.shape, counts.dtype)
     logs = jnp.cumsum(jnp.where(occupied, 0, exponential)) / concentration
     beyond = rest * jnp.exp(-logs)
@@ -76,7 +76,7 @@ def posterior_weights(key: Key, counts: Array, concentration: Array) -> Weights:
 def stick_weights(key: Key, counts: Array, concentration: Array) -> Weights:
     """The weights given the labels, by sticks over all slots in their order: Beta(1 + n_h, α + n_(h+1) + ...).
 
-    Kalli, Griffin and Walker (2011). Clusters far down the row get small weights, which slows the chain.
+    Kalli, Griffin and Walker (2011). Clusters in late slots get small weights, which slows the chain.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def stick_weights(key: Key, counts: Array, concentration: Array) -> Weights:
 
 
 def draw_sticks(key: Key, counts: Array, concentration: Array) -> tuple[Array, Array]:
-    """The logarithms [H] of sticks given the labels, and of what each leaves of the piece that it is broken from."""
+    """The logarithms [H] of the sticks given the labels, and of one minus each."""
     behind = jnp.sum(counts) - jnp.cumsum(counts)
     log_gammas = draw_log_gamma(key, jnp.stack([1 + counts, concentration + behind], axis=1))
     log_odds = log_gammas[:, 0] - log_gammas[:, 1]
@@ -100,7 +100,7 @@ def draw_sticks(key: Key, counts: Array, concentration: Array) -> tuple[Array, A
 
 
 def blocked_weights(key: Key, counts: Array, concentration: Array) -> Weights:
-    """The weights of a process cut to H slots: the last stick takes all that is left (Ishwaran and James 2001)."""
+    """The weights of a process truncated to H slots: the last takes the remaining mass (Ishwaran and James 2001)."""
     weights, beyond = stick_weights(key, counts, concentration)
     return Weights(weights.at[-1].add(beyond[-1]), beyond.at[-1].set(0))
 
@@ -113,9 +113,9 @@ def start_concentration(key: Key, concentration: Concentration) -> Array:
 
 
 def update_concentration(key: Key, prior: Concentration, present: Array, num_clusters: Array, n: int) -> Array:
-    """The concentration [] after a move that leaves its law given the number of clusters invariant.
+    """The concentration [] after a move that leaves its distribution given the number of clusters invariant.
 
-    A fixed one stays as it is. With a Gamma(a, b) prior, η ~ Beta(α + 1, n) and then α ~ Gamma(a + k or a + k - 1,
+    A fixed one does not change. With a Gamma(a, b) prior, η ~ Beta(α + 1, n) and then α ~ Gamma(a + k or a + k - 1,
     b - log η), the first with odds (a + k - 1) / (n (b - log η)): Escobar and West (1995, section 6).
     """
     if not isinstance(prior, GammaPrior):
@@ -132,12 +132,12 @@ def update_concentration(key: Key, prior: Concentration, present: Array, num_clu
 def update_concentration_of_sticks(
     key: Key, prior: Concentration, present: Array, counts: Array, truncated: bool
 ) -> Array:
-    """The concentration [] after a move that leaves its law given the sizes [H] of the slots invariant.
+    """The concentration [] after a move that leaves its distribution given the sizes [H] of the slots invariant.
 
-    Slots have an order, on which the concentration's law depends: the number of clusters does not suffice. With a
-    Gamma(a, b) prior, sticks v_h ~ Beta(1 + n_h, α + n_(h+1) + ...) up to the last cluster and then α ~ Gamma(a + their
-    number, b - Σ log(1 - v_h)). In a truncated process the last slot takes all that is left and has no stick
-    (Ishwaran and James 2001, section 5.2).
+    Its distribution depends on the order of the slots: the number of clusters is not sufficient. With a Gamma(a, b)
+    prior, sticks v_h ~ Beta(1 + n_h, α + n_(h+1) + ...) up to the last cluster, and then α ~ Gamma(a + their number, b
+    - Σ log(1 - v_h)). In a truncated process the last slot takes the remaining mass and has no stick (Ishwaran and
+    James 2001, section 5.2).
     """
     if not isinstance(prior, GammaPrior):
         return present

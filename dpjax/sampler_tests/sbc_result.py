@@ -1,4 +1,4 @@
-"""The ranks of simulation-based calibration, tests that they are uniform, and their plot."""
+"""The result of simulation-based calibration: ranks, tests of their uniformity, and their plot."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,23 +9,23 @@ import scipy
 from dpjax.diagnostics.summary import Summary, tabulate
 
 MAX_BINS = 20
-MIN_IN_BIN = 10
+MIN_PER_BIN = 10
 
 
 @dataclass(frozen=True, eq=False)
 class SBCResult:
-    """The ranks of the truth among draws from the posterior.
+    """The ranks of the true values among draws from the posterior.
 
     Parameters
     ----------
     ranks
-        How many of the draws are below the truth [replicate, ...], by name: the parameters, the quantities asked for,
-        and ``"log_density"`` of the release. Among equal draws the place is drawn at random.
+        The number of draws below the true value [replicate, ...], by name: the parameters, the given quantities, and
+        ``"log_density"`` of the release. Ties are broken at random.
     num_draws
         The number L of draws; ranks are from 0 to L.
     autocorrelation
-        The correlation of neighbouring draws, averaged over replicates [...], by name. Ranks are uniform only if it
-        is near 0.
+        The lag-1 autocorrelation of the draws, averaged over replicates [...], by name. Ranks are uniform only if it is
+        near 0.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class SBCResult:
     autocorrelation: dict[str, np.ndarray]
 
     def p_values(self) -> dict[str, np.ndarray]:
-        """The p-values [...] of χ² tests that the ranks are uniform, times the number of tests (Bonferroni).
+        """The p-values [...] of χ² tests of uniform ranks, times the number of tests (Bonferroni).
 
         If any of them is small, the draws are not from the posterior of the model that made the data.
         """
@@ -57,7 +57,7 @@ class SBCResult:
         return {name: np.minimum(np.asarray(p_value) * number, 1.0) for name, p_value in single.items()}
 
     def counts(self) -> dict[str, np.ndarray]:
-        """How many ranks fall in each bin [bin, ...], by name."""
+        """The number of ranks in each bin [bin, ...], by name."""
         bins = np.arange(len(self.expected_counts()))
         return {
             name: np.sum(self.bin_of(ranks) == bins.reshape(-1, *(1,) * ranks.ndim), axis=1)
@@ -65,24 +65,24 @@ class SBCResult:
         }
 
     def expected_counts(self) -> np.ndarray:
-        """How many uniform ranks would fall in each bin [bin]."""
+        """The expected number of uniform ranks in each bin [bin]."""
         held = np.bincount(self.bin_of(np.arange(self.num_draws + 1)))
         return held * (self.num_replicates / (self.num_draws + 1))
 
     def bin_of(self, ranks: np.ndarray) -> np.ndarray:
-        """The bin of each rank: at most twenty, of ten ranks or more each."""
-        wanted = min(MAX_BINS, self.num_replicates // MIN_IN_BIN, self.num_draws + 1)
+        """The bin of each rank: at most twenty bins, with ten ranks or more each."""
+        wanted = min(MAX_BINS, self.num_replicates // MIN_PER_BIN, self.num_draws + 1)
         return ranks * max(wanted, 2) // (self.num_draws + 1)
 
     @property
     def num_replicates(self) -> int:
-        """How many times the truth was drawn."""
+        """The number of replicates."""
         return len(next(iter(self.ranks.values())))
 
     def summary(self) -> Summary:
         """The mean and sd of the ranks, divided by the number of draws, p-values and autocorrelations.
 
-        Uniform ranks have mean 0.5 and sd 0.289. A mean off the middle is a bias; a larger sd, draws too narrow.
+        Uniform ranks have mean 0.5 and sd 0.289. Another mean shows a bias; a larger sd, draws that vary too little.
         """
         p_values, highest = self.p_values(), self.num_draws
         figures = {
@@ -97,7 +97,7 @@ class SBCResult:
         return tabulate(figures)
 
     def plot(self, *, axes: Any = None) -> Any:
-        """A histogram of each quantity's ranks, up to 24 of them, with the band that holds 99 % of its bars.
+        """Histograms of the ranks of up to 24 quantities, with the bands that contain 99 % of their bars.
 
         Parameters
         ----------

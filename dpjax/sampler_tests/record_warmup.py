@@ -1,10 +1,10 @@
-"""Chains started at given parameters: records found, brought to p(records | parameters, release), and swept.
+"""Chains started at given parameters: initial records, their warm-up to p(records | parameters, release), and sweeps.
 
-Records drawn from the model know nothing of the release. Imputation with the parameters held brings them to their law
-given both, and how many sweeps that takes is measured: two sets of records, found apart, are imputed at the same
-parameters. What they differ by is free of the parameters, and sweeps at which the difference no longer depends on what
-it was half as many sweeps before have forgotten it. Records are then given four times as many: where a share of 0.3 of
-a starting difference is left after w sweeps, a share of 0.3⁸ is left after 8 w.
+Records drawn from the model do not depend on the release. Imputation with the parameters fixed brings them to their
+conditional distribution, and the number of sweeps that this takes is measured: two independent sets of records are
+imputed at the same parameters. Their difference does not depend on the parameters, and the sets are decorrelated once
+it no longer depends on its value half as many sweeps before. Records then get four times as many sweeps: if a fraction
+of 0.3 of an initial difference is left after w sweeps, 0.3⁸ is left after 8 w.
 """
 
 from functools import partial
@@ -25,19 +25,19 @@ from dpjax.models.simulation import GibbsState
 from dpjax.numerics import leading_size
 from dpjax.release import PrivateRelease
 
-FORGOTTEN = 0.3
-"""Sets of records have forgotten their difference where its correlation with a former one is not clearly above this."""
+MAX_LEFT = 0.3
+"""Largest correlation of the sets' difference with its former value at which they count as decorrelated."""
 
-SURE = 0.01
-"""How improbable a correlation clearly above has to be at `FORGOTTEN`, among those of all numbers that are watched."""
+LEVEL = 0.01
+"""Level of the test that the correlation is above `MAX_LEFT`, over all summaries of the records."""
 
 SAFETY = 4
-MOST_SWEEPS = 1_024
-"""Sets that have not forgotten after so many sweeps are given up."""
+MAX_SWEEPS = 1_024
+"""Largest number of sweeps until decorrelation; beyond, the test is inconclusive."""
 
 
-class Settling(NamedTuple):
-    """How many sweeps records are given, and whether they are known to be enough."""
+class RecordWarmup(NamedTuple):
+    """The number of warm-up sweeps of the records, and whether they are known to be enough."""
 
     num_sweeps: int
     settled: bool
@@ -56,33 +56,33 @@ def start_at(key: Key, model: Model, release: PrivateRelease, plan: SweepPlan, p
     return find((search_key, climb_key), model, release, leading_size(parameters), parameters)
 
 
-def settle(
+def choose_num_warmup(
     key: Key, model: Model, release: PrivateRelease, imputation: Imputation, pairs: GibbsState
-) -> tuple[Settling, GibbsState]:
-    """How many sweeps records need, by states [2 p, ...] whose halves are at the same parameters; and these states."""
-    former, sweeps = watch(model, release, pairs), 0
-    while sweeps < MOST_SWEEPS:
+) -> tuple[RecordWarmup, GibbsState]:
+    """The number of sweeps for the records, from states [2 p, ...] with equal parameters in both halves; the states."""
+    former, sweeps = record_summaries(model, release, pairs), 0
+    while sweeps < MAX_SWEEPS:
         ahead = max(1, 2 * sweeps)
         pairs = impute_all(
             model, imputation, jax.random.fold_in(key, ahead), release, pairs, jnp.asarray(ahead - sweeps)
         )
-        present, sweeps = watch(model, release, pairs), ahead
-        if has_forgotten(halves_apart(former), halves_apart(present)):
-            return Settling(SAFETY * 2 * sweeps, True), pairs
+        present, sweeps = record_summaries(model, release, pairs), ahead
+        if is_decorrelated(half_differences(former), half_differences(present)):
+            return RecordWarmup(SAFETY * 2 * sweeps, True), pairs
         former = present
-    return Settling(sweeps, False), pairs
+    return RecordWarmup(sweeps, False), pairs
 
 
-def halves_apart(values: np.ndarray) -> np.ndarray:
+def half_differences(values: np.ndarray) -> np.ndarray:
     """The differences [p, k] of two halves [2 p, k]."""
     first, second = np.split(values, 2)
     return first - second
 
 
-def has_forgotten(former: np.ndarray, present: np.ndarray) -> bool:
-    """Whether no difference [p, k] is clearly correlated with what it was, by Fisher's z transform.
+def is_decorrelated(former: np.ndarray, present: np.ndarray) -> bool:
+    """Whether no difference [p, k] is significantly correlated with its former value, by Fisher's z transform.
 
-    A difference that was none before, and is one now, has not been watched for long enough.
+    A summary that did not differ before, but does now, needs more sweeps.
     """
     moves = np.ptp(present, axis=0) > 0
     if np.any(moves & (np.ptp(former, axis=0) == 0)):
@@ -93,18 +93,18 @@ def has_forgotten(former: np.ndarray, present: np.ndarray) -> bool:
     pairs, count = present.shape
     covariance = np.mean(former * present, axis=0)
     correlation = covariance / np.sqrt(np.mean(former**2, axis=0) * np.mean(present**2, axis=0))
-    margin = scipy.stats.norm.isf(SURE / count) / np.sqrt(max(pairs - 3, 1))
-    return bool(np.all(correlation <= np.tanh(np.arctanh(FORGOTTEN) + margin)))
+    margin = scipy.stats.norm.isf(LEVEL / count) / np.sqrt(max(pairs - 3, 1))
+    return bool(np.all(correlation <= np.tanh(np.arctanh(MAX_LEFT) + margin)))
 
 
-def watch(model: Model, release: PrivateRelease, states: GibbsState) -> np.ndarray:
-    """What is watched of records [chain, k]: their statistic, and log-densities of the release and of the model."""
-    return np.asarray(measure(model, states), float)
+def record_summaries(model: Model, release: PrivateRelease, states: GibbsState) -> np.ndarray:
+    """Summaries of records [chain, k]: their statistic, and the log-densities of the release and of the model."""
+    return np.asarray(compute_summaries(model, states), float)
 
 
 @jit_model
-def measure(model: Model, states: GibbsState) -> Array:
-    """The numbers of `watch`."""
+def compute_summaries(model: Model, states: GibbsState) -> Array:
+    """The numbers of `record_summaries`."""
 
     def one(state: GibbsState) -> Array:
         parameters, latent = state
@@ -125,7 +125,7 @@ def sweep_all(
     states: GibbsState,
     length: Array,
 ) -> tuple[Parameters, Array]:
-    """The parameters [chain, ...] after `length` [] exact sweeps, and how many moves were undone [chain]."""
+    """The parameters [chain, ...] after `length` [] exact sweeps, and the number of undone moves [chain]."""
     kernel = build_kernel(model, release, plan)
 
     def chain(key: Key, state: GibbsState) -> tuple[Parameters, Array]:

@@ -1,4 +1,4 @@
-"""What the invariance test found: parameters before and after exact sweeps, p-values, and words."""
+"""The result of the invariance test: parameters before and after exact sweeps, p-values, and a description."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,22 +8,22 @@ import numpy as np
 import scipy
 
 from dpjax.diagnostics.summary import Summary, entry_names
-from dpjax.sampler_tests.drifts import TAIL, are_one, columns, compare, covariance_over, rank_scores, ratio
+from dpjax.sampler_tests.drifts import TAIL, are_constant, columns, compare, covariance_over, rank_scores, ratio
 
 SIGNIFICANT = 0.01
-"""Draws of the right posterior are called wrong in one of a hundred runs at most."""
+"""Level of the test: correct draws are rejected in at most one of a hundred runs."""
 
 MAX_CORRELATION = 0.5
-"""Chains whose ends correlate more with their starts have kept most of what may be wrong with these."""
+"""Largest correlation of ends with starts for a conclusive result: above, most of an error would remain."""
 
 POWER = 0.9
-"""The probability with which a drift of the size reported would have been seen."""
+"""Probability of detecting a drift of the reported size."""
 
 TESTS = ("mean", "spread", "lower", "upper")
 
 
 class Estimates(NamedTuple):
-    """How far unbiased estimates of the exact means and mean squares are from those of the draws, and errors [2, row].
+    """Differences of unbiased estimates of the means and mean squares from those of the draws, and errors [2, row].
 
     The parameters are standardised by the mean and sd of the draws.
     """
@@ -34,24 +34,24 @@ class Estimates(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InvarianceTestResult:
-    """Parameters of chains before and after sweeps of an exact kernel, and whether their law has changed.
+    """Parameters of chains before and after sweeps of an exact kernel, and whether their distribution has changed.
 
     Parameters
     ----------
     draws
-        The draws in question by name [chain, draw, ...].
+        The tested draws by name [chain, draw, ...].
     before
-        Those of them that exact chains began at [start, ...].
+        The draws at which exact chains started [start, ...].
     after
-        Where these ended [start, ...].
+        The ends of these chains [start, ...].
     num_sweeps
-        Exact sweeps that each chain made.
+        Number of exact sweeps per chain.
     num_warmup
-        Sweeps before them, with the parameters held, that brought the records to p(records | parameters, release).
+        Number of imputation sweeps before them, with the parameters fixed.
     settled
-        Whether those were enough. If not, a drift may come from the records.
+        Whether these were enough for the records to converge. If not, a drift may come from the records.
     unbiased
-        What coupled chains say of the exact means and mean squares; None if they were not asked for.
+        The differences of the exact means and mean squares, by coupled chains; None if not requested.
 
     Examples
     --------
@@ -82,11 +82,11 @@ class InvarianceTestResult:
     def standardised(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Draws [chain, draw, row], starts and ends [start, row], less the mean of the draws and over their sd.
 
-        What is one number by its nature, such as the diagonal of a correlation matrix, is 0 throughout.
+        Constants, such as the diagonal of a correlation matrix, are 0.
         """
         draws, before, after = columns(self.draws, 2), columns(self.before, 1), columns(self.after, 1)
         centre, scale = np.mean(draws, axis=(0, 1)), np.std(draws, axis=(0, 1))
-        # Draws that are all one have no unit of their own.
+        # Constant draws have no scale.
         scale = np.where(scale > 0, scale, np.where(np.ptp(after, axis=0) > 0, np.std(after, axis=0), 1.0))
         draws, before, after = (
             (each - centre) / np.where(self.fixed, np.inf, scale) for each in (draws, before, after)
@@ -95,12 +95,12 @@ class InvarianceTestResult:
 
     @cached_property
     def fixed(self) -> np.ndarray:
-        """Which scalar parameters are one number at all draws and ends, up to rounding [row]."""
-        return are_one(self.draws, self.after)
+        """Which scalar parameters are equal at all draws and ends, up to rounding [row]."""
+        return are_constant(self.draws, self.after)
 
     @cached_property
     def comparison(self) -> tuple[np.ndarray, np.ndarray]:
-        """How far the mean of each function is from that of the draws at the ends, and its error, each [test, row].
+        """The differences of the means of functions between ends and draws, and their errors, each [test, row].
 
         The functions are the standardised parameter; its square; and whether it is below the 10 %, or above the 90 %,
         quantile of the draws.
@@ -109,17 +109,17 @@ class InvarianceTestResult:
 
     @cached_property
     def scores(self) -> np.ndarray:
-        """The drifts of bounded functions of ranks over their errors [test, row], which decide; see `rank_scores`."""
+        """The test statistics, drifts of functions of ranks over their errors [test, row]; see `rank_scores`."""
         return rank_scores(*self.standardised)
 
     @property
     def p_values(self) -> np.ndarray:
-        """The p-values of t tests that the means of ranks have not changed [test, row], each by itself."""
+        """The p-values of t tests that the means of ranks have not changed [test, row], without correction."""
         return 2 * scipy.stats.t.sf(np.abs(self.scores), self.num_starts - 2)
 
     @property
     def p_value(self) -> float:
-        """The smallest p-value times the number of tests (Bonferroni), those of unbiased estimates among them."""
+        """The smallest p-value times the number of tests (Bonferroni), including those of unbiased estimates."""
         smallest = np.min(self.p_values)
         if self.unbiased is not None:
             smallest = min(smallest, 2 * scipy.stats.norm.sf(np.max(np.abs(ratio(*self.unbiased)))))
@@ -127,26 +127,26 @@ class InvarianceTestResult:
 
     @property
     def num_tests(self) -> int:
-        """How many tests there are."""
+        """The number of tests."""
         return self.scores.size + (0 if self.unbiased is None else self.unbiased.drift.size)
 
     @property
     def num_starts(self) -> int:
-        """How many chains there were."""
+        """The number of chains."""
         return len(self.standardised[1])
 
     @cached_property
     def correlation(self) -> np.ndarray:
-        """The correlation of ends with starts [row]: near 1 where chains have hardly moved, NaN of what is fixed."""
+        """The correlation of ends with starts [row]: near 1 if chains have hardly moved, NaN for constants."""
         _, before, after = self.standardised
         correlation = covariance_over(before.std(axis=0) * after.std(axis=0), before, after)
         return np.where(self.fixed, np.nan, correlation)
 
     @property
     def detectable(self) -> np.ndarray:
-        """The shift of a mean, in standard deviations of the draws, that would have been seen nine times in ten [row].
+        """The shift of a mean, in standard deviations of the draws, that is detected with probability 0.9 [row].
 
-        A shift fades as chains forget their starts, so that a share of 1 - correlation of it is seen as a drift.
+        A shift decays as chains forget their starts, so that a fraction of 1 - correlation of it appears as a drift.
         """
         significant = scipy.stats.t.isf(SIGNIFICANT / (2 * self.num_tests), self.num_starts - 1)
         critical = significant + scipy.stats.norm.ppf(POWER)
@@ -155,7 +155,7 @@ class InvarianceTestResult:
 
     @property
     def outcome(self) -> Literal["no drift", "wrong", "inconclusive"]:
-        """``"wrong"`` if the law has changed; ``"inconclusive"`` if it could not have been seen to change."""
+        """``"wrong"`` if the distribution has changed; ``"inconclusive"`` if a change could not have been detected."""
         if not self.settled:
             return "inconclusive"
         if self.p_value < SIGNIFICANT:
@@ -165,17 +165,17 @@ class InvarianceTestResult:
 
     @property
     def passed(self) -> bool:
-        """Whether no drift was seen, by chains that moved enough to show one."""
+        """Whether no drift was detected, by chains that moved enough to show one."""
         return self.outcome == "no drift"
 
     @property
     def table(self) -> Summary:
-        """Mean and sd of draws and ends, the drift, the scores of the four tests, and how far the chains have moved.
+        """Mean and sd of draws and ends, the drift, the four test statistics, and the correlation of ends with starts.
 
-        The drift of the mean, its standard error and the shift that would have been seen are in standard deviations of
-        the draws. The scores are those of ranks: of normal scores, of their squares, and of the lowest and highest
-        fifths; the p-value is the smallest of the four, times the number of all tests. Of unbiased estimates the
-        difference from the mean of the draws is given, too, in the same unit.
+        The drift of the mean, its standard error and the detectable shift are in standard deviations of the draws. The
+        test statistics are those of ranks: normal scores, their squares, and the lowest and highest fifths; the p-value
+        is the smallest of the four, times the number of all tests. With unbiased estimates, their difference from the
+        mean of the draws is given in the same unit.
         """
         draws, after = columns(self.draws, 2), columns(self.after, 1)
         figures = {
@@ -195,7 +195,7 @@ class InvarianceTestResult:
         return Summary(self.rows, figures)
 
     def describe(self) -> str:
-        """The verdict in words."""
+        """A description of the result."""
         made = f"{self.num_starts} chains, {self.num_sweeps} exact sweeps each"
         if not self.settled:
             return (
@@ -203,7 +203,7 @@ class InvarianceTestResult:
                 f"Pass a larger num_warmup, or another imputation. ({made})"
             )
         if self.outcome == "wrong":
-            return f"The draws are wrong: {self.say_drift()} (p = {self.p_value:.1g}; {made})."
+            return f"The draws are wrong: {self.describe_drift()} (p = {self.p_value:.1g}; {made})."
         if np.all(self.fixed):
             return f"Inconclusive: neither draws nor ends differ from each other. ({made})"
         slowest = int(np.nanargmax(self.correlation))
@@ -217,8 +217,8 @@ class InvarianceTestResult:
             f"times in ten ({made}; p = {self.p_value:.2g})."
         )
 
-    def say_drift(self) -> str:
-        """The clearest of the changes in words."""
+    def describe_drift(self) -> str:
+        """A description of the most significant change."""
         if self.unbiased is not None:
             scores = np.abs(ratio(*self.unbiased))
             test, row = np.unravel_index(np.argmax(scores), scores.shape)
@@ -238,7 +238,7 @@ class InvarianceTestResult:
     __repr__ = describe
 
     def plot(self, *, axes: Any = None) -> Any:
-        """The median and central 90 % of the draws and of the ends, a row for each of up to 40 scalar parameters.
+        """A plot of the medians and central 90 % of draws and ends, a row for each of up to 40 scalar parameters.
 
         Parameters
         ----------

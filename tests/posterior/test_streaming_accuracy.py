@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from dpjax.diagnostics import convergence
-from dpjax.diagnostics.streaming import BLOCK, LEAST_BATCHES, digest_figures, open_digest
+from dpjax import diagnostics
+from dpjax.diagnostics.streaming import BLOCK, MIN_BATCHES, empty_summary, streaming_estimates
 from dpjax.mcmc.until import next_look
 from tests.validation import record
 
 COPIES, CHAINS = 25, 4
-LEAST = LEAST_BATCHES * BLOCK
+LEAST = MIN_BATCHES * BLOCK
 
 
 def autoregression(rng, num_draws, correlation):
@@ -51,8 +51,8 @@ PROCESSES = {
 """Made-up chains of n draws, and how many of these are worth one independent draw for the mean, at least one."""
 
 
-def digest_of(draws):
-    return open_digest(*draws.shape[1:]).add(draws)
+def summary_of(draws):
+    return empty_summary(*draws.shape[1:]).add(draws)
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -61,7 +61,7 @@ def test_the_effective_size_of_made_up_chains_is_not_claimed_too_large(name, num
     """Within some tenths of what is true, as far as so few chains can tell."""
     make, time_of_run = PROCESSES[name]
     draws = make(np.random.default_rng(7), num_draws)
-    figures = digest_figures(digest_of(draws), (0.5,))
+    figures = streaming_estimates(summary_of(draws), (0.5,))
     size, true = figures["ess_mean"], CHAINS * num_draws / time_of_run(num_draws)
     assert np.all(size <= CHAINS * num_draws)
     assert 0.5 * true < np.median(size) < 2.5 * true
@@ -70,14 +70,14 @@ def test_the_effective_size_of_made_up_chains_is_not_claimed_too_large(name, num
 
 
 def stops(make, ess, most=20_000):
-    """At how many draws of each chain a run of each copy stops, and its draws' mean by the error told then."""
+    """At how many draws of each chain a run of each copy stops, and its draws' mean by the error expected then."""
     draws = make(np.random.default_rng(11), most)
-    digest, filled = open_digest(CHAINS, COPIES), 0
+    summary, filled = empty_summary(CHAINS, COPIES), 0
     number, z = np.full(COPIES, 0), np.full(COPIES, np.nan)
     while filled < most and not np.all(number):
         end = min(next_look(filled), most)
-        digest, filled = digest.add(draws[filled:end]), end
-        figures = digest_figures(digest, (0.5,))
+        summary, filled = summary.add(draws[filled:end]), end
+        figures = streaming_estimates(summary, (0.5,))
         now = (number == 0) & (np.nan_to_num(figures["ess_mean"]) >= ess)
         number[now], z[now] = filled, (figures["mean"] / figures["mcse_mean"])[now]
     return number, z
@@ -115,14 +115,14 @@ def test_a_run_does_not_stop_at_draws_that_are_worth_little():
 def test_short_batches_alone_are_found_out():
     """The plain variance of short batch means, which takes them for independent, is out of the bounds above."""
     draws = PROCESSES["time 1999"][0](np.random.default_rng(7), 2_000)
-    means = digest_of(draws).batches().means.reshape(-1, COPIES)
+    means = summary_of(draws).batches().means.reshape(-1, COPIES)
     plain = draws.shape[0] * CHAINS * draws.var(axis=(0, 1)) / (BLOCK * means.var(axis=0))
     assert np.median(plain) > 20 * CHAINS * 2_000 / time_of(2_000, 0.999)
 
 
 @pytest.mark.parametrize("num_draws", [314, LEAST - 1])
 def test_nothing_is_said_of_sizes_before_there_are_enough_batches(num_draws):
-    figures = digest_figures(digest_of(PROCESSES["independent"][0](np.random.default_rng(3), num_draws)), (0.5,))
+    figures = streaming_estimates(summary_of(PROCESSES["independent"][0](np.random.default_rng(3), num_draws)), (0.5,))
     assert np.all(np.isnan(figures["ess_mean"]))
     assert np.all(np.isnan(figures["mcse_mean"]))
     assert np.all(np.isfinite(figures["sd"]))
@@ -131,7 +131,7 @@ def test_nothing_is_said_of_sizes_before_there_are_enough_batches(num_draws):
 def test_sizes_are_as_honest_as_those_of_draws_that_are_kept():
     for name in ("time 19", "time 199", "time 1999"):
         draws = PROCESSES[name][0](np.random.default_rng(5), 10_000)
-        ours, theirs = digest_figures(digest_of(draws), (0.5,)), convergence.ess_mean(np.swapaxes(draws, 0, 1))
+        ours, theirs = streaming_estimates(summary_of(draws), (0.5,)), diagnostics.ess_mean(np.swapaxes(draws, 0, 1))
         assert 0.7 < np.median(ours["ess_mean"] / theirs) < 1.4
 
 
@@ -141,7 +141,7 @@ def test_no_draws_make_numpy_warn(value):
     draws[2_000:2_010, 1, 0], draws[:, 2, 1], draws[..., 2] = value, value, value
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figures = digest_figures(digest_of(draws), (0.025, 0.5, 0.975))
+        figures = streaming_estimates(summary_of(draws), (0.025, 0.5, 0.975))
     if value == 0.1:  # whose sums are rounded
         assert figures["sd"][2] == 0
         assert figures["mean"][2] == 0.1

@@ -1,15 +1,53 @@
-"""Releases that the prior predicts, before any is made."""
+"""Releases that a model predicts: by its prior, before any is made, or by a posterior."""
+
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from dpjax._util.validation import check_count, check_key
+from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model
 from dpjax.data_augmentation.plan import draw_number
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import draw_parameters, draw_values
-from dpjax.posterior.posterior import Prediction, make_prediction
 from dpjax.release import PrivateRelease
+
+
+class Prediction(NamedTuple):
+    """Releases that the posterior predicts, and the one that was made.
+
+    Attributes
+    ----------
+    values
+        Released values of new records [draw, d], or [draw, n, ...] for a local release.
+    released
+        The value of the release [d], or [n, ...].
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
+    >>> prediction = posterior.predict(jax.random.key(2), num_draws=50)
+    >>> prediction.values.shape
+    (50, 1)
+    >>> prediction.released.tolist()
+    [12.0]
+    """
+
+    values: np.ndarray
+    released: np.ndarray
+
+
+def make_prediction(values: Any, released: np.ndarray) -> Prediction:
+    """The prediction, or an error where the mechanism's sampler returned what is no number."""
+    missing = np.any(np.isnan(np.asarray(values, float)).reshape(len(values), -1), axis=1)
+    if np.any(missing):
+        given = f"a sampler that returned NaN in {np.mean(missing):.0%} of releases"
+        fail("release.mechanism", given, "releases that are numbers", "Mend its sample(key, statistic).")
+    return Prediction(values, released)
 
 
 def sample_prior_predictive(

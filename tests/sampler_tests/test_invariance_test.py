@@ -23,28 +23,28 @@ LONG = {"a table": [pytest.mark.slow], "few exponential records": [pytest.mark.s
 @pytest.mark.x64
 @pytest.mark.parametrize("case", [pytest.param(case, marks=LONG.get(case, [])) for case in cases.RIGHT])
 def test_right_draws_pass(case: str) -> None:
-    verdict = dpjax.invariance_test(jax.random.key(1), cases.RIGHT[case]())
-    assert verdict.passed, verdict
-    assert "No drift was seen" in repr(verdict)
-    assert np.all(verdict.correlation < 0.5)
-    assert np.all(verdict.detectable < 0.5)
+    result = dpjax.invariance_test(jax.random.key(1), cases.RIGHT[case]())
+    assert result.passed, result
+    assert "No drift was seen" in repr(result)
+    assert np.all(result.correlation < 0.5)
+    assert np.all(result.detectable < 0.5)
 
 
 @pytest.mark.x64
 @pytest.mark.parametrize("case", cases.WRONG)
 def test_wrong_draws_do_not(case: str) -> None:
-    verdict = dpjax.invariance_test(jax.random.key(1), cases.WRONG[case]())
-    assert verdict.outcome == "wrong", verdict
-    assert not verdict.passed
-    assert "The draws are wrong" in repr(verdict)
+    result = dpjax.invariance_test(jax.random.key(1), cases.WRONG[case]())
+    assert result.outcome == "wrong", result
+    assert not result.passed
+    assert "The draws are wrong" in repr(result)
 
 
 @pytest.mark.keys
 def test_the_ends_have_the_exact_law() -> None:
     """Chains come from a mean three standard deviations off."""
-    verdict = dpjax.invariance_test(jax.random.key(2), cases.summed(cases.MEAN + 3 * cases.SD, cases.SD)())
-    assert stats.kstest(verdict.after["mean"], stats.norm(cases.MEAN, cases.SD).cdf).pvalue > ACCEPT
-    assert abs(verdict.comparison[0][0, 0] + 3) < 5 * verdict.comparison[1][0, 0] + 0.1
+    result = dpjax.invariance_test(jax.random.key(2), cases.summed(cases.MEAN + 3 * cases.SD, cases.SD)())
+    assert stats.kstest(result.after["mean"], stats.norm(cases.MEAN, cases.SD).cdf).pvalue > ACCEPT
+    assert abs(result.comparison[0][0, 0] + 3) < 5 * result.comparison[1][0, 0] + 0.1
 
 
 def start_blindly(key: jax.Array, model: dpjax.Model, release: dpjax.Release, plan: object, parameters: dict) -> object:
@@ -78,11 +78,11 @@ def test_chains_that_hardly_move_are_not_trusted() -> None:
     draws = cases.normal_draws((precision - 1) * 0.5 / precision, precision**-0.5)
     posterior = cases.posterior_of(cases.NORMAL, release, draws)
     options = {"num_draws": 50, "num_sweeps": 2, "num_warmup": 4, "interweave": False}
-    verdict = dpjax.invariance_test(jax.random.key(4), posterior, **options)
-    assert verdict.outcome == "inconclusive"
-    assert not verdict.passed
-    assert "moved too little" in repr(verdict)
-    assert "num_sweeps" in repr(verdict)
+    result = dpjax.invariance_test(jax.random.key(4), posterior, **options)
+    assert result.outcome == "inconclusive"
+    assert not result.passed
+    assert "moved too little" in repr(result)
+    assert "num_sweeps" in repr(result)
 
 
 def keep_records(model: dpjax.Model, release: dpjax.Release):
@@ -97,25 +97,23 @@ def keep_records(model: dpjax.Model, release: dpjax.Release):
 
 def test_records_that_do_not_settle_leave_it_open() -> None:
     right = cases.summed(cases.MEAN, cases.SD)()
-    verdict = dpjax.invariance_test(jax.random.key(5), right, num_draws=50, num_sweeps=1, imputation=keep_records)
-    assert verdict.outcome == "inconclusive"
-    assert not verdict.settled
-    assert "not settled" in repr(verdict)
-    assert "num_warmup" in repr(verdict)
+    result = dpjax.invariance_test(jax.random.key(5), right, num_draws=50, num_sweeps=1, imputation=keep_records)
+    assert result.outcome == "inconclusive"
+    assert not result.settled
+    assert "not settled" in repr(result)
+    assert "num_warmup" in repr(result)
 
 
 @pytest.mark.x64
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["a clamped sum", "a table", "the clamp is ignored"])
 def test_unbiased_estimates_agree_with_the_draws_where_these_are_right(case: str) -> None:
-    verdict = dpjax.invariance_test(
-        jax.random.key(7), (cases.RIGHT | cases.WRONG)[case](), num_draws=200, unbiased=True
-    )
-    assert verdict.passed == (case in cases.RIGHT)
-    assert np.all(verdict.unbiased.error < 0.2)
-    off = np.max(np.abs(verdict.unbiased.drift / verdict.unbiased.error))
+    result = dpjax.invariance_test(jax.random.key(7), (cases.RIGHT | cases.WRONG)[case](), num_draws=200, unbiased=True)
+    assert result.passed == (case in cases.RIGHT)
+    assert np.all(result.unbiased.error < 0.2)
+    off = np.max(np.abs(result.unbiased.drift / result.unbiased.error))
     assert off < 5 if case in cases.RIGHT else off > 20
-    assert verdict.table.columns["unbiased"] == pytest.approx(verdict.unbiased.drift[0])
+    assert result.table.columns["unbiased"] == pytest.approx(result.unbiased.drift[0])
 
 
 @pytest.mark.slow

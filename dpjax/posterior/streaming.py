@@ -1,4 +1,4 @@
-"""What a posterior has in place of draws that were not kept."""
+"""What a posterior holds in place of draws that were not kept: a streaming summary of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
@@ -7,33 +7,33 @@ from typing import Any, NamedTuple, Never
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.diagnostics.streaming import Digest, digest_figures
+from dpjax.diagnostics.streaming import StreamingSummary, streaming_estimates
 from dpjax.diagnostics.summary import QUANTILES, check_quantiles, quantile_name
 
-__all__ = ["Digested", "NotKept", "refuse"]
+__all__ = ["NotKept", "StreamingDraws", "refuse"]
 
 Shapes = dict[str, tuple[int, ...]]
 
 
-class Digested(NamedTuple):
-    """A digest of draws, and where each number is in it.
+class StreamingDraws(NamedTuple):
+    """A streaming summary of draws, with the names and shapes of the numbers in it.
 
     drawn
-        The shapes [...] of parameters, which come first in the digest.
+        The shapes [...] of parameters, which come first.
     reports
         Those of reports, which come after them.
-    digest
+    summary
         Of them all.
     """
 
     drawn: Shapes
     reports: Shapes
-    digest: Digest
+    summary: StreamingSummary
 
     def figures(self, quantiles: Sequence[float] = QUANTILES) -> dict[str, dict[str, np.ndarray]]:
-        """The figures of each parameter, each [...]."""
+        """Mean, sd, quantiles, effective size and R-hat of each parameter, each [...]."""
         levels = check_quantiles(quantiles)
-        figures = digest_figures(self.digest, levels)
+        figures = streaming_estimates(self.summary, levels)
         found = figures.pop("quantiles")
         ordered = {name: figures.pop(name) for name in ("mean", "sd")}
         ordered |= {quantile_name(level): row for level, row in zip(levels, found, strict=True)}
@@ -45,11 +45,11 @@ class Digested(NamedTuple):
         }
 
     def spreads(self) -> dict[str, np.ndarray]:
-        """Two numbers [chain, 2, ...] of each parameter that are one where a chain has not moved.
+        """Two numbers [chain, 2, ...] of each parameter, equal where a chain has not moved.
 
         A chain may well stand at a whole number where others do move: that may be one of few values.
         """
-        chains, places = self.digest.chains(), self.places()
+        chains, places = self.summary.chains(), self.places()
         still = chains.squares == 0
         still &= np.all(still, axis=0) | (chains.means != np.round(chains.means))
         spread = np.stack([chains.means, np.where(still, chains.means, np.inf)], axis=1)
@@ -57,11 +57,11 @@ class Digested(NamedTuple):
 
     def describe(self) -> str:
         """How many draws there were, and of what."""
-        return f"{self.digest.number} draws, not kept, of {', '.join(self.drawn) or 'no parameters'}"
+        return f"{self.summary.number} draws, not kept, of {', '.join(self.drawn) or 'no parameters'}"
 
     def report(self, name: str) -> np.ndarray:
         """The mean of a report over the draws of each chain [chain, 1]."""
-        return self.digest.chains().means[:, self.places()[name]]
+        return self.summary.chains().means[:, self.places()[name]]
 
     def places(self) -> dict[str, slice]:
         """Where the numbers of each name are."""
@@ -89,5 +89,5 @@ class NotKept(Mapping[str, Any]):
 
 def refuse() -> Never:
     """Raise the error of a result that has no draws."""
-    remedy = 'Only `summary`, `info` and `describe` are to be had; sample with keep="draws" for more.'
+    remedy = 'Only `summary`, `info` and `describe` are available; sample with keep="draws" for more.'
     fail("draws", 'a run with keep="summary"', "draws that were kept", remedy)
