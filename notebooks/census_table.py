@@ -1,9 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -16,10 +10,14 @@ import dpjax
 #
 # A county publishes the people of each block group by group of origin, with noise: at the level of block groups, of tracts and
 # of the county. How many people each tract has is known exactly. Some published counts are negative, and no two levels
-# agree. What do they say together?
+# agree. What can be learnt from them together?
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
 
 # %% [markdown]
 # ## The county
@@ -116,7 +114,7 @@ plt.show()
 # %% [markdown]
 # ## Nothing is impossible, and everything adds up
 #
-# In every draw counts are whole and not negative, cells sum to the county, and tracts to their known totals.
+# In every draw counts are non-negative integers, cells sum to the county, and tracts to their known totals.
 
 # %%
 totals = np.bincount(tract, weights=truth.ravel())
@@ -127,8 +125,8 @@ for number, total in enumerate(totals):
 # %% [markdown]
 # ## How good are they?
 #
-# Least squares with the same totals is unbiased, and pays for it: some of its counts are negative, and its error is larger. The
-# posterior's intervals hold the truth about as often as they say.
+# Least squares with the same totals is unbiased, but some of its counts are negative, and its error is larger. The
+# posterior's intervals cover the truth about as often as stated.
 
 # %%
 sds = np.concatenate([np.full(truth.size, 6.0), np.full(TRACTS * ORIGINS + ORIGINS, 4.0), np.full(TRACTS, 1e-3)])
@@ -155,7 +153,7 @@ assert error["posterior mean"] < error["least squares"] < error["published"]
 low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
 covered = np.mean((low <= flat) & (flat <= high))
 print(f"90 % intervals hold {covered:.0%} of the cells, and are {np.mean(high - low):.1f} people wide on average")
-# Forty-eight cells at 0.9 give 43 with a standard error of 2 at most; intervals of whole numbers hold more.
+# Forty-eight cells at 0.9 give 43 with a standard error of 2 at most; intervals of integers cover more.
 assert covered > 0.9 - 3 * np.sqrt(0.09 / 48)
 
 # %% [markdown]

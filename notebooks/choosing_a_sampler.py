@@ -1,13 +1,3 @@
-import time
-
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax.diagnostics import ess_bulk
-
 # ---
 # jupyter:
 #   jupytext:
@@ -18,12 +8,19 @@ from dpjax.diagnostics import ess_bulk
 # %% [markdown]
 # # Choosing a sampler
 #
-# Three choices decide how fast a posterior comes: whether to interweave, how to impute the records, and which kernel
-# moves the parameters. Here they are compared on one private regression, in effective draws per sweep and per second of
-# the processor.
+# Three choices determine the efficiency of a sampler: whether to interweave, how to impute the records, and which kernel
+# moves the parameters. Here they are compared on one private regression, in effective draws per sweep and per CPU second.
 
 # %%
+import time
 
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax.diagnostics import ess_bulk
 
 # %% [markdown]
 # ## The problem
@@ -76,14 +73,14 @@ for (name, epsilon), (result, per_sweep, per_second) in table.items():
 assert table["default", 1][1] > 10 * table["without interweaving", 1][1]
 
 # %% [markdown]
-# ## What to see
+# ## Results
 #
-# Without interweaving a sweep is worth far less: imputed records and coefficients hold each other in place. The
+# Without interweaving a sweep gives far fewer effective draws: imputed records and coefficients are strongly dependent. The
 # imputation matters less, because most proposals are accepted. An exact update of the coefficients, the default here,
 # costs less than NUTS and moves as far.
 #
-# At smaller noise the posterior can have a second mode far from the first. A chain that falls into it for a while makes
-# all of these figures uncertain, and R-hat says so: then draw more, or compare with the particles below.
+# At smaller noise the posterior can have a second mode far from the first. A chain that visits it for a while makes
+# all of these figures uncertain, and R-hat shows it: then draw more, or compare with the particles below.
 
 # %% alt="Effective draws per CPU second on a logarithmic scale for five choices at two levels of noise: the run without interweaving is far behind the others."
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
@@ -100,8 +97,8 @@ plt.show()
 # %% [markdown]
 # ## A posterior with two modes
 #
-# A noisy sum of squares tells the size of a mean and not its sign. Chains stay where they start; particles that are led
-# from the prior find both modes, and estimate the probability of the released value on the way.
+# A noisy sum of squares identifies the size of a mean and not its sign. Chains stay where they start; particles that are moved
+# from the prior find both modes, and also estimate the probability of the released value.
 
 
 # %%

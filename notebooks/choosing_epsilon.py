@@ -1,10 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -16,11 +9,16 @@ import dpjax
 # # Choosing ε: what will users be able to learn?
 #
 # An agency is about to publish a table of 600 patients by treatment and recovery. Before anything is released it wants to
-# know what each ε costs those who read the table. Nothing below looks at the confidential table: made-up tables of the
+# know what each ε costs those who read the table. Nothing below uses the confidential table: simulated tables of the
 # kind expected take its place, so that this costs no privacy.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
 
 # %% [markdown]
 # ## The plan
@@ -40,8 +38,8 @@ assert statistic.sensitivity(1, "replace-one") == 2
 # %% [markdown]
 # ## What readers would conclude
 #
-# Six made-up tables; each is released once at every ε, and each release read by the exact posterior. `dpjax.sample_batch`
-# samples them all by one program. Without noise the posterior is a Dirichlet law.
+# Six simulated tables; each is released once at every ε, and each release analysed by the exact posterior. `dpjax.sample_batch`
+# samples them all by one program. Without noise the posterior is a Dirichlet distribution.
 
 # %%
 rng = np.random.default_rng(1)
@@ -74,7 +72,7 @@ without = np.array([log_odds_ratio(rng.dirichlet(1.0 + table, 4_000)) for table 
 # %% [markdown]
 # ## Width against ε
 #
-# The half-width of a 90 % interval. The dotted line is what sampling alone leaves open: no release can be better.
+# The half-width of a 90 % interval. The dotted line is the uncertainty from sampling alone: no release can be better.
 
 # %% thumbnail=true alt="The half-width of the posterior interval falls with ε, from more than 1 at ε = 0.05 to the dotted line of what sampling alone leaves open, which it reaches at about ε = 1."
 widths = np.diff(np.quantile(draws, [0.05, 0.95], axis=-1), axis=0)[0] / 2
@@ -100,8 +98,8 @@ assert abs(price[-1]) < 0.05
 # %% [markdown]
 # ## Will they see the effect?
 #
-# Half-widths are for statisticians; a decision is about conclusions. An odds ratio of 2 is there in the made-up
-# population. How sure would readers be that treatment helps?
+# A decision is about conclusions rather than half-widths. In the simulated population the odds ratio is 2. How certain would
+# readers be that treatment helps?
 
 # %%
 sure = np.mean(draws > 0, axis=-1)
@@ -122,8 +120,8 @@ assert 0.2 <= enough <= 1.0
 
 # %% [markdown]
 # Any larger ε would take privacy from the patients and give readers almost nothing. The answer holds for tables of this
-# kind and size, and for readers who account for the noise; who ignores it will be misled at a small ε, whatever the width
-# of the intervals.
+# kind and size, and for readers who account for the noise; readers who ignore it will be misled at a small ε, whatever the
+# width of the intervals.
 #
 # The same serves for any model and release: draw records from what is expected, release them at every ε, and read the
 # releases by `dpjax.sample_batch`.

@@ -1,10 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax import coupling, plot, private
-
 # ---
 # jupyter:
 #   jupytext:
@@ -15,11 +8,16 @@ from dpjax import coupling, plot, private
 # %% [markdown]
 # # Every picture
 #
-# What dpjax draws, each picture once, on small problems. Every function takes Matplotlib axes and returns those that it
+# All plots of dpjax, on small problems. Every function takes Matplotlib axes and returns those that it
 # drew into; without any it makes a figure.
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
+from dpjax import coupling, plot, private
 
 # %% [markdown]
 # ## The problem
@@ -48,7 +46,7 @@ posterior = dpjax.sample(jax.random.key(2), model, release, num_samples=2_000, p
 # ## The posterior beside other answers
 #
 # Given the sums themselves the coefficients are Normal in closed form. *Non-private* takes the confidential sums,
-# *naive* the noisy ones as if they had no noise. A thick line holds a half of the probability, a thin one 95 %.
+# *naive* the noisy ones as if they had no noise. A thick line has half of the probability, a thin one 95 %.
 
 
 # %%
@@ -79,8 +77,8 @@ assert slopes["dpjax"].std() > 1.5 * slopes["naive"].std()
 #
 # ## Does the model fit what was published?
 #
-# Each of the five numbers is shown in units of its predictions. One that is orange is out of what the model takes for
-# possible.
+# Each of the five numbers is shown in units of its predictions. An orange one is outside what the model
+# considers possible.
 
 # %% alt="Five bars of predicted releases, each with a dark dot for the released number within the bar."
 posterior.plot_predictive(jax.random.key(3), labels=["y", "x y", "y²", "x", "x²"])
@@ -97,10 +95,10 @@ people.plot_predictive(jax.random.key(5))
 plt.show()
 
 # %% [markdown]
-# ## Acceptance, and what is proved of it
+# ## Acceptance, and its lower bound
 #
 # For IMwG a proposal is accepted with probability e^(−ε) at least, whatever the records are. ε follows from the noise and
-# the clamps. In practice far more proposals are taken.
+# the clamps. In practice far more proposals are accepted.
 
 # %% alt="Acceptance of 100 records, all alike and far above the dashed line of the theory's bound at 0.05."
 posterior.plot_acceptance()
@@ -114,8 +112,8 @@ assert accepted.min() > 0.4
 # %% [markdown]
 # ## How far a chain has come
 #
-# Pairs of chains that meet bound the distance to the posterior, sweep by sweep. With records held in place while the
-# coefficients move (no interweaving) the way is long. That pairs of one sampler meet later than those of the other makes its
+# Pairs of chains that meet bound the distance to the posterior, sweep by sweep. With records fixed while the
+# coefficients move (no interweaving) convergence is slow. That pairs of one sampler meet later than those of the other makes its
 # bound less sharp; it does not prove that its chains are slower.
 
 # %% alt="Left: bounds of the distance fall from 1 to 0 within some hundred sweeps. Right: the share of pairs that have not met falls in nearly straight lines on a logarithmic scale."
@@ -146,7 +144,7 @@ plt.show()
 # %% [markdown]
 # ## Calibration, and the invariance test
 #
-# Ranks of the truth among draws are uniform where sampler, model and release fit together: bars stay in the grey band.
+# Ranks of the truth among draws are uniform if sampler, model and release agree: bars stay in the grey band.
 
 # %% alt="Three histograms of ranks, for the log-density and the two coefficients, all within their grey bands."
 calibration = dpjax.sbc(jax.random.key(9), model, template, num_replicates=100, num_draws=49)
@@ -157,7 +155,7 @@ plt.show()
 assert min(np.min(p_value) for p_value in calibration.p_values().values()) > 0.001
 
 # %% [markdown]
-# The invariance test starts exact chains at draws in question, here those of the normal law of the sum, and compares the ends.
+# The invariance test starts exact chains at the draws to be tested, here those of `sample_clt`, and compares the ends.
 
 # %% alt="For both coefficients the median and central 90 % of the draws, and below them those after exact sweeps, nearly the same."
 approximate = dpjax.sample_clt(jax.random.key(10), model, release, num_samples=500)

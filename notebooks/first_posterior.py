@@ -1,9 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -18,7 +12,11 @@ import dpjax
 # the noisy counts, and want the odds ratio of admission.
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
 
 # %% [markdown]
 # ## The release
@@ -42,16 +40,16 @@ model = dpjax.models.categorical(concentration=np.ones(4), shape=(2, 2))
 # %% [markdown]
 # ## The posterior
 #
-# The summary shows the means, the errors of the simulation and whether the chains agree.
+# The summary shows the means, the Monte Carlo errors and whether the chains agree.
 
 # %%
 posterior = dpjax.sample(jax.random.key(7), model, release, num_samples=2_000)
 print(posterior.summary())
 
 # %% [markdown]
-# ## Beside the naive answer
+# ## Comparison with the naive answer
 #
-# Who takes the noisy counts at their word draws the probabilities from a Dirichlet law with these counts.
+# The naive analysis ignores the noise and draws the probabilities from a Dirichlet distribution with these counts.
 
 # %% alt="Two densities of the log odds ratio: the one that accounts for the noise is wider than the one that ignores it."
 naive = np.random.default_rng(7).dirichlet(1 + np.asarray(published), size=8_000)
@@ -70,7 +68,7 @@ axes.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# The naive answer is too sure: it leaves out what the noise makes uncertain.
+# The naive answer is too certain: it omits the uncertainty from the noise.
 
 # %%
 print(

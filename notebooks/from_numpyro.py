@@ -1,12 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -21,7 +12,14 @@ import dpjax
 # with Laplace noise. We have a model of the answers in NumPyro, and want its posterior given the noisy sums alone.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
 
+import dpjax
 
 # %% [markdown]
 # ## The model
@@ -40,7 +38,7 @@ def smoking(n, age=None, smokes=None):
 
 
 # %% [markdown]
-# dpjax reads it, and says what it found. Each record site is also written as noise that does not depend on the
+# dpjax analyses the model and reports what it found. Each record site is also written as noise that does not depend on the
 # parameters, which is what makes the sampler fast.
 
 # %%
@@ -51,8 +49,7 @@ print(model.describe())
 # ## The release
 #
 # The statistic is a function of one record. One person changes the sums by at most 4 + 1 + 4 = 9 in all, so that
-# Laplace noise of scale 9 protects every person with ε = 1. Here the survey is simulated, at parameters that we pretend
-# not to know.
+# Laplace noise of scale 9 protects every person with ε = 1. Here the survey is simulated, at parameters that are assumed to be unknown.
 
 
 # %%
@@ -80,8 +77,8 @@ print(posterior.summary())
 # %% [markdown]
 # ## What the noise costs
 #
-# With the confidential records at hand the same model would be surer. The width of the gap is the price of privacy, and
-# reading the published sums as if they were exact would hide it.
+# With the confidential records the posterior would be narrower. The difference is the cost of privacy, which ignoring the noise
+# would hide.
 
 # %% thumbnail=true alt="Two densities of the share of smokers at age 25: the private one is wider than that of nearly exact sums, and both cover the true share."
 exact = dpjax.Release(design.total(survey), dpjax.Laplace(scale=0.2), smoking_by_age, n=300)
@@ -103,7 +100,7 @@ assert np.std(posterior.draws["share_at_25"]) > np.std(without_noise.draws["shar
 # ## Does it work for this model?
 #
 # Simulation-based calibration draws truths from the prior and ranks each in the posterior of its own release. The ranks
-# are uniform if model, release and sampler fit together.
+# are uniform if model, release and sampler agree.
 
 # %% alt="Histograms of the ranks of the truth for each quantity, within their grey bands."
 calibration = dpjax.sbc(check_key, model, design, num_replicates=100, num_draws=49)

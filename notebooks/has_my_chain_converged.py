@@ -1,12 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax import coupling, plot
-from dpjax.diagnostics import ess_bulk, split_r_hat
-
 # ---
 # jupyter:
 #   jupytext:
@@ -17,12 +8,19 @@ from dpjax.diagnostics import ess_bulk, split_r_hat
 # %% [markdown]
 # # How do I know that my chain has converged?
 #
-# R-hat and effective sample sizes look at chains after the fact: they can find that something is wrong, not that all is
-# well. Two chains that are made to meet give more: a bound on the distance between the law of a draw and the posterior,
-# sweep by sweep, and estimates without any bias of a start. Here both are computed for a private regression.
+# R-hat and effective sample sizes can show that a chain has not converged, but not that it has. Two coupled chains that meet give
+# more: a bound on the distance between the distribution of a draw and the posterior, sweep by sweep, and estimates without the
+# bias of the start. Here both are computed for a private regression.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
+from dpjax import coupling, plot
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
 # %% [markdown]
 # ## The problem
@@ -44,7 +42,7 @@ truth = {"coef": jnp.array([-1.8, -2.9, -0.7]), "variance": jnp.array(1.1)}
 release = template.sample(noise_key, model.sample_records(record_key, truth, n))
 
 # %% [markdown]
-# ## What chains say of themselves
+# ## The usual diagnostics
 #
 # A sampler with a parameter step and an imputation step in turn, without interweaving, so that it is the one that is
 # coupled below. It starts from the prior and nothing is discarded.
@@ -73,7 +71,7 @@ for sweeps in (100, 400, 4_000):
 #
 # A pair starts from two independent draws of the prior. Both chains run the sampler above, with common random numbers
 # chosen so that their parameters and records become the same; then they stay the same. The first chain is `lag` sweeps
-# ahead, and the meeting time says how long it takes to forget the start.
+# ahead, and the meeting time shows how long it takes to forget the start.
 
 # %%
 pairs = {"lag": 300, "max_steps": 20_000, "batch_size": 50}
@@ -96,8 +94,8 @@ for name, found in meetings.items():
 # %% [markdown]
 # ## A bound for every sweep
 #
-# From the meeting times follows an upper bound of the total variation distance between the law of the chain after t
-# sweeps and the posterior: no event has a probability that is further off. A lag as long as the meeting times makes it
+# From the meeting times follows an upper bound of the total variation distance between the distribution of the chain after
+# t sweeps and the posterior: no probability of an event is wrong by more. A lag as long as the meeting times makes it
 # sharp. It is a mean over pairs and has a standard error, which is added twice here; more pairs make that smaller. If a
 # single pair had not met, the bound would be refused rather than be too small.
 
@@ -119,7 +117,7 @@ assert bounds[-1] == 0
 #
 # The same pairs give estimates whose mean is the posterior mean, however short they run: the average of the first chain
 # over a window, plus a correction for its start. Pairs are independent, so the standard error is that of a plain
-# mean, and no autocorrelation has to be guessed.
+# mean, and no autocorrelation has to be estimated.
 
 
 # %%
@@ -142,12 +140,12 @@ for index, name in enumerate(("intercept", "first slope", "second slope")):
     assert gap < 5 * np.hypot(error, estimate.standard_error[index])
 
 # %% [markdown]
-# ## What this proves, and what not
+# ## What this shows, and what it does not
 #
-# * The bound holds for this sampler from this start. Another kernel, interweaving for one, usually converges faster; it
-#   is then the default of `dpjax.sample` that is better than promised here.
-# * Records were relabelled while the chains ran, which the posterior does not notice: the bound speaks of parameters
-#   and of all that does not depend on the order of records.
+# * The bound holds for this sampler from this start. Another kernel, interweaving for one, usually converges faster;
+#   the default of `dpjax.sample` is then better than shown here.
+# * Records were relabelled while the chains ran, which does not change the posterior: the bound concerns
+#   parameters and everything that does not depend on the order of records.
 # * The bound and its error come from the pairs that were run. A second mode that no start ever visits would not be
 #   seen; starts from the prior, as here, reach whatever the prior reaches.
-# * Meeting late does not prove slow mixing: the coupling can be at fault, and not the chain.
+# * Late meetings do not prove slow mixing: the coupling may be inefficient, and not the chain.

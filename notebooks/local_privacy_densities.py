@@ -1,10 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax import mixture
-
 # ---
 # jupyter:
 #   jupytext:
@@ -15,11 +8,16 @@ from dpjax import mixture
 # %% [markdown]
 # # Density estimation and clustering from locally private data
 #
-# Three hundred people each add Laplace noise to a number between -10 and 10 before they hand it over. We hold the noisy
+# Three hundred people each add Laplace noise to a number between -10 and 10 before they report it. We hold the noisy
 # numbers, and want the density of the true ones and the groups they fall into.
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
 
+import dpjax
+from dpjax import mixture
 
 # %% [markdown]
 # ## What was released
@@ -36,8 +34,8 @@ released = records + rng.laplace(scale=channel.scale, size=300)
 # %% [markdown]
 # ## The posterior
 #
-# A Dirichlet-process mixture of Gaussian laws. The base measure says that a group's variance is about 1.5 and that its
-# centre may lie anywhere in the range; the concentration has a prior of its own.
+# A Dirichlet-process mixture of Gaussian distributions. The base measure says that a group's variance is about 1.5 and that its
+# centre may lie anywhere in the range; the concentration has its own prior.
 
 # %%
 posterior = mixture.sample(
@@ -56,8 +54,7 @@ print(posterior.summary())
 # %% [markdown]
 # ## The density
 #
-# The band holds the density at each point with probability 0.95. Beside it: the histogram of what was released, and a
-# Gaussian kernel estimate that takes the noisy numbers for the true ones.
+# The band contains the density at each point with probability 0.95. Beside it: the histogram of what was released, and a Gaussian kernel estimate that ignores the noise.
 
 # %% thumbnail=true alt="A histogram of noisy values, and densities: the posterior mean with its band shows three groups like the truth, the kernel estimate that ignores the noise shows one."
 grid = np.linspace(-12, 12, 241)
@@ -98,7 +95,7 @@ for label, size in enumerate(np.bincount(partition.labels)):
 # %% [markdown]
 # ## A functional
 #
-# The share of people below -2.5, and what a count of the noisy numbers would say.
+# The share of people below -2.5, and the naive estimate from the noisy numbers.
 
 
 # %%

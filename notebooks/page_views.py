@@ -1,13 +1,3 @@
-import tempfile
-from pathlib import Path
-
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-from dpjax.adapters.pageviews import read_thresholded_counts
-
 # ---
 # jupyter:
 #   jupytext:
@@ -19,10 +9,18 @@ from dpjax.adapters.pageviews import read_thresholded_counts
 # # Page views above a threshold
 #
 # An encyclopedia publishes the daily views of its pages from one country. Each count gets noise, and only those that then
-# reach a threshold appear. What of the pages that are missing, and how large is a share of all views?
+# reach a threshold appear. What can be said about the missing pages, and about shares of all views?
 
 # %%
+import tempfile
+from pathlib import Path
 
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
+from dpjax.adapters.pageviews import read_thresholded_counts
 
 # %% [markdown]
 # ## The file
@@ -48,8 +46,8 @@ assert 5 <= len(published) < PAGES
 # %% [markdown]
 # ## The release
 #
-# The reader is told every page that could have been published. A missing one was not skipped: its noisy count is known to be
-# below 90, and the release says so.
+# The reader needs the list of pages that could have been published. For a missing page the noisy count
+# is known to be below 90, which is part of the release.
 
 # %%
 views = read_thresholded_counts(
@@ -79,8 +77,8 @@ assert effective.min() > 200
 # %% [markdown]
 # ## Missing is not zero
 #
-# Who takes the file at its word thinks that the missing pages had no views, or divides each count by the sum of those
-# that are listed. The posterior knows that missing pages have what is left, at most about 90 each.
+# A naive analysis assumes that the missing pages had no views, or divides each count by the sum of those that are listed.
+# In the posterior the missing pages have the remaining views, at most about 90 each.
 
 # %% thumbnail=true alt="Views of thirty pages: published counts as squares where there are any, posterior intervals for all pages. Intervals of missing pages lie below the dashed threshold and hold the true counts."
 drawn = n * posterior.draws["probabilities"].reshape(-1, PAGES)
@@ -121,5 +119,5 @@ assert of_listed > interval[1]
 assert interval[0] < popularity[top] / popularity.sum() < interval[1]
 
 # %% [markdown]
-# What the file leaves out are the small counts, so shares of what is listed are too large, all of them. Whether pages
-# without any view were considered at all matters, too: `only_present=True` says that they were not.
+# The file omits the small counts, so that shares of the listed views are all too large. Whether pages
+# without any view were considered at all matters too: `only_present=True` states that they were not.

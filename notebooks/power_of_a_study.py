@@ -1,10 +1,3 @@
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-from scipy import stats
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -19,13 +12,18 @@ import dpjax
 # large must the effect be for readers to see it, and how much of that is the price of privacy?
 
 # %%
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy import stats
 
+import dpjax
 
 # %% [markdown]
 # ## The plan
 #
 # Changes are Normal with standard deviation 1, in units of which effects are given, and clamped to ±3. Their sum gets
-# Laplace noise of scale 6 / ε. Readers call the effect seen if the posterior probability of a positive mean is above 0.95.
+# Laplace noise of scale 6 / ε. The effect counts as detected if the posterior probability of a positive mean is above 0.95.
 
 # %%
 n, clamp = 100, 3.0
@@ -57,8 +55,8 @@ draws = posterior.draws["mean"].reshape(*released.shape, -1)
 # %% [markdown]
 # ## Power
 #
-# The share of studies in which the effect is seen. Without noise the posterior is Normal in closed form. The naive reader
-# takes the noisy sum for the true one.
+# The share of studies in which the effect is detected. Without noise the posterior is Normal in closed form. The naive analysis
+# ignores the noise.
 
 
 # %%
@@ -89,7 +87,7 @@ axes.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% [markdown]
-# ## What it shows
+# ## Results
 #
 # * Where there is no effect, about one study in twenty sees one, as the limit of 0.95 promises. The naive reader at ε = 0.3 is misled
 #   several times as often: what looks like power is noise.
@@ -109,7 +107,7 @@ assert seen["ε = 0.3"][2] < 0.5
 # %% [markdown]
 # ## A closer look at one study
 #
-# Any of the posteriors can be looked at by itself.
+# Each posterior can be examined by itself.
 
 # %%
 print(posterior[0])

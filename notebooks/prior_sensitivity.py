@@ -1,13 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-from scipy import stats
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -18,12 +8,20 @@ import dpjax
 # %% [markdown]
 # # Prior sensitivity, and which model
 #
-# A posterior from a noisy release leans on its prior more than one from the data would. How much? And can the release tell
-# two models apart? `dpjax.sample_smc` answers both: its particles come from the prior, and it estimates the probability of
+# A posterior from a noisy release depends on its prior more than one from the data would. How much? And can the release
+# distinguish two models? `dpjax.sample_smc` answers both: its particles come from the prior, and it estimates the probability of
 # the release under each model.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+from scipy import stats
 
+import dpjax
 
 # %% [markdown]
 # ## The release
@@ -84,8 +82,8 @@ plt.show()
 # ## What it shows
 #
 # With vague priors the posterior hardly depends on them; the release decides. A prior that is certain of 1 / 10 stays there, and
-# moves the mean by a seventh. The evidence does not object: 1 / 10 is well within what the release leaves open, and of two priors
-# that predict it the one that spreads less is the better bet. Report the answer under more than one prior.
+# moves the mean by a seventh. The evidence does not contradict this: 1 / 10 is well within the posterior, and of two priors that predict it the narrower one
+# has the higher evidence. Report the answer under more than one prior.
 
 # %%
 means = {shape: answer.summary()["rate"]["mean"] for shape, answer in answers.items()}
@@ -115,7 +113,7 @@ assert abs(posterior.log_marginal_likelihood - evidence[2.0]) < 5 * both
 # %% [markdown]
 # ## Two models
 #
-# Are waits exponential, or steadier: a Gamma law of shape 3 with the same mean? Then few are shorter than three minutes. The
+# Are waits exponential, or steadier: a Gamma distribution of shape 3 with the same mean? Then few are shorter than three minutes. The
 # difference of the log evidence is the log Bayes factor, with a standard error from the spread between islands.
 
 
@@ -129,10 +127,10 @@ def steady(n):
 steadier = dpjax.sample_smc(jax.random.key(4), dpjax.from_numpyro(steady, records=["y"]), release, **options)
 factor = evidence[2.0] - steadier.log_marginal_likelihood
 error = np.hypot(answers[2.0].log_marginal_likelihood_error, steadier.log_marginal_likelihood_error)
-print(f"log Bayes factor of the exponential law: {factor:.2f} ± {error:.2f}")
+print(f"log Bayes factor of the exponential model: {factor:.2f} ± {error:.2f}")
 assert factor > 3 * error
 assert factor > 1
 
 # %% [markdown]
-# The release speaks for exponential waits, noise and all. Evidence depends on the priors of both models, and a model that
-# is better than another may still be a bad one: look at `posterior.plot_predictive` as well.
+# The release supports exponential waits, in spite of the noise. Evidence depends on the priors of both models, and a model
+# that is better than another may still fit badly: look at `posterior.plot_predictive` as well.

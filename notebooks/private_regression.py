@@ -1,11 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-from sklearn.datasets import load_diabetes
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -17,11 +9,17 @@ import dpjax
 # # A private regression over ε
 #
 # How does the progression of diabetes depend on body mass index and blood pressure? The answer for 442 patients, from the data
-# themselves and from sums that were released at several ε, each read in three ways: as if it had no noise, exactly, and by
-# the normal law of the sum.
+# themselves and from sums that were released at several ε, each analysed in three ways: as if it had no noise, exactly, and with a
+# Normal distribution for the sum.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
 
+import dpjax
 
 # %% [markdown]
 # ## The patients
@@ -67,7 +65,7 @@ print(f"sensitivity {sensitivity:.2f}; noise of scale {sensitivity / 0.5:.0f} at
 # %% [markdown]
 # ## The model
 #
-# A linear regression whose variance is unknown, and covariates of a Normal law with unknown mean and covariance.
+# A linear regression whose variance is unknown, and Normal covariates with unknown mean and covariance.
 
 # %%
 precision, shape, scale = 0.1, 2.0, 0.1
@@ -77,7 +75,7 @@ model = dpjax.models.linear_regression(
 )
 
 # %% [markdown]
-# ## Three readings, and the truth
+# ## Three analyses, and the truth
 #
 # Given the sums the posterior has a closed form: *non-private* with the confidential ones, *naive* with those released. Noise can
 # make the naive answer impossible: a matrix of products that no data have, or a negative variance.
@@ -107,7 +105,7 @@ for place, (epsilon, release) in enumerate(releases.items()):
         "non-private": given_sums(np.asarray(confidential, float), rng),
         "naive": given_sums(np.asarray(release.value, float), rng),
         "dpjax": exact,
-        "normal law of the sum": large,
+        "Normal sum": large,
     }
     answers[epsilon] = {name: answer for name, answer in found.items() if answer is not None}
 posterior = answers[1.0]["dpjax"]
@@ -129,7 +127,7 @@ plt.show()
 # ## What the picture says
 #
 # The naive intervals are as narrow as those of the confidential data, and miss them; the exact ones are as wide as each release
-# makes them, and hold them. As ε grows all come together.
+# makes them, and cover them. As ε grows all come together.
 
 
 # %%
@@ -159,14 +157,13 @@ off = [np.abs((draws.mean(axis=0) - target) / draws.std(axis=0)).max() for draws
 assert len(off) < 3 or max(off) > 3
 
 # %% [markdown]
-# ## The normal law of the sum
+# ## A Normal distribution for the sum
 #
-# With 442 patients the sums are nearly Normal, so that `sample_clt`, which imputes no record, agrees with the exact chain. How
-# well can be asked of `dpjax.invariance_test`.
+# With 442 patients the sums are nearly Normal, so that `sample_clt`, which imputes no record, agrees with the exact chain. `dpjax.invariance_test` measures how well.
 
 # %%
 for epsilon, found in answers.items():
-    exact, large = (coefficients(found[name]) for name in ("dpjax", "normal law of the sum"))
+    exact, large = (coefficients(found[name]) for name in ("dpjax", "Normal sum"))
     shift = (large.mean(axis=0) - exact.mean(axis=0)) / exact.std(axis=0)
     print(
         f"ε = {epsilon:<4g} means differ by {np.abs(shift).max():.2f} sd, widths by {np.abs(large.std(axis=0) / exact.std(axis=0) - 1).max():.0%}"

@@ -1,15 +1,3 @@
-import warnings
-
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-
-import dpjax
-from dpjax import private
-
 # ---
 # jupyter:
 #   jupytext:
@@ -22,7 +10,7 @@ from dpjax import private
 #
 # A hospital association holds 100,000 records of patients: age, number of earlier stays, and whether the patient came
 # back within a month. It wants to publish a model of readmission, with its uncertainty, as draws from a posterior.
-# Every draw of an ordinary sampler is computed from all records, and may tell of one of them.
+# Every draw of an ordinary sampler is computed from all records, and may reveal something about one of them.
 #
 # ## The threat model
 #
@@ -32,7 +20,17 @@ from dpjax import private
 # * *What is published*: the draws, the settings, and the privacy that was spent. Nothing else.
 
 # %%
+import warnings
 
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
+
+import dpjax
+from dpjax import private
 
 jax.config.update("jax_enable_x64", True)  # for accuracy: what is promised holds in float32 as well
 
@@ -76,12 +74,12 @@ budget = private.Budget(epsilon=8.0, delta=1e-7, neighbours="replace-one")
 # %% [markdown]
 # ## Settings that cost nothing
 #
-# Step sizes, clip bounds and starting points that were tuned on the records would tell of them. From other hospitals'
+# Step sizes, clip bounds and starting points that were tuned on the records would reveal something about them. From other hospitals'
 # reports we know that about one in six patients comes back, older ones and those with earlier stays more often.
-# Made-up patients of that kind are enough to choose the settings, and the plan says what it took for granted.
+# Made-up patients of that kind are enough to choose the settings, and the plan states its assumptions.
 #
 # It also warns: this budget buys some twenty independent draws of three parameters, in however many iterations. That is
-# enough for a mean and a rough width, and not for a tail. One chain wastes the least of them on its way from the start.
+# enough for a mean and a rough width, and not for a tail. One chain spends the fewest of them on its warm-up.
 
 # %%
 pilot = dpjax.private_target(readmission, *make_up(np.random.default_rng(2), 100_000, -1.4, 0.2, 0.4))
@@ -136,8 +134,8 @@ else:
 # %% [markdown]
 # ## What was paid for accuracy
 #
-# The records are made up, so we may look at what no one should see: the posterior without privacy. The first draws of
-# the private chain, as many as the plan foresees, lead from the start to the posterior and are left out.
+# The records are made up, so we may look at the posterior without privacy, which is confidential otherwise. The first draws of
+# the private chain, as many as the plan predicts, are the warm-up and are left out.
 
 # %% thumbnail=true alt="For each of three coefficients the distribution of the published draws over that of the posterior without privacy: both lie in the same place, and the published one is rougher."
 settings = {"step_size": plan.step_size, "num_leapfrog": plan.num_leapfrog, "mass": plan.mass}
@@ -170,14 +168,14 @@ plt.show()
 # ## What is guaranteed
 #
 # Whatever is computed from the published draws, with whatever knowledge besides: had one patient's record been
-# another, any conclusion would have been reached with a probability that differs by a factor of at most e^ε, up to δ.
-# This holds for the whole of what the ledger was charged for, and does not rest on the model being right, on the
+# different, any conclusion would have been reached with a probability that differs by a factor of at most e^ε, up to δ.
+# This holds for the whole of what the ledger was charged for, and does not depend on the model being correct, on the
 # chains having converged, or on secrecy of the settings.
 #
 # ## What is not
 #
-# * That the draws are those of the posterior. Where log-likelihood ratios are clipped, the chains have another law. The
-#   data holder sees how many were, below; that number is computed from the records and must not be published.
+# * That the draws are those of the posterior. Where log-likelihood ratios are clipped, the chains have another
+#   distribution. The data holder sees how many were, below; that number is computed from the records and must not be published.
 # * That nothing is learnt about a patient: what follows from the statistics of all patients is learnt with or without
 #   the patient's record.
 # * Anything, if the run used `noise.jax`, whose key gives the noise away, if the settings came from the records, if the

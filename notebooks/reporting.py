@@ -1,11 +1,3 @@
-import platform
-
-import jax
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -16,18 +8,24 @@ import dpjax
 # %% [markdown]
 # # Reporting a private posterior
 #
-# What should a paper, or an agency's notice, say of an analysis of a noisy release? Six things: what was released and what that
+# What should a paper, or an agency's notice, report about an analysis of a noisy release? Six things: what was released and what that
 # promises, the model, how the posterior was computed, whether the chains agree, whether the model fits, and what the answer
 # would have been without the noise model. This notebook prints each from the objects themselves, so that no number is copied
 # by hand.
 
 # %%
+import platform
 
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dpjax
 
 # %% [markdown]
 # ## The analysis
 #
-# A survey of 800 people: how many of those who were proposed a course, and of those who were not, found work. Four counts
+# A survey of 800 people: how many of those who were offered a course, and of those who were not, found work. Four counts
 # with discrete Laplace noise, at ε = 0.1 for replacing one person.
 
 # %%
@@ -45,7 +43,7 @@ posterior = dpjax.sample(jax.random.key(key), model, release, imputation=dpjax.c
 # %% [markdown]
 # ## 1. What was released
 #
-# The mechanism, its scale and the neighbouring relation: without them no reader can check a thing.
+# The mechanism, its scale and the neighbouring relation: without them no reader can check anything.
 
 # %%
 noise_sd = np.sqrt(0.5) / np.sinh(0.5 * epsilon / sensitivity)
@@ -58,7 +56,7 @@ assert abs(noise_sd / (np.sqrt(2) * sensitivity / epsilon) - 1) < 0.01
 # %% [markdown]
 # ## 2. and 3. The model, and the computation
 #
-# `describe()` says what was done. The key, the versions and the call are all that is needed to get the same draws.
+# `describe()` states what was done. The key, the versions and the call are all that is needed to get the same draws.
 
 # %%
 print("Prior: uniform over the probabilities of the four cells.")
@@ -89,8 +87,8 @@ plt.show()
 # %% [markdown]
 # ## 6. The answer, and the naive one
 #
-# As many digits as the Monte Carlo error allows: its first digit is the last that is worth printing. The naive interval takes
-# the noisy counts at their word.
+# As many digits as the Monte Carlo error allows: its first digit is the last that is worth printing. The naive interval
+# ignores the noise.
 
 # %% thumbnail=true alt="Two intervals of the log odds ratio: the naive one is narrower than that of dpjax, with nearly the same centre."
 naive = np.random.default_rng(3).dirichlet(1 + np.asarray(release.value), size=(1, 8_000))

@@ -1,12 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -18,11 +9,18 @@ import dpjax
 # # Several releases of the same people
 #
 # A clinic has published twice about the same 500 patients: first a table of age group by smoking, later, with less noise, how
-# many smoke, and the number of visits in all. Each release alone leaves much open. Together they say more, because they
-# speak of the same people.
+# many smoke, and the number of visits in all. Each release alone leaves much uncertainty. Together they are more informative, because they
+# concern the same people.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
 
+import dpjax
 
 # %% [markdown]
 # ## The model
@@ -49,7 +47,7 @@ model = dpjax.from_numpyro(clinic, records=("age", "smokes", "visits"))
 # %% [markdown]
 # ## The releases
 #
-# Made from made-up patients, whose parameters are known here. A statistic is a function of one record; each release has its
+# Computed from simulated patients, whose parameters are known here. A statistic is a function of one record; each release has its
 # own, and its own noise.
 
 
@@ -105,8 +103,9 @@ plt.show()
 # %% [markdown]
 # ## What each adds
 #
-# The table knows nothing of visits, so that the effect of smoking on them keeps its prior. The later release knows how many smoke, but
-# not at what age. Both together are narrower than either about smoking, and know as much of visits as the later one.
+# The table has no information about visits, so that the effect of smoking on them keeps its prior. The later release has the
+# number of smokers, but not their age. The joint posterior is narrower than either for smoking, and as narrow as the later one
+# for visits.
 
 
 # %%
@@ -133,7 +132,7 @@ for name, value in truth.items():
 # %% [markdown]
 # ## Do they agree?
 #
-# Two releases of the same people, or so it is said. If one were of other people, or its noise other than stated, the joint
+# If one release were of other people, or its noise other than stated, the joint
 # posterior would predict one of them badly.
 
 # %% alt="Nine bars of predicted releases, six for the table and three for the later release, all with the released number inside."
@@ -142,5 +141,5 @@ posterior.plot_predictive(jax.random.key(5), labels=[*labels, "smokers", "their 
 plt.show()
 
 # %% [markdown]
-# Privacy adds up, too: who publishes twice about the same people has spent both budgets. `dpjax.joint` is for reading such
-# releases; how much they cost together is the publisher's accountant's matter.
+# Privacy costs add up too: publishing twice about the same people spends both budgets. `dpjax.joint` analyses such
+# releases; their joint cost has to be computed by the publisher.

@@ -1,12 +1,3 @@
-import jax
-import jax.numpy as jnp
-import matplotlib.pyplot as plt
-import numpy as np
-import numpyro
-from numpyro import distributions as dist
-
-import dpjax
-
 # ---
 # jupyter:
 #   jupytext:
@@ -17,11 +8,18 @@ import dpjax
 # %% [markdown]
 # # Small areas: noisy counts and a regression
 #
-# Forty districts each publish how many people were treated for asthma, with noise of their own. Counts of small districts are mostly
-# noise. A regression on what is known of each district lends them strength from the others.
+# Forty districts each publish how many people were treated for asthma, with added noise. Counts of small districts are mostly
+# noise. A regression on public covariates borrows strength across districts.
 
 # %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import numpyro
+from numpyro import distributions as dist
 
+import dpjax
 
 # %% [markdown]
 # ## The districts
@@ -46,8 +44,8 @@ assert np.sum(released < 0) >= 1
 # ## The model
 #
 # A Poisson–lognormal regression: the log rate of a district is Normal about a line in pollution. The districts are the
-# records, one count each; their log rates are parameters. That these hang on `level`, `slope` and `spread` is seen by
-# dpjax, which moves them in standardised form as well: no rewriting is needed.
+# records, one count each; their log rates are parameters. dpjax detects that these depend on `level`, `slope` and
+# `spread`, and also moves them in standardised form: no rewriting is needed.
 
 
 # %%
@@ -83,8 +81,8 @@ for name, leaf in draws.items():
 # %% [markdown]
 # ## A rate for each district
 #
-# The released count over the population is a poor estimate where few people live. The posterior draws small districts towards
-# the line, and leaves large ones where their counts are.
+# The released count over the population is a poor estimate where few people live. The posterior shrinks small districts towards
+# the line, and leaves large ones near their counts.
 
 # %% thumbnail=true alt="Rates of forty districts ordered by population. Released counts over population scatter widely for small districts, some below zero; posterior intervals are all above zero, hold most of the true rates, and narrow as districts grow."
 order = np.argsort(population)
@@ -113,6 +111,6 @@ assert error["posterior mean"] < 0.7 * error["naive"]
 # %% [markdown]
 # ## Noise ignored
 #
-# A regression that takes the released counts for true ones has to explain the noise by differences between districts. It
-# cannot even begin with negative counts; set to zero, they push the small districts up. Where noise is as large as a
+# A regression that ignores the noise has to explain it by differences between districts. It
+# cannot use negative counts at all; set to zero, they bias the small districts upwards. Where noise is as large as a
 # count, account for it.

@@ -88,7 +88,7 @@ def test_blackjax_runs_the_sampler_unchanged():
 
 
 def test_convergence_bounds_and_estimates_hold():
-    names = run("diagnostics.md")
+    names = run("convergence.md")
     assert names["meetings"].num_censored == 0
     assert names["bounds"][0] > names["bounds"][-1]
     exact = dpjax.importance_sample(jax.random.key(4), names["model"], names["release"], 50_000).summary()["mean"]
