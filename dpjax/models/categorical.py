@@ -14,7 +14,7 @@ from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.priors import may_vanish
 from dpjax.models.recipe import numbered
-from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
+from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet
 from dpjax.numerics.scores import UNIFORM_SCORES
 
@@ -95,7 +95,7 @@ def records_at(parameters: Parameters, noise: Array) -> Records:
 
 def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
     """Uniforms [n] drawn within the records' cells."""
-    edges, cell = bounded(cell_edges(parameters["probabilities"])), records["cell"]
+    edges, cell = all_edges(cell_edges(parameters["probabilities"])), records["cell"]
     return uniforms_within(key, edges[cell], edges[cell + 1])
 
 

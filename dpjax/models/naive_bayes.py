@@ -14,7 +14,7 @@ from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.priors import may_vanish
 from dpjax.models.recipe import numbered
 from dpjax.models.record_noise import list_places
-from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
+from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density
 from dpjax.numerics.gamma import draw_log_gamma
 from dpjax.numerics.scores import UNIFORM_SCORES
@@ -149,8 +149,8 @@ def records_at(parameters: Parameters, noise: Array) -> Records:
 def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
     """Uniforms [1 + K, n] drawn within the cells of the records' fields."""
     classes, features = records["class"], records["features"].T
-    edges = bounded(cell_edges(parameters["class_probabilities"]))
-    tables = bounded(cell_edges(parameters["feature_probabilities"]))
+    edges = all_edges(cell_edges(parameters["class_probabilities"]))
+    tables = all_edges(cell_edges(parameters["feature_probabilities"]))
     which = jnp.arange(len(features))[:, None]
     lower = jnp.concatenate([edges[classes][None], tables[which, classes[None], features]])
     upper = jnp.concatenate([edges[classes + 1][None], tables[which, classes[None], features + 1]])

@@ -11,7 +11,7 @@ from numpyro import distributions as dist
 from dpjax.adapters.numpyro.form import Form, along
 from dpjax.adapters.numpyro.truncation import in_support
 from dpjax.base import Array, Key
-from dpjax.numerics.cells import bounded, cell_edges, uniforms_within
+from dpjax.numerics.cells import all_edges, cell_edges, uniforms_within
 from dpjax.numerics.scores import UNIFORM_SCORES
 
 WORDS = "a uniform within its cell"
@@ -74,7 +74,7 @@ def category_form(inner: Any) -> Form:
     inside = cell_edges(inner.probs)
 
     def edges(values: Array) -> tuple[Array, Array]:
-        ends = jnp.broadcast_to(bounded(inside), (*values.shape, inside.shape[-1] + 2))
+        ends = jnp.broadcast_to(all_edges(inside), (*values.shape, inside.shape[-1] + 2))
         lower, upper = (jnp.take_along_axis(ends, values[..., None] + step, axis=-1)[..., 0] for step in (0, 1))
         return lower, upper
 

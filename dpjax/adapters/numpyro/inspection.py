@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly, reads
+from dpjax._util.jit import depends_on, jit_quickly
 from dpjax._util.validation import check_count, fail, is_refusal, summarize_error
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.laws import Laws
@@ -244,7 +244,7 @@ def reads_place(laws: Laws) -> bool:
     def density(place: Array, parameters: Parameters, records: Records) -> Array:
         return laws.log_density(parameters, records, place)
 
-    return reads(density, place, parameters, records)
+    return depends_on(density, place, parameters, records)
 
 
 def takes_any_size(laws: Laws) -> bool:

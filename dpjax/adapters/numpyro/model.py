@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, Normal
 
-from dpjax._util.jit import jit_quickly, reads
+from dpjax._util.jit import depends_on, jit_quickly
 from dpjax._util.validation import fail, is_traced, summarize
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.inspection import inspect
@@ -159,7 +159,7 @@ def find_quantities(laws: Laws) -> tuple[str, ...]:
     key = jax.eval_shape(jax.random.key, 0)
     parameters = jax.eval_shape(laws.sample_prior, key)
     records = jax.eval_shape(lambda key, parameters: laws.sample_records(key, parameters, layout.size), key, parameters)
-    return tuple(name for name in outside if not reads(partial(value, name=name), records, parameters))
+    return tuple(name for name in outside if not depends_on(partial(value, name=name), records, parameters))
 
 
 def derive_normal_field(layout: Layout) -> Callable[[Parameters], tuple[Array, Array]] | None:
