@@ -157,7 +157,7 @@ def meetings_of(meeting: np.ndarray, lag: int, max_steps: int) -> Meetings:
 
 
 def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Upper bounds of the total variation distance of the chain from its limit, and their standard errors, each [times].
+    """Upper bounds of the total variation distance of the chain from its limit, and standard errors, each [times].
 
     E max(0, ⌈(τ − L − t) / L⌉) bounds the distance of X_t from π: Biswas, Jacob and Vanetti (2019), Theorem 2.5. The
     mean over pairs is an unbiased estimate of the bound. With relabelled pairs it holds for the parameters and for
