@@ -58,7 +58,7 @@ def value_at(logit: Array) -> Array:
 
 
 def beta_features(value: Array) -> tuple[Array, Array, Array, Array]:
-    """The features of the Beta density: log y and log(1 - y) up to the end cells, and whether y lies in each of these."""
+    """The features of the Beta density: log y and log(1 - y) up to the end cells, and whether y lies in each."""
     low, gap = lower_end(value.dtype), upper_gap(value.dtype)
     between = jnp.clip(value, low, 1 - gap)
     at_zero, at_one = (end.astype(value.dtype) for end in (within_lower_end(value), beyond_upper_end(value)))

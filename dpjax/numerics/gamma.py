@@ -33,7 +33,7 @@ def gamma_log_density(value: Array, shape: Array, rate: Array) -> Array:
 
 
 def log_within(key: Key, value: Array, shape: Array) -> Array:
-    """The logarithms of values; in the end cell a draw from its distribution given that cell, of density ∝ y^(shape - 1)."""
+    """The logarithms of values; in the end cell a draw with density ∝ y^(shape - 1) there."""
     low = lower_end(value.dtype)
     log_uniform = jnp.log1p(-jax.random.uniform(key, value.shape, value.dtype))
     return jnp.where(within_lower_end(value), log(low) + log_uniform / shape, jnp.log(jnp.maximum(value, low)))

@@ -96,7 +96,7 @@ def _count(passed: Array) -> Array:
 
 
 def select_indices(log_weights: Array, uniforms: Array) -> tuple[Array, Array]:
-    """For each of n columns an index drawn with probability proportional to exp(log_weights), and whether any is possible.
+    """For each of n columns an index drawn with probability ∝ exp(log_weights), and whether any is possible.
 
     Parameters
     ----------

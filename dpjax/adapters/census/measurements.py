@@ -86,6 +86,20 @@ class Histogram(NamedTuple):
     codings: dict[str, tuple[str, tuple[int, ...]]]
 
 
+PL94_PERSON = Histogram(
+    {"hhgq": 8, "votingage": 2, "hispanic": 2, "cenrace": 63},
+    {
+        "hhinstlevels": ("hhgq", (0, 1, 1, 1, 1, 2, 2, 2)),
+        "gqNursingTotal": ("hhgq", (-1, -1, -1, 0, -1, -1, -1, -1)),
+        "nonvoting": ("votingage", (0, -1)),
+    },
+)
+"""Persons of the redistricting files: household or kind of group quarters, voting age, Hispanic origin, and race."""
+
+PL94_UNIT = Histogram({"h1": 2}, {})
+"""Housing units of the redistricting files: vacant or occupied."""
+
+
 def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[Measurement]:
     """The queries of an area and of all areas within it.
 
@@ -146,9 +160,9 @@ def measurement_of(row: dict[str, Any], histogram: Histogram, file: str) -> Meas
     if sign is None:
         remedy = "Only constraints, which have a sign, are without noise."
         check_array(f"variance of {here}", row["variance"], lambda variance: variance > 0, "a number above 0", remedy)
-    check_array(f"value of {here}", row["value"], lambda value: value == np.round(value), "whole numbers", "Check the
-    file.") value = np.asarray(row["value"], float) return Measurement(row["geocode"], row["query_name"], coding,
-    SIGNS[sign], value, row["variance"] or 0.0)
+    check_array(f"value of {here}", row["value"], lambda value: value == np.round(value), "whole numbers", "Check it.")
+    value = np.asarray(row["value"], float)
+    return Measurement(row["geocode"], row["query_name"], coding, SIGNS[sign], value, row["variance"] or 0.0)
 
 
 def check_shape(here: str, row: dict[str, Any], coding: tuple[str, ...], histogram: Histogram) -> None:
@@ -160,20 +174,6 @@ def check_shape(here: str, row: dict[str, Any], coding: tuple[str, ...], histogr
         expected = f"shape {shape} and {prod(shape)} numbers"
         remedy = "Pass the histogram that the files count."
         fail("path", f"{here} with shape {given[0]} and {given[1]} numbers", expected, remedy)
-
-
-PL94_PERSON = Histogram(
-    {"hhgq": 8, "votingage": 2, "hispanic": 2, "cenrace": 63},
-    {
-        "hhinstlevels": ("hhgq", (0, 1, 1, 1, 1, 2, 2, 2)),
-        "gqNursingTotal": ("hhgq", (-1, -1, -1, 0, -1, -1, -1, -1)),
-        "nonvoting": ("votingage", (0, -1)),
-    },
-)
-"""Persons of the redistricting files: household or kind of group quarters, voting age, Hispanic origin, and race."""
-
-PL94_UNIT = Histogram({"h1": 2}, {})
-"""Housing units of the redistricting files: vacant or occupied."""
 
 
 def choose_attributes(histogram: Histogram, attributes: Any) -> dict[str, int]:
@@ -205,7 +205,7 @@ def coding_of(row: dict[str, Any], histogram: Histogram) -> tuple[str, ...]:
 
 
 def coding_in_name(query: str, histogram: Histogram) -> dict[str, str]:
-    """The coding of each attribute by a query's name, such as ``hispanic * cenrace_dpq``, ``total_con`` or ``detailed``.
+    """The coding of each attribute by a query's name, such as ``hispanic * cenrace_dpq`` or ``total_con``.
 
     Empty if the name does not state the coding.
     """
