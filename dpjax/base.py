@@ -226,7 +226,7 @@ class Model(NamedTuple):
     recipe: Any = None
 
     def __reduce__(self) -> Any:
-        return self.recipe.reduce() if self.recipe and self.recipe.gives(self) else (Model, tuple(self[:-1]))
+        return self.recipe.reduce() if self.recipe and self.recipe.matches(self) else (Model, tuple(self[:-1]))
 
     def describe(self) -> str:
         """A text: parameters, record fields, how the parameters are updated, and the non-centred form of each field."""
@@ -238,7 +238,7 @@ class Model(NamedTuple):
         lines = [
             f"parameters: {show_shapes(parameters)}",
             f"records: {show_shapes(one)}; {'any number' if self.num_records is None else self.num_records}, "
-            + ("of one law" if self.exchangeable else "each of its own law"),
+            + ("identically distributed" if self.exchangeable else "not identically distributed"),
             "parameters given records: " + ("an exact draw" if self.update else "a BlackJAX kernel"),
             "interweaving: " + ("on by default" if self.noncentred else "not possible"),
             *(f"  {field}: {form}" for field, form in (self.noncentred.forms if self.noncentred else ())),

@@ -10,7 +10,7 @@ import dpjax
 from dpjax import coupling, models, statistics
 from dpjax.diagnostics import convergence
 from dpjax.mechanisms.base import AdditiveNoise
-from dpjax.models.whole_sums import check_integer_noise
+from dpjax.models.integer_noise import check_integer_noise
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, agrees, enumerate_records
 
 NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
