@@ -1,4 +1,4 @@
-"""The command line: ``demo`` infers from real data, privatized, and ``doctor`` tells what dpjax runs on."""
+"""The command line: ``demo`` privatizes real data and infers from them, ``doctor`` reports the environment."""
 
 import argparse
 import os
@@ -22,15 +22,15 @@ EXTRAS = {
 }
 
 ACCELERATORS = ("/dev/nvidia0", "/dev/kfd", "/dev/accel0")
-"""Where Linux shows a GPU or TPU."""
+"""Device files of GPUs and TPUs on Linux."""
 
 SWITCHES = {
     "jax_disable_jit": "nothing is compiled, and a sweep takes minutes",
-    "jax_debug_nans": "densities that are not a number stop the run, where dpjax rejects the proposal",
-    "jax_debug_infs": "densities that are zero stop the run, where dpjax rejects the proposal",
+    "jax_debug_nans": "NaN densities stop the run, where dpjax rejects the proposal",
+    "jax_debug_infs": "zero densities stop the run, where dpjax rejects the proposal",
     "jax_enable_checks": "JAX checks every step of a compilation, which then takes many times longer",
 }
-"""What of JAX's configuration gets in the way of runs, and how."""
+"""JAX options that get in the way of runs, and how."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,24 +61,20 @@ def build_parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=run_demo)
     about = "Print versions, devices, threads, precision and the folder for compiled programs, with advice."
-    commands.add_parser("doctor", help="tell what dpjax runs on", description=about).set_defaults(run=run_doctor)
+    commands.add_parser("doctor", help="report the environment", description=about).set_defaults(run=run_doctor)
     return parser
 
 
 def run_demo(options: argparse.Namespace) -> None:
-    """Run the demonstration; imported here because it needs the `plots` and `data` extras."""
+    """Run the demonstration, imported here because it needs the `plots` and `data` extras."""
     from dpjax.demo import main as demo
 
     demo(options.output)
 
 
 def run_doctor(options: argparse.Namespace) -> None:
-    """Print the report; what it asks of JAX starts the devices, so it is imported here."""
+    """Print the report."""
     print(report())
-
-
-if __name__ == "__main__":
-    main()
 
 
 def is_double() -> bool:
@@ -87,12 +83,12 @@ def is_double() -> bool:
 
 
 def program_folder() -> str | None:
-    """Where compiled programs are kept for later sessions."""
+    """The folder in which compiled programs are kept, if any."""
     return jax.config.values.get("jax_compilation_cache_dir")
 
 
 def report() -> str:
-    """Versions, devices, threads, precision and the folder for compiled programs, one a line, and advice."""
+    """Versions, devices, threads, precision and the folder for compiled programs, one per line, and advice."""
     facts = {
         "dpjax": f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         "packages": ", ".join(map(name_and_version, PACKAGES)),
@@ -125,11 +121,10 @@ def count_cores() -> int:
 
 
 def give_advice() -> list[str]:
-    """What could be better, in sentences."""
+    """Suggestions, one sentence each."""
     advice = {
-        "Compiled programs are lost at the end of a session: call "
-        "dpjax.enable_compilation_cache(), or set JAX_COMPILATION_CACHE_DIR to a folder, and later sessions start in "
-        "seconds.": program_folder() is None,
+        "Compiled programs are lost when Python exits: call dpjax.enable_compilation_cache(), or set "
+        "JAX_COMPILATION_CACHE_DIR to a folder, and later runs start in seconds.": program_folder() is None,
         f"Compiled programs cannot be kept: {program_folder()} cannot be written to.": not can_keep_programs(),
         "Single precision holds counts up to 16,777,216 only: for larger ones, or sums with little noise, call "
         'jax.config.update("jax_enable_x64", True) first.': not is_double(),
@@ -142,14 +137,18 @@ def give_advice() -> list[str]:
 
 
 def can_keep_programs() -> bool:
-    """Whether the folder for compiled programs, or the nearest one above it that there is, can be written to."""
+    """Whether the folder for compiled programs, or its nearest existing parent, can be written to."""
     folder = program_folder()
     if folder is None or "://" in folder:
         return True
-    there = next(parent for parent in (Path(folder).absolute(), *Path(folder).absolute().parents) if parent.exists())
-    return os.access(there, os.W_OK)
+    existing = next(parent for parent in (Path(folder).absolute(), *Path(folder).absolute().parents) if parent.exists())
+    return os.access(existing, os.W_OK)
 
 
 def is_idle() -> bool:
     """Whether the machine has an accelerator and JAX has none."""
     return any(map(os.path.exists, ACCELERATORS)) and all(device.platform == "cpu" for device in jax.devices())
+
+
+if __name__ == "__main__":
+    main()

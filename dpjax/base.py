@@ -36,7 +36,7 @@ Statistic = Callable[[Records], Array]
 
 
 class NormalScores(NamedTuple):
-    """Noise as standard Normal numbers: independent of each other and of the parameters.
+    """Noise as standard Normal variables, independent of each other and of the parameters.
 
     Attributes
     ----------
@@ -75,22 +75,22 @@ class NonCentred(NamedTuple):
     ----------
     noise
         ``(key, parameters, records) -> noise``: the noise that gives these records, leaves of last axis [n]; a draw
-        from its conditional law where several do (discrete fields), else the key is ignored.
+        from its conditional distribution where several do (discrete fields), else the key is ignored.
     records
         ``(parameters, noise) -> records``.
     log_density
         ``(parameters, noise) -> [n]``: the log-density of each record's noise given the parameters, up to what does
         not depend on them. None where the noise is free of them.
     scores
-        The noise as standard Normal numbers, where it can be so written.
+        The noise as standard Normal variables, where it can be so written.
     forms
-        Pairs of a field and the form of its noise, in words.
+        Pairs of a field and a description of its noise.
     coordinates
-        Those in which the parameters move while the noise is held, where others suit that better than the model's
-        own: group effects of a hierarchy as standardised numbers.
+        Coordinates in which the parameters are updated while the noise is fixed, if not the model's own: standardised
+        group effects of a hierarchy, for instance.
     possible
-        ``(parameters, noise) -> [n] bool``: whether noise gives a record. It does not where a record so far out that no
-        noise gives it has NaN for noise, nor where the record of the noise is beyond reach. None where it always does.
+        ``(parameters, noise) -> [n] bool``: whether the noise gives a record. It does not where the noise is NaN,
+        because the record lies too far out, nor where the record would be out of range. None if it always does.
 
     Examples
     --------
@@ -109,26 +109,26 @@ class NonCentred(NamedTuple):
 
 
 def show_shapes(fields: dict[str, Any]) -> str:
-    """Names, types and shapes of arrays in words."""
+    """Names, types and shapes of arrays as text."""
     return ", ".join(f"{name} {leaf.dtype}{list(leaf.shape)}" for name, leaf in fields.items()) or "none"
 
 
 class ConjugateCounts(NamedTuple):
-    """How often each possible record occurs, with the parameters integrated out: independent Dirichlet priors.
+    """The counts of the possible records with the parameters integrated out, for independent Dirichlet priors.
 
-    With counts c of the possible records and sums S_q of those counts that belong to q,
+    With counts c of the possible records and sums S_q of the counts that belong to q,
     p(c | n) ∝ Π_k 1 / c_k! · Π_q Γ(S_q + shift_q)^sign_q.
 
     Attributes
     ----------
     places
-        The sums to which each possible record adds 1, int [c, m]; no sum twice.
+        The indices of the sums to which each possible record adds 1, int [c, m]; no index twice within a row.
     shift
-        Of each sum [q].
+        The shift of each sum [q].
     sign
-        +1 for a level's count and −1 for the total of a Dirichlet law [q].
+        +1 for the count of a level and −1 for the total of a Dirichlet distribution [q].
     update
-        ``(key, sums) -> parameters``, a draw from p(parameters | counts) by the sums [q].
+        ``(key, sums) -> parameters``, a draw from p(parameters | counts) given the sums [q].
     log_density
         ``(parameters, sums) -> []``: the normalised log-density of that draw.
     """
@@ -166,7 +166,7 @@ class Model(NamedTuple):
     log_jacobian
         ``unconstrained -> []``: log |det| of ``constrain``. Needed only where ``constrain`` is not elementwise.
     summarize
-        ``records -> summary``, a sufficient statistic, so that a parameter kernel pays for the records once a sweep.
+        ``records -> summary``, a sufficient statistic, so that a parameter kernel reads the records once a sweep.
         Give it with `log_likelihood`, or neither.
     log_likelihood
         ``(parameters, summary) -> []``: the log-density of all records.
@@ -180,25 +180,26 @@ class Model(NamedTuple):
         The only number of records that the model describes, such as that of its known covariates; None for any.
         ``sample_records`` then returns the first n of them for a smaller n.
     exchangeable
-        True if records are i.i.d. given the parameters. If False, record i's law depends on its index i in
-        ``sample_records`` and ``log_density``, so samplers keep records in place.
+        True if records are i.i.d. given the parameters. If False, the distribution of record i depends on i in
+        ``sample_records`` and ``log_density``, so samplers keep records in order.
     update_log_density
         ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
         `new`. With it coupled chains can meet in the parameters before they have met in every record.
     count_field
-        The name of the only drawn field, where that is a whole number [] without an upper bound and ``log_density`` is
-        −∞ at numbers that it cannot be.
+        The name of the only random field, where that is an integer [] without an upper bound and ``log_density`` is −∞
+        at impossible integers.
     statistic_moments
-        ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of what one record adds to a released sum; of
-        records that are not of one law, the averages of both. The covariance may be None, and is then found by
-        quadrature; so may the whole, for a statistic whose moments are not known. For `dpjax.sample_clt`.
+        ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of one record's contribution to a released sum,
+        averaged over records that are not identically distributed. Where the covariance, or the whole result, is
+        None, quadrature is used. For `dpjax.sample_clt`.
     conjugate
-        ``() -> ConjugateCounts`` where the possible records are finitely many and the parameters can be integrated out.
+        ``() -> ConjugateCounts`` where there are finitely many possible records and the parameters can be integrated
+        out.
     reported
         ``records -> dict``: quantities of the records reported beside the draws, such as their number where that is
         unknown.
     recipe
-        How the model is built, so that it can be pickled, and programs be compiled without its numbers.
+        How the model is built, so that it can be pickled, and that its numbers can be arguments of compiled programs.
     """
 
     sample_prior: Callable[[Key], Parameters]
@@ -225,10 +226,10 @@ class Model(NamedTuple):
     recipe: Any = None
 
     def __reduce__(self) -> Any:
-        return self.recipe.reduce() if self.recipe and self.recipe.gives(self) else (Model, tuple(self[:-1]))
+        return self.recipe.reduce() if self.recipe and self.recipe.matches(self) else (Model, tuple(self[:-1]))
 
     def describe(self) -> str:
-        """What the model is made of: parameters, record fields, how the parameters move, and the form of each field."""
+        """A text: parameters, record fields, how the parameters are updated, and the non-centred form of each field."""
         key = jax.eval_shape(jax.random.key, 0)
         parameters = jax.eval_shape(self.sample_prior, key)
         n = self.num_records or 1
@@ -237,7 +238,7 @@ class Model(NamedTuple):
         lines = [
             f"parameters: {show_shapes(parameters)}",
             f"records: {show_shapes(one)}; {'any number' if self.num_records is None else self.num_records}, "
-            + ("of one law" if self.exchangeable else "each of its own law"),
+            + ("identically distributed" if self.exchangeable else "not identically distributed"),
             "parameters given records: " + ("an exact draw" if self.update else "a BlackJAX kernel"),
             "interweaving: " + ("on by default" if self.noncentred else "not possible"),
             *(f"  {field}: {form}" for field, form in (self.noncentred.forms if self.noncentred else ())),
@@ -246,7 +247,7 @@ class Model(NamedTuple):
 
 
 class Latent(NamedTuple):
-    """What an imputation kernel carries: the records, their summed statistic and the release's log-density.
+    """The state of an imputation kernel: the records, their summed statistic and the release's log-density.
 
     Attributes
     ----------
@@ -264,7 +265,7 @@ class Latent(NamedTuple):
 
 
 class ImputationInfo(NamedTuple):
-    """What an imputation sweep reports.
+    """The report of an imputation sweep.
 
     Attributes
     ----------
@@ -273,9 +274,9 @@ class ImputationInfo(NamedTuple):
     accepted
         How many proposals each record accepted [n].
     num_nonfinite
-        How many proposals were rejected because their density was not a number [].
+        How many proposals were rejected because their density was non-finite [].
     num_rounds
-        How many rounds of decisions a sweep in windows took []; None where proposals are decided on in turn.
+        The number of rounds that a sweep in windows took []; None where proposals are decided one by one.
     """
 
     acceptance_rate: Array
@@ -292,7 +293,7 @@ class Imputation(Protocol):
     """Builds a kernel for the records given the parameters and a release.
 
     An imputation is hashable (a frozen dataclass or a module-level function), so that programs compiled
-    for it are found again.
+    for it are reused.
     """
 
     def __call__(self, model: Model, release: Any) -> ImputationKernel:

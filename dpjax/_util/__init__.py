@@ -1,1 +1,1 @@
-"""What every part needs and no field has a name for: checks of input, pytrees, compiled programs, files, threads."""
+"""General utilities: checks of input, pytrees, compilation, files, pickles, threads."""

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes of files."""
 
 import os
 import threading
@@ -8,15 +8,15 @@ from typing import BinaryIO
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], None], mode: int = 0o666) -> None:
-    """Put what `write` writes on disk at once: whatever happens, the path holds it or what it held before.
+    """Write a file atomically and durably: the path holds either the new content or the old.
 
-    Once this returns, neither a crash of the process nor of the machine loses it. The file has
-    the mode from its first byte on.
+    Once this returns, no crash of the process or the machine loses the content. The file has its mode from the first
+    byte on.
 
     Raises
     ------
     OSError
-        If it cannot be written; the path then holds what it held before.
+        If the file cannot be written; the path then holds its old content.
     """
     unfinished = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.unfinished")
     try:
@@ -27,11 +27,11 @@ def write_whole(path: Path, write: Callable[[BinaryIO], None], mode: int = 0o666
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
-    keep_names(path.parent)
+    sync_folder(path.parent)
 
 
-def keep_names(folder: Path) -> None:
-    """Put the names in a folder on disk, where the system has folders that can be opened."""
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk, on systems where a folder can be opened."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""What is waited for before the first draw: programs that run once are compiled quickly, and all may be kept."""
+"""Compilation: compiler options, compilation in the background, and the cache of compiled programs on disk."""
 
 import os
 import sys
@@ -17,31 +17,30 @@ __all__ = ["compiling", "enable_compilation_cache", "jit_quickly", "light_option
 
 Options = dict[str, int | bool]
 
-SHORTEST, JAX_SHORTEST = "jax_persistent_cache_min_compile_time_secs", 1.0
-"""JAX's setting of how long a compilation must take for the program to be kept, and what it is by itself."""
+MIN_COMPILE_TIME, DEFAULT_MIN_COMPILE_TIME = "jax_persistent_cache_min_compile_time_secs", 1.0
+"""JAX's option for the shortest compilation whose program is cached, and its default in seconds."""
 
 LIGHT: Options = {"xla_cpu_use_fusion_emitters": False}
-"""XLA's older code generator: sweeps compile in two thirds of the time, and run as fast, within a tenth either way."""
+"""XLA's older code generator: sweeps compile in two thirds of the time, and run as fast to within 10 %."""
 
 QUICK: Options = {**LIGHT, "xla_backend_optimization_level": 0}
-"""That, and little optimisation: a program is compiled in an eighth of the time, and then takes some seven times as
-long."""
+"""Little optimisation as well: programs compile in an eighth of the time, and take about seven times as long to run."""
 
 
 @cache
 def quick_options() -> Options:
-    """The options of `QUICK`, for programs that run once."""
+    """The compiler options of `QUICK`, for programs that run once."""
     return known_options(QUICK)
 
 
 @cache
 def light_options() -> Options:
-    """The options of `LIGHT`, for all others."""
+    """The compiler options of `LIGHT`, for all other programs."""
     return known_options(LIGHT)
 
 
 def known_options(options: Options) -> Options:
-    """Those that this XLA has; none but on a CPU, where what they bring was measured."""
+    """The options that this version of XLA has; none on other devices than a CPU, where they were not measured."""
     if jax.default_backend() != "cpu":
         return {}
     return {name: value for name, value in options.items() if is_known({name: value})}
@@ -51,20 +50,20 @@ def is_known(options: Options) -> bool:
     """Whether XLA has compiler options of these names."""
     try:
         jax.jit(lambda: 0, compiler_options=options).lower().compile()
-    except Exception:  # its type is not part of JAX's interface
+    except Exception:  # the type is not part of JAX's interface
         return False
     return True
 
 
 def jit_quickly(function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """`jax.jit` of a function that runs once or so, and soon, so that its compilation is what it costs.
+    """`jax.jit` with the options of `QUICK`, for a function whose compilation takes longer than its run.
 
-    Within another program it is a part of that one.
+    Called while another program is traced, the function becomes a part of that program.
     """
 
     @cache
     def compiled() -> Callable[..., Any]:
-        # Made when it is first called: what options there are is known only once JAX has its devices.
+        # Made at the first call: the options depend on the devices, which JAX should not start on import.
         return jax.jit(function, static_argnames=static_argnames, compiler_options=quick_options())
 
     @wraps(function)
@@ -77,12 +76,12 @@ def jit_quickly(function: Callable[..., Any], static_argnames: tuple[str, ...] =
 
 @contextmanager
 def compiling(lowered: Any) -> Iterator[None]:
-    """Meanwhile compile a lowered program on a thread of its own; calls that come later find it compiled.
+    """A context in which a lowered program is compiled on another thread; later calls find it compiled.
 
     Parameters
     ----------
     lowered
-        What ``jax.jit(function).lower(...)`` returned; with None, nothing is compiled.
+        The result of ``jax.jit(function).lower(...)``; with None, nothing is compiled.
     """
     if lowered is None:
         yield
@@ -96,7 +95,7 @@ def compiling(lowered: Any) -> Iterator[None]:
 
 
 def compile_quietly(lowered: Any) -> None:
-    """Compile a program; where that fails, the call that needs the program says why."""
+    """Compile a program; if that fails, the call that needs the program raises the error."""
     with suppress(Exception):
         lowered.compile()
 
@@ -113,9 +112,9 @@ def enable_compilation_cache() -> Path:
 
     Notes
     -----
-    JAX has one such cache for all programs, those of other libraries included, so that this is left to the user. What
-    the user has set stays as it is: where JAX knows a folder already, by ``JAX_COMPILATION_CACHE_DIR`` or its
-    configuration, nothing is changed. Programs are found again only on the same versions, flags and kind of machine.
+    JAX has one such cache for the programs of all libraries, so it is not turned on by default. If JAX already has a
+    folder, by ``JAX_COMPILATION_CACHE_DIR`` or its configuration, nothing is changed. A program is found again only
+    with the same versions, flags and kind of machine.
 
     Examples
     --------
@@ -127,13 +126,13 @@ def enable_compilation_cache() -> Path:
     folder = cache_folder() / "dpjax"
     make_folder(folder)
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    if jax.config.values[SHORTEST] == JAX_SHORTEST and SHORTEST.upper() not in os.environ:
-        jax.config.update(SHORTEST, 0.0)  # of many small programs, few take a second to compile
+    if jax.config.values[MIN_COMPILE_TIME] == DEFAULT_MIN_COMPILE_TIME and MIN_COMPILE_TIME.upper() not in os.environ:
+        jax.config.update(MIN_COMPILE_TIME, 0.0)  # few of the many small programs take a second to compile
     return folder
 
 
 def cache_folder() -> Path:
-    """Where the system wants programs to keep what can be made again."""
+    """The user's folder for caches, by the conventions of the operating system."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
@@ -142,7 +141,7 @@ def cache_folder() -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder unless it is there, or raise where programs cannot be kept in it."""
+    """Make a folder if it does not exist; raise if it cannot be written to."""
     problem: object = "which cannot be written to"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,16 +152,16 @@ def make_folder(folder: Path) -> None:
         fail("the user's folder for caches", given, "a folder that can be written to", remedy, error=OSError)
 
 
-def reads(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
-    """Whether anything that a function returns depends on its first argument, by its traced program.
+def depends_on(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
+    """Whether any output of a function depends on its first argument, according to its jaxpr.
 
     Parameters
     ----------
     argument
-        The one that is asked about: an array, a tree of them or their shapes.
+        The first argument: an array, a tree of arrays, or their shapes.
     others
-        The other arguments, likewise. A value that is computed and not used does not count; a function within the
-        function counts as a whole.
+        The other arguments, likewise. Values that are computed but not used do not count; a nested call counts as a
+        whole.
     """
     program = jax.make_jaxpr(function)(argument, *others).jaxpr
     needed = set(map(id, program.outvars))

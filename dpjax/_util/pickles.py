@@ -1,4 +1,4 @@
-"""Results that can be pickled whatever their parts are: what cannot be is left out, and says so when it is used."""
+"""Pickling of results with parts that may not be picklable: those are left out, and using them is an error."""
 
 import copy
 import pickle
@@ -11,13 +11,13 @@ __all__ = ["Missing", "Pickled", "is_missing"]
 
 
 class Packed(NamedTuple):
-    """A part of a result as a pickle of its own, which may be readable or not where it is taken up."""
+    """A part of a result as a pickle of its own, which may fail to load elsewhere."""
 
     content: bytes
 
 
 class Missing:
-    """Stands for a part of a result that was pickled without it: whatever needs the part is refused by name."""
+    """A placeholder for a part that was left out of a pickle; any use of it raises an error that names the part."""
 
     def __init__(self, part: str, why: str) -> None:
         self.__dict__.update(part=part, why=why)
@@ -28,7 +28,7 @@ class Missing:
         return self.refuse()
 
     def refuse(self) -> Never:
-        """Raise the error of a result without this part."""
+        """Raise the error for a result without this part."""
         expected = f"the {self.part} that the draws were made with"
         remedy = (
             f"Put it back: dataclasses.replace(posterior, {self.part}=...). Functions at the top of a module, which "
@@ -46,7 +46,7 @@ def is_missing(part: Any) -> bool:
 
 
 class Pickled:
-    """A frozen dataclass whose `PARTS` hold functions, which a pickle keeps by the names that modules have for them."""
+    """A frozen dataclass whose `PARTS` hold functions, which a pickle stores by their qualified names."""
 
     PARTS: tuple[str, ...] = ()
 
@@ -67,20 +67,20 @@ class Pickled:
 
 
 def pack(name: str, part: Any) -> Packed | Missing:
-    """A part as a pickle, or what stands for it where there is none."""
+    """A part as a pickle, or its placeholder if it cannot be pickled."""
     if is_missing(part):
         return part
     try:
         return Packed(pickle.dumps(part))
-    except Exception as error:  # whatever a part of the user's own may raise
+    except Exception as error:  # a user's part may raise anything
         return Missing(name, f"it could not be written: {summarize_error(error)}")
 
 
 def unpack(name: str, value: Any) -> Any:
-    """What was packed, or what stands for it where it cannot be read here."""
+    """The part that was packed, or its placeholder if it cannot be read here."""
     if not isinstance(value, Packed):
         return value
     try:
         return pickle.loads(value.content)
-    except Exception as error:  # a module that is not here, or a function that has moved
+    except Exception as error:  # a missing module, or a function that has moved
         return Missing(name, f"it could not be read: {summarize_error(error)}")

@@ -8,14 +8,14 @@ from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys
 
 from dpjax._util.validation import fail
 
-Noun = TypeVar("Noun")
+Node = TypeVar("Node")
 
 
-def frozen_pytree(cls: type[Noun]) -> type[Noun]:
+def frozen_pytree(cls: type[Node]) -> type[Node]:
     """Register a frozen dataclass as a pytree node; for use as a decorator above ``@dataclass(frozen=True)``.
 
-    A field with ``metadata={"static": True}`` belongs to the structure, and so does a value, alone or in a tuple, that
-    is a mechanism of plain attributes, which JAX cannot look into.
+    A field with ``metadata={"static": True}`` belongs to the structure, and so does a mechanism that is not itself a
+    pytree, alone or in a tuple.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ def frozen_pytree(cls: type[Noun]) -> type[Noun]:
 
     Notes
     -----
-    `jax.tree_util.register_dataclass` would not do. With jaxlib 0.10.2 the structures of two classes of equal
-    fields compare equal, so that now and then a program compiled for one mechanism answers for another. It also
-    rebuilds through the constructor, whose checks would refuse a gradient or an axis in the place of a scale.
+    `jax.tree_util.register_dataclass` does not suffice. With jaxlib 0.10.2 the structures of two classes of equal
+    fields may compare equal, so that a program compiled for one mechanism is reused for another. It also rebuilds
+    through the constructor, whose checks would refuse a gradient or an axis in place of a scale.
 
     Examples
     --------
@@ -43,23 +43,23 @@ def frozen_pytree(cls: type[Noun]) -> type[Noun]:
     static = tuple(field.name for field in fields(cls) if field.metadata.get("static", False))  # type: ignore[arg-type]
     data = tuple(field.name for field in fields(cls) if field.name not in static)  # type: ignore[arg-type]
 
-    def flatten(noun: Noun) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        values = [getattr(noun, name) for name in data]
-        hidden = tuple(map(hide, values))
-        children = tuple(map(show, values))
-        return children, (*hidden, *(getattr(noun, name) for name in static))
+    def flatten(node: Node) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        values = [getattr(node, name) for name in data]
+        static_parts = tuple(map(static_part, values))
+        children = tuple(map(dynamic_part, values))
+        return children, (*static_parts, *(getattr(node, name) for name in static))
 
-    def flatten_with_keys(noun: Noun) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        children, structure = flatten(noun)
+    def flatten_with_keys(node: Node) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        children, structure = flatten(node)
         return tuple(zip(map(GetAttrKey, data), children, strict=True)), structure
 
-    def unflatten(structure: tuple[Any, ...], children: Iterable[Any]) -> Noun:
-        noun = object.__new__(cls)
-        hidden = structure[: len(data)]
-        values = map(restore, children, hidden)
+    def unflatten(structure: tuple[Any, ...], children: Iterable[Any]) -> Node:
+        node = object.__new__(cls)
+        static_parts = structure[: len(data)]
+        values = map(merge, children, static_parts)
         for name, value in zip(data + static, (*values, *structure[len(data) :]), strict=True):
-            object.__setattr__(noun, name, value)
-        return noun
+            object.__setattr__(node, name, value)
+        return node
 
     register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     return cls
@@ -71,28 +71,28 @@ def check_dataclass(kind: Any) -> None:
         fail("cls", repr(kind), "a dataclass", "Decorate a class, above @dataclass(frozen=True).", error=TypeError)
 
 
-def hide(value: Any) -> Any:
-    """A value that JAX cannot look into, and None in the place of any other; of a tuple, entry by entry."""
+def static_part(value: Any) -> Any:
+    """An opaque value itself, None for any other; a tuple entry by entry."""
     if type(value) is not tuple:
         return value if is_opaque(value) else None
-    hidden = tuple(map(hide, value))
-    return hidden if any(entry is not None for entry in hidden) else None
+    static_parts = tuple(map(static_part, value))
+    return static_parts if any(entry is not None for entry in static_parts) else None
 
 
-def show(value: Any) -> Any:
-    """A value that JAX can look into, and None in the place of any other; of a tuple, entry by entry."""
+def dynamic_part(value: Any) -> Any:
+    """None for an opaque value, any other itself; a tuple entry by entry."""
     if type(value) is not tuple:
         return None if is_opaque(value) else value
-    return tuple(map(show, value))
+    return tuple(map(dynamic_part, value))
 
 
-def restore(shown: Any, hidden: Any) -> Any:
-    """The value that was taken apart."""
-    if hidden is None:
-        return shown
-    return tuple(map(restore, shown, hidden)) if type(hidden) is tuple else hidden
+def merge(dynamic: Any, static_parts: Any) -> Any:
+    """The value of which these are the two parts."""
+    if static_parts is None:
+        return dynamic
+    return tuple(map(merge, dynamic, static_parts)) if type(static_parts) is tuple else static_parts
 
 
 def is_opaque(value: Any) -> bool:
-    """Whether a value is a mechanism that is no pytree, so that JAX sees no arrays in it."""
+    """Whether a value is a mechanism that is not a pytree."""
     return hasattr(value, "log_density") and all_leaves([value])

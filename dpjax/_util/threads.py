@@ -1,9 +1,9 @@
 """Linear algebra on one thread while chains run.
 
-JAX hands small Cholesky factors and triangular systems on the processor to SciPy's LAPACK. OpenBLAS, which that mostly
-is, keeps a pool of threads that wait for each other in busy loops. In chains that solve a system of three unknowns a
-thousand times a second such waiting is most of the time as soon as the machine has other work: 400 sweeps of a private
-regression with n = 400 took 6 to 9 CPU seconds on two busy cores in place of 0.5, with draws equal to the last bit.
+On a CPU, JAX calls SciPy's LAPACK for small Cholesky factors and triangular systems. Its usual backend, OpenBLAS, keeps
+a pool of threads that wait for each other in busy loops. In chains that solve small systems a thousand times a second,
+this waiting dominates as soon as the machine has other work: 400 sweeps of a private regression with n = 400 took 6 to
+9 CPU seconds on two busy cores instead of 0.5, with draws equal to the last bit.
 """
 
 from contextlib import AbstractContextManager
@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """A context in which the BLAS libraries of this process use one thread; afterwards they have theirs again."""
+    """A context in which the BLAS libraries of this process use one thread."""
     return threadpool_limits(limits=1, user_api="blas")
 
 

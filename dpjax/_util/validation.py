@@ -9,18 +9,18 @@ import jax
 import numpy as np
 
 SHOWN = 6
-"""Entries of an array that a message shows."""
+"""Number of entries of an array that a message shows."""
 
 DEFINE_ONCE = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
 
 
 def fail(argument: str, given: object, expected: str, remedy: str, *, error: type[Exception] = ValueError) -> NoReturn:
-    """Raise `error` with the one message layout that dpjax uses."""
+    """Raise `error` with the message layout of dpjax."""
     raise error(f"{argument}: given {given}; expected {expected}. {remedy}")
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an error is one of `fail`, whose message says what is amiss, and not one that went astray."""
+    """Whether an error was raised by `fail`, so that its message is meant for the user."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -28,7 +28,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def is_traced(*values: Any) -> bool:
-    """Whether a value is unknown while a program is traced, so that it cannot be checked."""
+    """Whether a value is abstract, because a program is being traced, and cannot be checked."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
@@ -44,7 +44,7 @@ def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], 
 def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.ndarray:
     """The numbers of a concrete `value`, or an error where it holds anything else."""
     if np.ma.is_masked(value):
-        fail(argument, "an array with masked entries", expected, "Leave them out: a mask is not looked at.")
+        fail(argument, "an array with masked entries", expected, "Leave them out: masks are ignored.")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):
@@ -95,13 +95,13 @@ def check_count(
 
 
 def check_function(argument: str, value: Any, what: str) -> None:
-    """Raise unless `value` can be called, as `what` says, and is no class."""
+    """Raise unless `value` can be called and is not a class; `what` describes the expected function."""
     if isinstance(value, type) or not callable(value):
         fail(argument, name_of(value), f"a function {what}", "Pass the function itself.", error=TypeError)
 
 
 def check_hashable_function(argument: str, value: Any, expected: str, remedy: str = DEFINE_ONCE) -> None:
-    """Raise unless `value` can be called and hashed, so that a program compiled for it is found again."""
+    """Raise unless `value` can be called and hashed, so that a program compiled for it is reused."""
     if not (callable(value) and isinstance(value, Hashable)):
         fail(argument, repr(value), expected, remedy, error=TypeError)
 
@@ -127,13 +127,13 @@ def check_generator(rng: Any) -> None:
 
 
 def locate(bad: np.ndarray) -> str:
-    """Where the first of the bad entries is, if the text of an array does not show it."""
+    """The place of the first bad entry as text, if the text of the array does not show it."""
     places = np.flatnonzero(bad)
     return f", not finite at place {places[0]}" if places.size and places[0] >= SHOWN else ""
 
 
 def name_of(value: Any) -> str:
-    """What an error calls a value: the name of a function or class, else of its type."""
+    """The name of a value in an error message: that of a function or class, else of its type."""
     return getattr(value, "__name__", type(value).__name__)
 
 

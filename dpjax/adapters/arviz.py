@@ -1,4 +1,4 @@
-"""Posteriors for ArviZ, in both of its forms: InferenceData (0.x) and DataTree (1.x)."""
+"""Conversion of posteriors to ArviZ: InferenceData (0.x) or DataTree (1.x)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def to_arviz(posterior: "Posterior") -> Any:
-    """The groups `posterior`, `sample_stats` and `observed_data` (the released value).
+    """A posterior with the groups `posterior`, `sample_stats` and `observed_data` (the released value).
 
     Raises
     ------
@@ -20,7 +20,7 @@ def to_arviz(posterior: "Posterior") -> Any:
 
 
 def from_groups(groups: dict[str, dict[str, np.ndarray]]) -> Any:
-    """Groups of arrays [chain, draw, ...] by name as ArviZ holds them.
+    """The ArviZ object of groups of arrays [chain, draw, ...] by name.
 
     Raises
     ------
@@ -31,13 +31,13 @@ def from_groups(groups: dict[str, dict[str, np.ndarray]]) -> Any:
         import arviz
     except ImportError as error:
         raise ImportError('arviz: not installed; expected for to_arviz. Run pip install "dpjax[plots]".') from error
-    # From version 1 on the one argument is a dict of groups.
+    # From version 1 on the argument is a dict of groups.
     from_dict: Any = arviz.from_dict
     return from_dict(**groups) if int(arviz.__version__.split(".")[0]) < 1 else from_dict(groups)
 
 
 def make_groups(posterior: "Posterior") -> dict[str, dict[str, np.ndarray]]:
-    """The groups as dicts of arrays; reports that are not [chain, draw] stay with the posterior."""
+    """The groups as dicts of arrays, without reports that are not [chain, draw]."""
     chain_and_draw = np.shape(posterior.info["acceptance_rate"])
     reports = {name: leaf for name, leaf in posterior.info.items() if np.shape(leaf) == chain_and_draw}
     return {

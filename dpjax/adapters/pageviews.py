@@ -1,10 +1,10 @@
-"""Tables of noisy counts that reached a threshold, as CSV: the daily page views of Wikipedia, and others of that form.
+"""CSV tables of noisy counts that reached a threshold, such as the daily page views of Wikipedia.
 
-The Wikimedia Foundation publishes the views of each page from each country, with noise and where they then reach a
-threshold: columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. Its documentation says what
-it added on which days (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html, and that
-of ``country_project_page_historical`` and ``country_project_page_historical_pre_2017``): Laplace noise of scale 300 and
-a threshold of 3,500 up to 8 February 2017, of scale 30 and 450 up to 5 February 2023, then Gaussian noise of standard
+The Wikimedia Foundation publishes noisy counts of the views of each page from each country that reach a threshold:
+columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. The noise by day is documented
+(https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html, and that of
+``country_project_page_historical`` and ``country_project_page_historical_pre_2017``): Laplace noise of scale 300 and a
+threshold of 3,500 up to 8 February 2017, of scale 30 and 450 up to 5 February 2023, then Gaussian noise of standard
 deviation 10 and 90, and from 15 February 2024 on what depends on the country.
 """
 
@@ -23,7 +23,7 @@ from dpjax.release.releases import thresholded
 __all__ = ["ThresholdedCounts", "read_thresholded_counts"]
 
 Key = tuple[str, ...]
-"""What is counted: the texts in the columns of a key."""
+"""What a cell counts: the texts in the key columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class ThresholdedCounts:
     release
         The release of records ``{"cell": [] int}``.
     keys
-        What each cell counts; where only the number of keys is known, what the first cells count, which were published.
+        The key of each cell; if only the number of keys is known, those of the published cells, which come first.
 
     Examples
     --------
@@ -64,38 +64,38 @@ def read_thresholded_counts(
     delimiter: str = ",",
     only_present: bool = False,
 ) -> ThresholdedCounts:
-    """Published counts as a release that also says of every other key that its noisy count stayed below the threshold.
+    """Published counts as a release in which the noisy count of every other key is known to be below the threshold.
 
     Parameters
     ----------
     path
-        The file: a line of names, then one for each published count.
+        The file: a header line, then one line for each published count.
     mechanism
         The noise.
     threshold
-        The least noisy count that was published.
+        The smallest noisy count that is published.
     keys
-        Every key that could have been published, or how many there are; a text is a key of one column.
+        Every possible key, or their number; a text is a key of one column.
     n
         The number of records, or `dpjax.UnknownCount(prior)`.
     columns
-        The names of the columns that make a key.
+        The names of the key columns.
     count
         The name of the column of counts.
     where
-        What other columns must hold for a line to be read, by name: ``{"country": "Iceland"}``.
+        The lines to read, by the texts in other columns: ``{"country": "Iceland"}``.
     delimiter
-        What separates columns.
+        The delimiter of the columns.
     only_present
-        Whether only keys that some record has were considered, as in `dpjax.releases.thresholded`.
+        Whether only keys of some record were considered, as in `dpjax.releases.thresholded`.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     TypeError, ValueError
-        If a column is missing or a count is no number, or `dpjax.releases.thresholded` refuses the table: for a count
-        below the threshold, or a key that is there twice or not possible.
+        If a column is missing, a count is not a number or is below the threshold, or a key is duplicated or not
+        possible.
     """
     lines = list(read_lines(Path(path), [*columns, count, *(where or {})], where or {}, delimiter))
     published = [tuple(row[name] for name in columns) for _, row in lines]
@@ -117,7 +117,7 @@ def as_key(key: Any) -> Key:
 def read_lines(
     path: Path, names: Sequence[str], where: Mapping[str, str], delimiter: str
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The lines that are wanted, by number and as dicts; an error unless the file has columns of these names."""
+    """The selected lines with their numbers, as dicts; an error unless the file has columns of these names."""
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file, delimiter=delimiter, restval="")
         missing = [name for name in names if name not in (reader.fieldnames or ())]

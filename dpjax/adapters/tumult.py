@@ -1,4 +1,4 @@
-"""Mechanisms from what Tumult Analytics says of the noise of a query; that library itself is not needed."""
+"""Mechanisms from Tumult Analytics' descriptions of the noise of a query; that library itself is not imported."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ CONVENTIONS = {
     "GAUSSIAN": "gaussian_variance",
     "DISCRETE_GAUSSIAN": "discrete_gaussian_squared_scale",
 }
-"""How its names of noise read here. The parameter of geometric noise is a scale 1 / ε, and not a ratio e^(−ε)."""
+"""Its names of noise as conventions of dpjax. The parameter of geometric noise is the scale 1 / ε, not e^(−ε)."""
 
 
 def mechanism_from_tumult(noise: Mapping[str, Any]) -> Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian:
@@ -24,15 +24,15 @@ def mechanism_from_tumult(noise: Mapping[str, Any]) -> Laplace | Gaussian | Disc
     Parameters
     ----------
     noise
-        ``{"noise_mechanism": ..., "noise_parameter": ...}``, as a session of Tumult Analytics lists them for a query;
-        the mechanism is its member of an enumeration, or the name of that.
+        ``{"noise_mechanism": ..., "noise_parameter": ...}``, as listed by a session of Tumult Analytics for a
+        query; the mechanism is the member of its enumeration, or the member's name.
 
     Raises
     ------
     TypeError
-        If it is no such mapping.
+        If it is not such a mapping.
     ValueError
-        If the mechanism is another, such as the exponential one of quantiles, or the parameter is not positive.
+        If the mechanism is not supported, such as the exponential mechanism, or the parameter is not positive.
 
     Examples
     --------

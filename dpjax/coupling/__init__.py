@@ -1,9 +1,9 @@
 """Coupled chains: pairs that meet, and what their meeting times say about convergence.
 
-A *coupling* of two laws is a joint law with these as its marginals, and *maximal* if its two values are equal as often
-as the total variation distance allows. A *pair* is two chains that each move by one Markov kernel, on common random
-numbers that make them meet. The first is a *lag* of L steps ahead of the second, X_t against Y_{t−L}; their *meeting
-time* τ is the first t ≥ L at which the two are equal, as they then are for good.
+A *coupling* of two distributions is a joint distribution with these marginals, and *maximal* if its two values are
+equal as often as the total variation distance allows. A *pair* is two chains of one Markov kernel, coupled so that they
+meet. The first is a *lag* of L steps ahead of the second, X_t against Y_{t−L}; their *meeting time* τ is the first t ≥
+L at which the two are equal. From then on they stay equal.
 """
 
 from dpjax.coupling import theory

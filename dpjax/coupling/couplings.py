@@ -1,4 +1,4 @@
-"""Maximal coupling of two categorical laws with a shared residual."""
+"""Maximal couplings of categorical, Normal, Bernoulli and general distributions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,15 +35,15 @@ def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Arr
     key
         One typed key.
     log_p : [m]
-        Log-weights of the first law; ``-inf`` is a weight of zero.
+        Log-weights of the first distribution; ``-inf`` is a weight of zero.
     log_q : [m]
         Those of the second.
 
     Examples
     --------
     >>> import jax, jax.numpy as jnp
-    >>> law = jnp.log(jnp.array([0.5, 0.3, 0.2]))
-    >>> x, y, same = categorical(jax.random.key(1), law, law)
+    >>> log_p = jnp.log(jnp.array([0.5, 0.3, 0.2]))
+    >>> x, y, same = categorical(jax.random.key(1), log_p, log_p)
     >>> bool(same) and int(x) == int(y)
     True
     """
@@ -52,7 +52,7 @@ def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Arr
 
 
 def couple_indices(
-    uniform: Array, log_p: Array, log_q: Array, first_in_line: Array | None = None
+    uniform: Array, log_p: Array, log_q: Array, priority: Array | None = None
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """A maximal coupling of two indices by one uniform: Xiong and Ju (2025), equation (38) and Figure 4.
 
@@ -62,38 +62,38 @@ def couple_indices(
     Parameters
     ----------
     uniform : []
-        A draw from the uniform law on [0, 1).
+        A uniform draw from [0, 1).
     log_p : [m]
-        Log-weights of the first law.
+        Log-weights of the first distribution.
     log_q : [m]
         Those of the second.
-    first_in_line : [m] bool
-        Entries that come first in the two residual sums, so that they meet each other rather than the rest; None
-        keeps the order of the entries, as in the paper. Either order is a maximal coupling.
+    priority : [m] bool
+        Entries that come first in both residual sums, so that they are coupled with each other rather than with the
+        rest; None keeps the order of the entries, as in the paper. Either order is a maximal coupling.
 
     Returns
     -------
     (index, log_total), (index, log_total)
-        For each law, an index and the logarithm of its total weight.
+        For each distribution, an index and the logarithm of its total weight.
     """
     (p, log_total_p), (q, log_total_q) = normalize(log_p), normalize(log_q)
     common = jnp.minimum(p, q)
     total = jnp.sum(common)
-    together = uniform < total
-    # A residual of no mass cannot be selected: then rounding alone has put U above the sum.
+    is_common = uniform < total
+    # If the residual has no mass, U is above the sum only by rounding.
     level = jnp.clip((uniform - total) / jnp.where(total < 1, 1 - total, 1.0), 0.0, 1.0)
-    inside = uniform / jnp.where(together, total, 1.0)
+    inside = uniform / jnp.where(is_common, total, 1.0)
 
     def residual(rest: Array) -> tuple[Array, Array]:
-        return (rest, level) if first_in_line is None else put_first(rest, first_in_line, level)
+        return (rest, level) if priority is None else split_residual(rest, priority, level)
 
     def select(probability: Array) -> Array:
         rest, place = residual(probability - common)
         rest = jnp.where(jnp.sum(rest) > 0, rest, probability)
-        return select_weight(jnp.where(together, common, rest), jnp.where(together, inside, place))[0]
+        return select_weight(jnp.where(is_common, common, rest), jnp.where(is_common, inside, place))[0]
 
     index = select(p)
-    return (index, log_total_p), (jnp.where(together, index, select(q)), log_total_q)
+    return (index, log_total_p), (jnp.where(is_common, index, select(q)), log_total_q)
 
 
 def normalize(log_weights: Array) -> tuple[Array, Array]:
@@ -102,9 +102,9 @@ def normalize(log_weights: Array) -> tuple[Array, Array]:
     return jnp.exp(log_weights - jnp.where(jnp.isfinite(log_total), log_total, 0.0)), log_total
 
 
-def put_first(rest: Array, first_in_line: Array, level: Array) -> tuple[Array, Array]:
-    """The part of residual weights [m] in which the level lies, and the level within it, if some come first."""
-    leading = jnp.where(first_in_line, rest, 0.0)
+def split_residual(rest: Array, priority: Array, level: Array) -> tuple[Array, Array]:
+    """The residual weights [m] that hold the level, those with priority or the others, and the level within them."""
+    leading = jnp.where(priority, rest, 0.0)
     share = jnp.sum(leading) / jnp.maximum(jnp.sum(rest), jnp.finfo(rest.dtype).tiny)
     inside = level < share
     within = jnp.where(inside, level, level - share) / jnp.maximum(
@@ -121,18 +121,18 @@ def maximal(
     log_q: LogDensity,
     max_trials: float,
 ) -> tuple[Any, Any, Array]:
-    """A pair x ~ p, y ~ q and whether they are the same draw, with P(same) at least 1 − TV(p, q) − 1 / max_trials.
+    """A pair x ~ p, y ~ q and whether they are the same draw; P(same) is at least 1 − TV(p, q) − 1 / max_trials.
 
     Parameters
     ----------
     key
         One typed key.
     sample_p
-        ``key -> value``, a draw of the first law.
+        ``key -> value``, a draw from the first distribution.
     log_p
         ``value -> []``, its normalised log-density.
     sample_q
-        ``key -> value``, a draw of the second law, a pytree of the same structure.
+        ``key -> value``, a draw from the second distribution, a pytree of the same structure.
     log_q
         ``value -> []``, its normalised log-density.
     max_trials
@@ -143,9 +143,9 @@ def maximal(
     x
         The first value.
     y
-        The second, a copy of x where they are the same.
+        The second value, a copy of x if they are the same.
     same : [] bool
-        The flag by which the two meet.
+        Whether y is a copy of x.
 
     Examples
     --------
@@ -184,34 +184,35 @@ def maximal_records(
 ) -> tuple[Any, Any, Array]:
     """Pairs x_i ~ p, y_i ~ q for i = 1, ..., num, independent over i, each coupled maximally up to 1 / max_trials.
 
-    A draw x ~ p serves both with probability min(1, η q(x) / p(x)), η = 1 − 1 / max_trials; else y is drawn from q
-    until a draw passes with probability 1 − min(η, p(y) / q(y)). Thorisson (2000), Section 1.4, is η = 1, whose number
-    of trials has no finite variance; with η < 1 it is at most `max_trials` on average where the first draw fails, as
-    in Gerber and Lee (2020). One trial is expected for any η. The trials of a round serve all pairs that still wait.
+    A draw x ~ p is used for both with probability min(1, η q(x) / p(x)), η = 1 − 1 / max_trials; otherwise y is drawn
+    from q until a draw is accepted, with probability 1 − min(η, p(y) / q(y)). η = 1 is the coupling of Thorisson
+    (2000), Section 1.4, whose number of trials has infinite variance; with η < 1 it is at most `max_trials` on average
+    given that the first draw fails, as in Gerber and Lee (2020). One trial is expected for any η. The trials of a round
+    are shared by all pairs without a value.
 
     Parameters
     ----------
     sample_p
-        ``(key, num) -> values`` of the first law, with leading axis [num].
+        ``(key, num) -> values``, draws from the first distribution with leading axis [num].
     sample_q
-        The same of the second law.
+        The same for the second distribution.
     log_p
-        ``values -> [num]``, the normalised log-density of the first law.
+        ``values -> [num]``, the normalised log-density of the first distribution.
     log_q
-        The same of the second law.
+        The same for the second distribution.
     max_trials
         Above 1; ``inf`` is exactly maximal.
     equal : []
-        Whether p and q are known to be the same law: then all pairs are the same.
+        Whether p and q are known to be equal: then all pairs are the same.
     exchangeable
-        Whether all pairs have the same two laws. Without it trial i of a round is for pair i alone.
+        Whether all pairs have the same two distributions. If not, trial i of a round is for pair i alone.
 
     Returns
     -------
     x
-        Values of the first law, with leading axis [num].
+        Draws from the first distribution, with leading axis [num].
     y
-        Values of the second.
+        Draws from the second.
     same : [num] bool
         Which pairs are one draw.
     """
@@ -226,10 +227,10 @@ def maximal_records(
     def one_round(carry: Any) -> Any:
         trial, y, done = carry
         trial_key, uniform_key = jax.random.split(jax.random.fold_in(rest_key, trial))
-        tried = sample_q(trial_key, num)
-        passed = log_uniforms(uniform_key, num) >= jnp.minimum(log_eta, log_p(tried) - log_q(tried))
-        source, filled = assign(passed, ~done) if exchangeable else (jnp.arange(num), passed & ~done)
-        taken = jax.tree.map(lambda leaf: leaf[source], tried)
+        trials = sample_q(trial_key, num)
+        accepted = log_uniforms(uniform_key, num) >= jnp.minimum(log_eta, log_p(trials) - log_q(trials))
+        source, filled = assign(accepted, ~done) if exchangeable else (jnp.arange(num), accepted & ~done)
+        taken = jax.tree.map(lambda leaf: leaf[source], trials)
         return trial + 1, take_if(filled, taken, y), done | filled
 
     _, y, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[2]), one_round, (0, x, same))
@@ -241,25 +242,25 @@ def log_uniforms(key: Key, num: int) -> Array:
     return jnp.log1p(-jax.random.uniform(key, (num,), float))
 
 
-def assign(passed: Array, waiting: Array) -> tuple[Array, Array]:
-    """For each pair the trial that it takes [num] and whether it takes one: trials that passed, in order."""
-    order = jnp.argsort(~passed, stable=True)
+def assign(accepted: Array, waiting: Array) -> tuple[Array, Array]:
+    """The trial assigned to each pair [num] and whether there is one: accepted trials go to waiting pairs in order."""
+    order = jnp.argsort(~accepted, stable=True)
     rank = jnp.cumsum(waiting) - 1
-    return order[jnp.maximum(rank, 0)], waiting & (rank < jnp.sum(passed))
+    return order[jnp.maximum(rank, 0)], waiting & (rank < jnp.sum(accepted))
 
 
 def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) -> tuple[Array, Array, Array]:
     """A pair x ~ N(mean_p, L Lᵀ), y ~ N(mean_q, L Lᵀ) [k] and whether they are one draw; P(same) = 1 − TV.
 
-    Where they are not the same, y is the mirror image of x, so that the two drift towards each other: Bou-Rabee,
-    Eberle and Zimmer (2020), Section 2.3.2; Jacob, O'Leary and Atchadé (2020), Section 4.1.
+    If they are not, y is the reflection of x, which brings the chains closer: Bou-Rabee, Eberle and Zimmer (2020),
+    Section 2.3.2; Jacob, O'Leary and Atchadé (2020), Section 4.1.
 
     Parameters
     ----------
     key
         One typed key.
     mean_p : [k]
-        The mean of the first law.
+        The mean of the first distribution.
     mean_q : [k]
         The mean of the second.
     factor : [k, k]
@@ -285,21 +286,21 @@ def reflect(normal: Array, uniform: Array, mean_p: Array, mean_q: Array, factor:
     log_ratio = -jnp.sum(shift * normal) - length / 2
     same = jnp.log(uniform) < log_ratio
     direction = shift / jnp.sqrt(jnp.where(length > 0, length, 1.0))
-    mirrored = normal - 2 * jnp.sum(direction * normal) * direction
+    reflected = normal - 2 * jnp.sum(direction * normal) * direction
     x = mean_p + product(factor, normal)
-    return x, jnp.where(same, x, mean_q + product(factor, mirrored)), same
+    return x, jnp.where(same, x, mean_q + product(factor, reflected)), same
 
 
 def common_uniform(uniform: Array, log_p: Array, log_q: Array) -> tuple[Array, Array, Array]:
     """Two events [] of log-probabilities log_p and log_q decided by one uniform, and whether they agree.
 
-    The maximal coupling of two Bernoulli laws: P(same) = 1 − |p − q|. A probability that is not a number is 0, and
-    one above 1 is 1.
+    The maximal coupling of two Bernoulli distributions: P(same) = 1 − |p − q|. A NaN probability is read as 0, and one
+    above 1 as 1.
 
     Parameters
     ----------
     uniform
-        One uniform number in [0, 1).
+        A uniform draw from [0, 1).
     log_p
         The log-probability of the first event.
     log_q

@@ -1,4 +1,4 @@
-"""Distances that do not see the order of records or draws: Wasserstein and maximum mean discrepancy."""
+"""Distances between multisets of records or draws: Wasserstein and maximum mean discrepancy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from dpjax.numerics import leading_size, take_entry
 __all__ = ["Distance", "mean_wasserstein", "median_width", "squared_mmd", "wasserstein"]
 
 BLOCK = 1024
-"""Rows of a kernel matrix that are held at once."""
+"""Number of rows of a kernel matrix computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ def wasserstein(first: Records, second: Records) -> float:
     Parameters
     ----------
     first
-        Records, a pytree with leading axes [n]; all its numbers are coordinates, as they are.
+        Records, a pytree with leading axes [n]; every number is a coordinate, unscaled.
     second
         Others, of the same structure and number.
 
     Raises
     ------
     ValueError
-        If the two have other fields or another size, or hold anything but finite numbers.
+        If the two differ in their fields or size, or hold anything but finite numbers.
 
     Examples
     --------
@@ -101,14 +101,15 @@ def mean_wasserstein(first: Records, second: Records) -> Distance:
 def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> float:
     """The median distance between two of `num` draws, chosen at random: the usual width of the kernel of `squared_mmd`.
 
-    Gretton et al. (2012), Section 8. For distances that are to be compared, find it once, say of the reference draws.
+    Gretton et al. (2012), Section 8. Use one width for all distances to be compared, for instance that of reference
+    draws.
 
     Parameters
     ----------
     draws
         Pytree with leading axes [n].
     rng
-        The source of the choice.
+        The generator of the choice.
     num
         How many of them are compared.
 
@@ -128,11 +129,11 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
 
 
 def squared_mmd(first: Any, second: Any, width: float) -> Distance:
-    """The squared maximum mean discrepancy between the laws of two independent samples, without bias.
+    """An unbiased estimate of the squared maximum mean discrepancy between the distributions of two samples.
 
-    Of the kernel exp(−‖x − y‖² / (2 width²)): Gretton et al. (2012), Lemma 6, equation (3). Where the laws are the same
-    the estimate is zero on average, and thus often below. The standard error is the jackknife's, leaving out one draw
-    of either sample at a time; it is never too small on average (Efron and Stein, 1981).
+    For the kernel exp(−‖x − y‖² / (2 width²)): Gretton et al. (2012), Lemma 6, equation (3). For equal distributions
+    the estimate has mean zero, so it is often negative. The standard error is that of the jackknife, leaving out one
+    draw of either sample at a time; its square is never too small on average (Efron and Stein, 1981).
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
     second
         Others of the same structure, with leading axes [m], at least 3.
     width
-        Such as `median_width`; scale the coordinates alike before.
+        The width of the kernel, such as `median_width`; scale the coordinates beforehand.
 
     Examples
     --------
@@ -156,7 +157,7 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
     for name, rows in (("first", one), ("second", other)):
         check_count(name, len(rows), "Leaving one out must leave two draws.", least=3)
     across, back = kernel_sums(one, other, width)
-    # A point's kernel with itself is 1 and belongs to no pair.
+    # The kernel of a point with itself is 1 and is not a pair.
     within_one, within_other = kernel_sums(one, one, width)[0] - 1, kernel_sums(other, other, width)[0] - 1
     n, m = len(one), len(other)
 

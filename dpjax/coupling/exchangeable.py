@@ -30,7 +30,7 @@ def coupled_exchangeable(
     relabel: bool | Relabelling = True,
     proposals: int | None = None,
 ) -> CoupledKernel:
-    """Two chains of `dpjax.exchangeable.soma` or `imwg`, coupled so that they meet; proposals are common to both.
+    """A kernel of two chains of `dpjax.exchangeable.soma` or `imwg`, coupled by common proposals so that they meet.
 
     Parameters
     ----------
@@ -47,15 +47,14 @@ def coupled_exchangeable(
     statistic
         As in `dpjax.exchangeable.soma`.
     relabel
-        As in `dpjax.coupling.coupled_gibbs`; with relabelling a meeting is one of the laws of functions that do not
-        depend on the order of the records.
+        As in `dpjax.coupling.coupled_gibbs`; with relabelling, chains meet up to the order of their records.
     proposals
         As in `dpjax.coupling.coupled_gibbs`.
 
     Raises
     ------
     TypeError, ValueError
-        If the parts are no functions, or the placement of proposals and the relabelling do not fit each other.
+        If an argument is not a function, or the relabelling does not fit the placement of proposals.
 
     Examples
     --------

@@ -30,18 +30,18 @@ __all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
 
 
 class GibbsPair(NamedTuple):
-    """Two chains: their parameters, whether these are the same [], and their records with flags [n].
+    """Two chains of parameters and records.
 
     Attributes
     ----------
     first
         The first chain's parameters.
     second
-        The second chain's.
+        The second chain's parameters.
     same_parameters
-        Whether these are the same [].
+        Whether the two are the same [].
     records
-        Their records, with flags [n].
+        The records of both chains, with flags [n].
 
     Examples
     --------
@@ -63,22 +63,22 @@ class GibbsPair(NamedTuple):
 
 
 class CoupledKernel(NamedTuple):
-    """A Markov kernel of pairs, each chain of which moves by one and the same kernel.
+    """A Markov kernel of pairs, under which each chain moves by the same kernel.
 
     Attributes
     ----------
     sample_start
-        ``key -> position``, a draw of a chain's start.
+        ``key -> position``, a draw of a chain's initial position.
     join
-        ``(position, position, met) -> pair``; where met [], the second is a copy of the first.
+        ``(position, position, met) -> pair``; if met [], the second is a copy of the first.
     step
-        ``(rng_key, pair) -> (pair, info)``. Once met, pairs stay together.
+        ``(rng_key, pair) -> (pair, info)``. Pairs that have met stay equal.
     met
-        ``pair -> [] bool``, read off flags.
+        ``pair -> [] bool``, whether the chains have met, by their flags.
     first
         ``pair -> position`` of the first chain.
     second
-        ``pair -> position`` of the second.
+        ``pair -> position`` of the second chain.
 
     Examples
     --------
@@ -112,10 +112,10 @@ def coupled_gibbs(
     proposals: int | None = None,
     sample_start: Callable[[Key], Position] | None = None,
 ) -> CoupledKernel:
-    """Two Gibbs chains of p(parameters, records | release), coupled so that they meet.
+    """A kernel of two Gibbs chains, each leaving p(parameters, records | release) invariant, coupled so that they meet.
 
-    A step updates the parameters given the records and then makes a sweep of proposals, in this order, as `dpjax.gibbs`
-    does without interweaving. Proposals from f(·|θ) and f(·|θ̃) are coupled maximally, places and acceptance as in
+    A step updates the parameters given the records and then makes a sweep of proposals, as `dpjax.gibbs` does without
+    interweaving. Proposals from f(·|θ) and f(·|θ̃) are coupled maximally, places and acceptance as in
     Xiong and Ju (2025), Appendix A.6.
 
     Parameters
@@ -125,38 +125,38 @@ def coupled_gibbs(
     release
         One value of the sum of exchangeable records.
     imputation
-        ``imwg(...)``, the default, or ``soma(...)``; or ``counts(width)``, whose chains move by common random numbers
-        and leave the options below aside.
+        ``imwg(...)``, the default, or ``soma(...)``; or ``counts(width)``, whose chains use common random numbers and
+        ignore the options below.
     relabel
-        Whether the second chain's records are put in another order that brings the chains together: after each
-        attempt (``"within"``), or after each sweep (``"between"``); True takes what is valid, False is the papers'
-        coupling by equal indices. See Notes.
+        Whether the second chain's records are reordered to bring the chains closer: after each proposal
+        (``"within"``), or after each sweep (``"between"``). True chooses a valid one; False is the coupling by equal
+        indices of the paper. See Notes.
     parameters
-        ``"maximal"`` or ``"common"``; None takes the former where the model has ``update_log_density``.
+        ``"maximal"`` or ``"common"``; None chooses the former if the model has ``update_log_density``.
     proposals
-        How many proposals a step makes; n by default, and always of windows and of systematic scans.
+        How many proposals a step makes; n by default, and always for windows and systematic scans.
     sample_start
         ``key -> Position``; by default parameters from the prior and records from the model.
 
     Notes
     -----
-    Each chain alone is a Gibbs sampler, by equal indices of ordered records. With ``relabel="within"`` the first
-    chain still is one, and the second is one up to the order of its records: its law is right for the parameters and
-    for every function of the records that does not depend on their order, and nothing is claimed of the rest. So the
-    meeting of relabelled pairs bounds the distance of the laws of these, and not, say, of the first record's. With
-    ``relabel="between"`` a uniform permutation of the records ends every sweep; of the chain with that permutation
-    both are exact copies. Interweaving is always off: its moves are not coupled.
+    With ``relabel=False`` each chain alone is a Gibbs sampler of ordered records. With ``relabel="within"`` the first
+    chain still is, and the second is up to the order of its records: its distribution is right for the parameters and
+    for every function of the records that does not depend on their order. So meeting times of relabelled pairs bound
+    distances of the distributions of these alone. With ``relabel="between"`` a uniform permutation of the records ends
+    every sweep, and each chain alone is a Gibbs sampler with that permutation. Interweaving is always off: its moves
+    are not coupled.
 
     Raises
     ------
     TypeError, ValueError
-        If the parts do not fit, the release is local, relabelling is asked where it would give the wrong law or of
-        records with laws of their own, or parameters can never meet.
+        If model, release and imputation do not fit, the release is local, the relabelling would give the second chain
+        the wrong distribution or the records are not exchangeable, or the parameters can never meet.
     """
     check_fit(model, release)
     release = as_sum(release, "Given the parameters its records are drawn at once; couple a Release.")
     if relabel is not False and not model.exchangeable:
-        fail("relabel", relabel, "False for records with laws of their own", "Order means something here.")
+        fail("relabel", relabel, "False for records that are not exchangeable", "Pass relabel=False.")
     if sample_start is not None:
         check_function("sample_start", sample_start, "key -> Position")
     chosen = choose_imputation(model, release, imputation)
@@ -201,17 +201,17 @@ class CountPair(NamedTuple):
 def coupled_counts(
     model: Model, release: Release, imputation: Counts, sample_start: Callable[[Key], Position] | None
 ) -> CoupledKernel:
-    """Two chains of p(parameters, counts | release), coupled by common random numbers.
+    """Two chains, each leaving p(parameters, counts | release) invariant, coupled by common random numbers.
 
-    Windows are placed on the counts' own scale, so that two counts near each other see the same window and, by one
-    uniform, tend to become the same. Counts are whole: they have met where they are equal. The parameters, which are
-    integrated out and drawn given the counts, then are the same draw.
+    Windows lie at fixed places of the integers, so that two counts near each other have the same window and tend to
+    become equal by one uniform. Counts are integers: they have met if they are equal. The parameters, which are
+    integrated out and drawn given the counts, are then the same draw.
 
     Raises
     ------
     ValueError
-        If the parameters cannot be integrated out, so that they would never meet; or no start is given where totals are
-        known.
+        If the parameters cannot be integrated out, so that they would never meet; or totals are known and no start is
+        given.
     """
     if not imputation.is_collapsed(model, release):
         remedy = "Take a conjugate model, such as dpjax.models.categorical, or impute records: dpjax.imwg()."
@@ -223,7 +223,7 @@ def coupled_counts(
 
     def step(rng_key: Key, pair: CountPair) -> tuple[CountPair, ImputationInfo]:
         first, info = kernel(rng_key, pair.first, None)
-        # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
+        # Both chains use the same key on purpose; `clone` keeps the key reuse checker from reporting it.
         second, _ = kernel(jax.random.clone(rng_key), pair.second, None)
         same = jax.tree.reduce(jnp.logical_and, jax.tree.map(is_same, first.latent.records, second.latent.records))
         return CountPair(first, take_if(same, first, second), same), info.imputation
@@ -249,5 +249,5 @@ def coupled_counts(
 
 
 def is_same(one: Array, other: Array) -> Array:
-    """Whether all whole numbers of two arrays are equal []."""
+    """Whether two integer arrays are equal []."""
     return jnp.all(one == other)

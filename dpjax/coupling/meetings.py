@@ -1,4 +1,4 @@
-"""Meeting times of lagged pairs, and what they say about convergence."""
+"""Meeting times of lagged pairs, and the bounds on convergence that follow from them."""
 
 import os
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dpjax._util.validation import (
 )
 from dpjax.base import Key
 from dpjax.coupling.gibbs import CoupledKernel
-from dpjax.coupling.pool import Course
+from dpjax.coupling.pool import PairSettings
 from dpjax.coupling.run import run_pairs
 from dpjax.runtime.devices import Devices
 
@@ -26,7 +26,7 @@ __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m
 
 @dataclass(frozen=True)
 class Meetings:
-    """When pairs met.
+    """The meeting times of pairs.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Meetings:
     met
         Whether a pair met [pairs]; the times of the others are censored.
     lag
-        As it was asked for.
+        The lag of the run.
     max_steps
-        As it was asked for.
+        The cap on the steps of the run.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Meetings:
         return int(np.sum(~self.met))
 
     def require_all(self, what: str) -> None:
-        """Raise if a pair was censored, because `what` would then be wrong."""
+        """Raise if a pair was censored, which would make `what` wrong."""
         if self.num_censored:
             given = f"{self.num_censored} of {len(self.met)} pairs that had not met after {self.max_steps} steps"
             fail("meetings", given, f"pairs that all met, for {what}", "Run them again with a larger max_steps.")
@@ -73,7 +73,7 @@ class Rate:
     rate
         The estimate.
     lower
-        The lower end of a bootstrap interval.
+        The lower end of the bootstrap interval.
     upper
         Its upper end.
 
@@ -117,28 +117,30 @@ def meeting_times(
     batch_size
         How many pairs run at once; on several devices a multiple of their number, rounded down.
     devices
-        What these pairs are spread over; see `dpjax.sample`.
+        The devices that share the pairs; see `dpjax.sample`.
     checkpoint
-        A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
-        continues it, to the same results. Arguments are the same if their code and what it refers to are.
+        A file in which the run is saved regularly and when it is interrupted; a call with the same arguments continues
+        it, to the same results. Functions are the same if their code and all it refers to are.
 
     Raises
     ------
     TypeError, ValueError
-        If the key is not a typed key, the kernel not a coupled one, or a number not a whole number of at least 1; or
-        there are no such devices, or fewer pairs than these, or the checkpoint is that of another run.
+        If the key, the kernel or a number is invalid, there are no such devices or fewer pairs than devices, or the
+        checkpoint belongs to another run.
     RuntimeError
         If another run is using the checkpoint.
     KeyboardInterrupt
-        If the run is interrupted: the pairs that have met by then are those that meet early, and would mislead.
+        If the run is interrupted. Nothing is returned: the pairs that met so far are those that meet early.
     """
-    lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
-    lanes = run_pairs(lanes_key, Course(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices, checkpoint)
+    run_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
+    lanes = run_pairs(
+        run_key, PairSettings(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices, checkpoint
+    )
     return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
 
 
 def check_run(key: Key, kernel: CoupledKernel, lag: int, num_pairs: int, max_steps: int, batch_size: int) -> Key:
-    """The key, or an error if a number of the run is not a count."""
+    """The key, or an error if an argument of the run is invalid."""
     check_key("key", key)
     check_instance("kernel", kernel, CoupledKernel, "Pass such as dpjax.coupling.coupled_gibbs(model, release).")
     check_count("lag", lag)
@@ -155,11 +157,11 @@ def meetings_of(meeting: np.ndarray, lag: int, max_steps: int) -> Meetings:
 
 
 def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Upper bounds of the distance of the chain's law at t from its limit, and their standard errors, each [times].
+    """Upper bounds of the total variation distance of the chain from its limit, and standard errors, each [times].
 
-    E max(0, ⌈(τ − L − t) / L⌉) bounds ‖law(X_t) − π‖_TV: Biswas, Jacob and Vanetti (2019), Theorem 2.5. The mean over
-    pairs is an unbiased estimate of the bound. Of relabelled pairs the laws are those of functions that do not
-    depend on the order of the records, the parameters among them.
+    E max(0, ⌈(τ − L − t) / L⌉) bounds the distance of X_t from π: Biswas, Jacob and Vanetti (2019), Theorem 2.5. The
+    mean over pairs is an unbiased estimate of the bound. With relabelled pairs it holds for the parameters and for
+    functions that do not depend on the order of the records.
 
     Parameters
     ----------
@@ -171,7 +173,7 @@ def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.nd
     Raises
     ------
     ValueError
-        If a pair was censored: the bound would be too small; or a time is negative or not finite.
+        If a pair was censored, so that the bound would be too small, or a time is negative or not finite.
     """
     check_meetings(meetings).require_all("an upper bound")
     remedy = "Pass how many steps the chain has made."
@@ -190,17 +192,17 @@ def check_meetings(meetings: Meetings) -> Meetings:
 def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 10) -> tuple[int, int]:
     """The start k and end m of the averaging window: a large quantile of the meeting times, and a multiple of it.
 
-    From k on most pairs need no correction, and over a long window what k discards is small: Jacob, O'Leary and Atchadé
-    (2020), Section 3.1.
+    After k steps most pairs need no correction, and a long window makes the discarded steps a small fraction: Jacob,
+    O'Leary and Atchadé (2020), Section 3.1.
 
     Parameters
     ----------
     meetings
-        Those of `meeting_times`; pairs that were censored met later than any other.
+        Those of `meeting_times`; censored pairs count as met later than any other.
     quantile
-        Which quantile of the meeting times, less the lag, k is.
+        The quantile of the meeting times that, less the lag, is k.
     multiple
-        How many times k is m.
+        The ratio m / k.
 
     Raises
     ------
@@ -230,26 +232,26 @@ def convergence_rate(
 ) -> Rate:
     """The geometric rate r at which P(τ > t) falls, by least squares of log P̂(τ > t) on t.
 
-    As Xiong and Ju (2025), Appendix B.2; it bounds the chain's own rate from above where the law of τ has a
-    geometric tail. Censored pairs count as not met up to the cap.
+    As in Xiong and Ju (2025), Appendix B.2. It bounds the chain's own rate from above if τ has a geometric tail.
+    Censored pairs count as not met up to the cap.
 
     Parameters
     ----------
     meetings
-        Those of `meeting_times`, all met.
+        Those of `meeting_times`.
     rng
-        The source of the bootstrap's resampling of pairs.
+        The generator for resampling the pairs.
     num_bootstrap
-        How many resamples.
+        The number of bootstrap samples.
     level
         The coverage of the percentile interval.
     smallest
-        Survival below this share is left out: there a few pairs decide.
+        The smallest P̂(τ > t) used in the fit, as few pairs determine smaller ones.
 
     Raises
     ------
     TypeError, ValueError
-        If there are no meetings, the generator is none, or a number is out of range.
+        If `meetings` or `rng` is of another type, or a number is out of range.
 
     Examples
     --------

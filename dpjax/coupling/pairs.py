@@ -1,4 +1,4 @@
-"""The records of two chains before, within and after a sweep, and which of them are one and the same."""
+"""The records of two chains before, within and after a sweep, and which of them are the same."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_p
 from dpjax.exchangeable.targets import ExchangeableTarget
 from dpjax.numerics import take_if
 
-__all__ = ["CoupledSweepState", "RecordPair", "agree", "finish", "start", "update_flags"]
+__all__ = ["CoupledSweepState", "RecordPair", "finish", "start", "synchronize", "update_flags"]
 
 
 class RecordPair(NamedTuple):
-    """Records of two chains or proposals to them, leading axes [n], and flags [n] of those that are the same.
+    """Records or proposals of two chains, leading axes [n], and flags [n] of those that are the same.
 
-    A flagged record of the second chain is a copy of the first chain's: equality is never read off the values, because
+    A flagged record of the second chain is a copy of the first chain's. Values are never compared for equality, because
     a compiler may compute one value twice with different last bits.
     """
 
@@ -33,15 +33,15 @@ class CoupledSweepState(NamedTuple):
 
 
 def start(target: ExchangeableTarget, pair: RecordPair) -> CoupledSweepState:
-    """Both chains at the start of a sweep, their sums taken afresh."""
+    """Both chains at the start of a sweep, with their summaries recomputed."""
     columns = target.columns(pair.first)
     first = start_sweep(target, columns)
     second = start_sweep(target, jnp.where(pair.same, columns, target.columns(pair.second)))
-    return agree(CoupledSweepState(first, second, pair.same))
+    return synchronize(CoupledSweepState(first, second, pair.same))
 
 
-def agree(states: CoupledSweepState) -> CoupledSweepState:
-    """Both chains, with the second's sums copied from the first where all records are the same."""
+def synchronize(states: CoupledSweepState) -> CoupledSweepState:
+    """Both chains, with the second's summary and weight copied from the first if all records are the same."""
     first, second, same = states
     met = jnp.all(same)
     summary = jnp.where(met, first.summary, second.summary)
@@ -50,7 +50,7 @@ def agree(states: CoupledSweepState) -> CoupledSweepState:
 
 
 def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same_proposal: Array) -> Array:
-    """The flags [n] after both decisions on a proposal: set where both take the same one, cleared where one wrote."""
+    """The flags [n] after both decisions on a proposal: set where both accept the same, cleared where one does."""
     wrote_one = is_place(states.same, one.place) & one.accepted
     wrote_other = is_place(states.same, other.place) & other.accepted
     return jnp.where(wrote_one & wrote_other, same_proposal, states.same & ~(wrote_one | wrote_other))

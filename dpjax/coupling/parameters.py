@@ -6,7 +6,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.jit import reads
+from dpjax._util.jit import depends_on
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.couplings import maximal, maximal_records
@@ -20,10 +20,10 @@ ParameterCoupling = Literal["maximal", "common"]
 CoupledUpdate = Callable[[Key, Parameters, Parameters, Array, RecordPair], tuple[Parameters, Parameters, Array]]
 
 MAX_PARAMETER_TRIALS = 20.0
-"""The price is at most 1/20 of the chance to meet; pairs in one program wait for the slowest."""
+"""Bound on the expected trials of a coupled parameter update; it costs at most 1/20 of the probability to meet."""
 
-MAX_TRIALS_A_RECORD = 100.0
-"""Times n: the price is at most 1/100 of the chance that all proposals of a sweep are the same."""
+MAX_TRIALS_PER_RECORD = 100.0
+"""The same per record; it costs at most 1/100 of the probability that all proposals of a sweep are the same."""
 
 
 def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> CoupledUpdate:
@@ -33,14 +33,14 @@ def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> Co
     ----------
     coupling
         ``"maximal"`` by `Model.update_log_density`, so that parameters can meet while records differ; ``"common"``
-        for common random numbers: both chains get the same key, which brings them closer, and they meet once all
-        records have met. None takes the former where the density is known.
+        for common random numbers: both chains use the same key, which brings them closer, and their parameters meet
+        once all records have. None chooses the former if the density is known.
 
     Raises
     ------
     ValueError
-        If the parameters could never meet: the model has no update, or one that reads the parameters and has no
-        density; or the density is asked for and not known.
+        If the parameters can never meet, because the model has no update, or one that reads the parameters and has no
+        density; or `coupling` is "maximal" and the density is not known.
     """
     if not parameter_shapes(model):
         return lambda key, first, second, same, pair: (first, second, jnp.asarray(True))
@@ -49,26 +49,24 @@ def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> Co
         fail("parameters", repr(coupling), "'maximal', 'common' or None", "None takes what the model allows.")
     if model.update is None or (coupling == "maximal" and not known):
         missing = "update" if model.update is None else "update_log_density"
-        remedy = (
-            "Give the model `update` and `update_log_density`: a kernel of unknown density never draws one value twice."
-        )
+        remedy = "Give the model `update` and `update_log_density`: a kernel of unknown density cannot be coupled."
         fail("model", f"no {missing}", "parameters that can meet", remedy)
-    forgets = not reads_parameters(model)
-    if not known and not forgets:
+    ignores_parameters = not reads_parameters(model)
+    if not known and not ignores_parameters:
         fail("model", "an update that reads the parameters", "its density", "Give the model update_log_density.")
     if known and coupling != "common":
         return build_maximal_update(model)
-    return build_common_update(model, forgets)
+    return build_common_update(model, ignores_parameters)
 
 
-def build_common_update(model: Model, forgets: bool) -> CoupledUpdate:
-    """The update by common random numbers; `forgets` says that it reads the records alone."""
+def build_common_update(model: Model, ignores_parameters: bool) -> CoupledUpdate:
+    """The update by common random numbers; `ignores_parameters` says whether it depends on the records alone."""
     update: Any = model.update
 
     def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: RecordPair) -> Any:
-        met = jnp.all(pair.same) & jnp.logical_or(same, forgets)
+        met = jnp.all(pair.same) & jnp.logical_or(same, ignores_parameters)
         drawn = update(key, first, pair.first)
-        # The same random numbers for both chains, on purpose; the clone tells the key reuse checker so.
+        # Both chains use the same key on purpose; `clone` keeps the key reuse checker from reporting it.
         other = update(jax.random.clone(key), second, pair.second)
         return drawn, take_if(met, drawn, other), met
 
@@ -76,7 +74,7 @@ def build_common_update(model: Model, forgets: bool) -> CoupledUpdate:
 
 
 def build_maximal_update(model: Model) -> CoupledUpdate:
-    """The maximally coupled update; each chain alone makes the model's update."""
+    """The maximally coupled update; each chain alone uses the model's update."""
     update: Any = model.update
     log_density: Any = model.update_log_density
 
@@ -96,18 +94,18 @@ def build_maximal_update(model: Model) -> CoupledUpdate:
 
 
 def reads_parameters(model: Model) -> bool:
-    """Whether the update looks at the parameters that it is given."""
+    """Whether the update depends on the current parameters."""
     key = jax.eval_shape(jax.random.key, 0)
     parameters, records = position_shapes(model, model.num_records or 2)
     update: Any = model.update
-    return reads(lambda values, key, records: update(key, values, records), parameters, key, records)
+    return depends_on(lambda values, key, records: update(key, values, records), parameters, key, records)
 
 
 def couple_proposals(
     key: Key, model: Model, first: Parameters, second: Parameters, same: Array, num: int
 ) -> RecordPair:
     """Proposals from f(·|θ) and f(·|θ̃), coupled maximally record by record; common for equal parameters."""
-    if not first:  # a model without parameters has one law of the records
+    if not first:  # without parameters both chains have the same distribution of records
         common = model.sample_records(key, first, num)
         return RecordPair(common, common, jnp.ones(num, bool))
     drawn, other, same_proposals = maximal_records(
@@ -117,7 +115,7 @@ def couple_proposals(
         lambda key, num: model.sample_records(key, second, num),
         lambda records: model.log_density(second, records),
         num,
-        1 + MAX_TRIALS_A_RECORD * num,
+        1 + MAX_TRIALS_PER_RECORD * num,
         equal=same,
         exchangeable=model.exchangeable,
     )

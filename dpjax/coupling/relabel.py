@@ -1,10 +1,10 @@
-"""Relabelling: another order of the second chain's records, which brings the pair closer.
+"""Relabelling: reordering the second chain's records to bring the pair closer.
 
-Why this is valid. Let the kernel of a chain commute with permutations, as do full SOMA and random-scan IMwG. Then
-the multiset of its records is a Markov chain by itself, whatever the order in which they are written, and the second
-chain may be reordered after each attempt, by any rule that looks at both chains. A systematic scan or a contiguous
-window does not commute. Then a sweep must begin from a uniform order: the second chain is reordered after a sweep and
-one common uniform permutation is applied to both, after which either order is uniform given the past.
+This is valid for two reasons. If the kernel of a chain commutes with permutations, as do full SOMA and random-scan
+IMwG, the multiset of its records is a Markov chain by itself, so the second chain may be reordered after each proposal
+by any rule that depends on both chains. A systematic scan or a contiguous window does not commute. Then the second
+chain is reordered after a sweep and one common uniform permutation is applied to both chains, so that each sweep begins
+with records in a uniform order given the past.
 """
 
 from typing import Any, Literal
@@ -21,16 +21,16 @@ from dpjax.numerics import sum_rows
 __all__ = ["Relabelling", "between_sweeps", "check_relabelling", "within_sweep"]
 
 Relabelling = Literal["within", "between"]
-"""When the second chain's records are put in another order: after each proposal, or after each sweep."""
+"""When the second chain's records are reordered: after each proposal, or after each sweep."""
 
 
 def check_relabelling(relabel: Any, placement: Placement) -> Relabelling | None:
-    """When to relabel, None for never; True takes ``"within"`` where that is valid, else ``"between"``.
+    """When to relabel, None for never; True chooses ``"within"`` if that is valid, else ``"between"``.
 
     Raises
     ------
     ValueError
-        If ``"within"`` is asked of a systematic scan or of windows, whose kernel does not commute with permutations.
+        If ``"within"`` is given for a systematic scan or windows, whose kernels do not commute with permutations.
     """
     if relabel is False:
         return None
@@ -41,25 +41,25 @@ def check_relabelling(relabel: Any, placement: Placement) -> Relabelling | None:
     if relabel == "within" and not placement.is_equivariant:
         given = "'within' with " + ("windows of records" if placement.kind == "soma" else "a systematic scan")
         expected = "a kernel that commutes with permutations: full SOMA or a random scan"
-        fail("relabel", given, expected, "Use relabel='between': the second chain would have the wrong law.")
+        fail("relabel", given, expected, "Use relabel='between': the second chain would have the wrong distribution.")
     return relabel
 
 
 def within_sweep(states: CoupledSweepState, one: Decision, other: Decision, same_proposal: Array) -> CoupledSweepState:
-    """The pair after an attempt, relabelled: a proposal that both took at two places is moved to one.
+    """The pair relabelled after a proposal: if both accept it at different places, it is moved to one place.
 
-    Then, if the place touched differs between the chains, the second's record there is exchanged with that of
-    another unmatched place, where this brings the statistics of the two chains closer.
+    Then, if the records at the updated place differ, the second chain's is exchanged with that of another unmatched
+    place, if this brings the columns of the two chains closer.
     """
     aligned = one.accepted & other.accepted & same_proposal & (one.place != other.place)
     second = exchange(states.second, one.place, jnp.where(aligned, other.place, one.place))
     same = states.same | (is_place(states.same, one.place) & aligned)
-    touched = jnp.where(other.accepted, other.place, one.place)
-    return exchange_closer(CoupledSweepState(states.first, second, same), touched)
+    updated = jnp.where(other.accepted, other.place, one.place)
+    return exchange_closer(CoupledSweepState(states.first, second, same), updated)
 
 
 def exchange(state: SweepState, place: Array, other: Array) -> SweepState:
-    """The side with the records at two places [] exchanged."""
+    """The chain with the records at two places [] exchanged."""
     here, there = is_place(state.source, place), is_place(state.source, other)
 
     def swap(values: Array) -> Array:
@@ -70,7 +70,7 @@ def exchange(state: SweepState, place: Array, other: Array) -> SweepState:
 
 
 def exchange_closer(states: CoupledSweepState, place: Array) -> CoupledSweepState:
-    """The second chain with the exchange of an unmatched place [] that shortens the summed L1 distance most, if any."""
+    """The pair after the exchange with an unmatched place [] that reduces the summed L1 distance most, if any does."""
     first, second, same = states
     one, other = first.columns[:, place], second.columns[:, place]
 
@@ -85,7 +85,7 @@ def exchange_closer(states: CoupledSweepState, place: Array) -> CoupledSweepStat
 
 
 def between_sweeps(key: Key, states: CoupledSweepState, same_proposals: Array) -> CoupledSweepState:
-    """The pair after a sweep: same records at the same places, the rest by closeness, in a common uniform order.
+    """The pair relabelled after a sweep: equal records matched, the rest by distance, in a common uniform order.
 
     Parameters
     ----------
@@ -104,14 +104,14 @@ def between_sweeps(key: Key, states: CoupledSweepState, same_proposals: Array) -
 
 
 def align(states: CoupledSweepState, same_proposals: Array) -> CoupledSweepState:
-    """The second chain with every proposal that both chains hold moved to the first chain's place of it."""
+    """The pair with every proposal that both chains hold moved to its place in the first chain."""
     first, second, same = states
     n = same.shape[0]
     shared = (first.source >= n) & same_proposals[jnp.maximum(first.source - n, 0)]
     held = shared[:, None] & (first.source[:, None] == second.source[None, :])  # [place, place of the second chain]
     held = held | jnp.diag(same)
     here, there = jnp.any(held, axis=1), jnp.any(held, axis=0)
-    # The rest of the second chain fills the rest of the places, in order.
+    # The other records of the second chain fill the other places, in order.
     spare = jnp.argsort(there, stable=True)[jnp.maximum(jnp.cumsum(~here) - 1, 0)]
     order = jnp.where(here, jnp.argmax(held, axis=1), spare)
     moved = second._replace(columns=second.columns[:, order], source=second.source[order])

@@ -1,4 +1,4 @@
-"""A run of pairs: from their starts, or from its checkpoint, to the ends of all of them."""
+"""Runs of pairs, from their starts or a checkpoint until all pairs have ended."""
 
 from contextlib import nullcontext
 from functools import partial
@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax._util.threads import one_blas_thread
 from dpjax.base import Key
-from dpjax.coupling.pool import LONGEST, Course, Lane, Pool, Status, new_status, open_pool, run_program
+from dpjax.coupling.pool import LONGEST, Lane, PairSettings, Pool, Status, new_status, open_pool, run_program
 from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill
 from dpjax.runtime.devices import Devices, num_devices, share_evenly
 from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
@@ -18,23 +18,25 @@ from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
 __all__ = ["run_pairs"]
 
 
-def run_pairs(key: Key, course: Course, num_pairs: int, batch_size: int, devices: Devices, checkpoint: Any) -> Lane:
-    """The lanes of all pairs [pair] at their ends, without the chains themselves.
+def run_pairs(
+    key: Key, settings: PairSettings, num_pairs: int, batch_size: int, devices: Devices, checkpoint: Any
+) -> Lane:
+    """The final lanes of all pairs [pair], without the chains.
 
     Raises
     ------
     TypeError, ValueError
-        If there are no such devices, or the checkpoint is that of another run.
+        If there are no such devices, or the checkpoint belongs to another run.
     RuntimeError
         If another run is using the checkpoint.
     KeyboardInterrupt
-        If the run is interrupted: the pairs that have ended by then are those that meet early, and would mislead.
+        If the run is interrupted. Nothing is returned: the pairs that have ended so far are those that meet early.
     """
     mesh, size = share_evenly(devices, min(batch_size, num_pairs), "pairs at once")
     path = None if checkpoint is None else check_path(checkpoint, mesh)
-    pool, file = Pool(key, course, mesh), None
+    pool, file = Pool(key, settings, mesh), None
     if path is not None:
-        fingerprint = make_fingerprint(key, course, num_pairs, size, num_devices(mesh))
+        fingerprint = make_fingerprint(key, settings, num_pairs, size, num_devices(mesh))
         file = PeriodicCheckpoint(path, fingerprint, mesh, pack)
     with nullcontext() if file is None else file.held(), one_blas_thread():
         saved = None if file is None else file.load(partial(restore_status, pool, num_pairs, size))
@@ -66,11 +68,11 @@ def explain(status: Status, file: PeriodicCheckpoint | None) -> str:
     if file is not None and not file.is_shared:
         file.save_last(status)
     remedy = "Pass `checkpoint`, in a folder with room, to continue interrupted runs." if file is None else file.remedy
-    return f"Interrupted when {np.sum(status.ended)} of {len(status.ended)} pairs were at their ends. {remedy}"
+    return f"Interrupted when {np.sum(status.ended)} of {len(status.ended)} pairs had ended. {remedy}"
 
 
 def restore_status(pool: Pool, num_pairs: int, size: int, progress: dict[str, Any], arrays: Arrays) -> Status:
-    """The status in a file; whatever does not fit the run is an error."""
+    """The status in a file, or an error if it does not fit the run."""
     filled, steps, waiting = (progress[name] for name in ("filled", "steps", "waiting"))
     num_lanes = len(arrays["owners"])
     possible = filled >= 0 and steps in range(1, LONGEST + 1) and waiting in range(size, num_pairs + 1)
@@ -84,21 +86,21 @@ def restore_status(pool: Pool, num_pairs: int, size: int, progress: dict[str, An
 
 
 def check_owners(owners: np.ndarray, ended: np.ndarray, waiting: int) -> None:
-    """Raise unless every pair that does not wait is either in one lane or at its end."""
+    """Raise unless every pair that has started is either in one lane or has ended."""
     begun = np.sort(np.concatenate([owners[owners >= 0], np.flatnonzero(ended)]))
     if not np.array_equal(begun, np.arange(waiting)):
-        raise ValueError("pairs that are lost or counted twice")
+        raise ValueError("pairs that are missing or counted twice")
 
 
-def make_fingerprint(key: Key, course: Course, num_pairs: int, size: int, devices: int) -> dict[str, Plain]:
-    """All that decides a run and how its file is laid out, under names that a user knows."""
-    numbers = {name: getattr(course, name) for name in ("lag", "k", "m", "max_steps")}
-    kernel = {f"kernel.{name}": part for name, part in course.kernel._asdict().items()}
+def make_fingerprint(key: Key, settings: PairSettings, num_pairs: int, size: int, devices: int) -> dict[str, Plain]:
+    """Everything that determines a run and the layout of its file, under names that users know."""
+    numbers = {name: getattr(settings, name) for name in ("lag", "k", "m", "max_steps")}
+    kernel = {f"kernel.{name}": part for name, part in settings.kernel._asdict().items()}
     return {
         **identify_key(key),
         **numbers,
         "num_pairs": num_pairs,
         "pairs at once": size,
         "devices": devices,
-        **identify_parts({**kernel, "function": course.function}),
+        **identify_parts({**kernel, "function": settings.function}),
     }

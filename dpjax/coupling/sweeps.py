@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.coupling.couplings import common_uniform, couple_indices
-from dpjax.coupling.pairs import CoupledSweepState, RecordPair, agree, finish, start, update_flags
+from dpjax.coupling.pairs import CoupledSweepState, RecordPair, finish, start, synchronize, update_flags
 from dpjax.coupling.relabel import Relabelling, between_sweeps, within_sweep
 from dpjax.data_augmentation.records.soma import reverse_total
 from dpjax.exchangeable.sweeps import Decision, Innovations, Placement, draw_innovations, replace_record
@@ -18,14 +18,14 @@ __all__ = ["SweepInfo", "sweep", "sweep_records"]
 
 
 class SweepInfo(NamedTuple):
-    """What a coupled sweep reports.
+    """The report of a coupled sweep.
 
     Attributes
     ----------
     acceptance_rate
         The share of proposals accepted by each chain [2].
     num_nonfinite
-        How many proposals met a weight that is not a number, and is taken for zero [].
+        How many proposals had a non-finite weight, read as zero [].
     """
 
     acceptance_rate: Array
@@ -40,7 +40,7 @@ def sweep_records(
     placement: Placement,
     relabelling: Relabelling | None,
 ) -> tuple[RecordPair, SweepInfo]:
-    """A coupled sweep of these proposals: each chain alone makes the sweep with the proposals to it."""
+    """A coupled sweep of these proposals; each chain alone makes an ordinary sweep of its proposals."""
     innovation_key, order_key = jax.random.split(key)
     innovations = draw_innovations(innovation_key, placement)
     return sweep(target, pair, proposals, placement, relabelling, innovations, order_key)
@@ -55,14 +55,14 @@ def sweep(
     innovations: Innovations,
     order_key: Key,
 ) -> tuple[RecordPair, SweepInfo]:
-    """A coupled sweep as a function of its innovations; the key is used for relabelling between sweeps alone."""
+    """A coupled sweep as a function of its innovations; the key is used only for relabelling between sweeps."""
     columns = target.columns(proposals.first)
     second_columns = jnp.where(proposals.same, columns, target.columns(proposals.second))
     decide = decide_soma if placement.kind == "soma" else decide_imwg
 
     def attempt(states: CoupledSweepState, step: Any) -> Any:
         index, proposal, innovation = step
-        one, other, broken = decide(target, states, proposal, innovation)
+        one, other, nonfinite = decide(target, states, proposal, innovation)
         moved = CoupledSweepState(
             replace_record(states.first, one, index, proposal.first),
             replace_record(states.second, other, index, proposal.second),
@@ -70,17 +70,17 @@ def sweep(
         )
         if relabelling == "within":
             moved = within_sweep(moved, one, other, proposal.same)
-        return agree(moved), (jnp.stack([one.accepted, other.accepted]), broken)
+        return synchronize(moved), (jnp.stack([one.accepted, other.accepted]), nonfinite)
 
     steps = (jnp.arange(placement.proposals), ProposedColumns(columns.T, second_columns.T, proposals.same), innovations)
-    states, (accepted, broken) = jax.lax.scan(attempt, start(target, pair), steps)
+    states, (accepted, nonfinite) = jax.lax.scan(attempt, start(target, pair), steps)
     if relabelling == "between":
         states = between_sweeps(order_key, states, proposals.same)
-    return finish(states, pair, proposals), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(broken))
+    return finish(states, pair, proposals), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(nonfinite))
 
 
 class ProposedColumns(NamedTuple):
-    """One proposal to each chain as columns [d], and whether the two are one and the same []."""
+    """One proposal for each chain as columns [d], and whether the two are the same []."""
 
     first: Array
     second: Array
@@ -90,11 +90,12 @@ class ProposedColumns(NamedTuple):
 def decide_soma(
     target: ExchangeableTarget, states: CoupledSweepState, proposal: ProposedColumns, innovation: Innovations
 ) -> tuple[Decision, Decision, Array]:
-    """Coupled SOMA: places by a maximal coupling of w / W and w̃ / W̃, acceptance by one uniform; and if any w is NaN [].
+    """Coupled SOMA: a maximal coupling of places, acceptance by one uniform; and whether a weight is non-finite [].
 
-    Xiong and Ju (2025), Appendix A.6. Each chain alone makes an attempt of their Algorithm 1. The residuals begin with
-    the places at which the chains differ, so that these are paired with each other rather than with places that agree;
-    the proof of their Lemma 18 needs this order, and pairs meet about twice as soon.
+    Xiong and Ju (2025), Appendix A.6: places by a maximal coupling of w / W and w̃ / W̃. Each chain alone
+    makes a step of their Algorithm 1. The residual sums
+    begin with the places at which the chains differ, so that these are coupled with each other rather than with places
+    that agree; the proof of their Lemma 18 needs this order, and pairs meet about twice as soon.
     """
     first, second, same = states
     raw = [
@@ -102,8 +103,8 @@ def decide_soma(
         for side, column in ((first, proposal.first), (second, proposal.second))
     ]
     weights, other_weights = map(proper_density, raw)
-    tried = same if innovation.places is None else same[innovation.places]
-    (index, log_total), (other, other_total) = couple_indices(innovation.select, weights, other_weights, ~tried)
+    same_places = same if innovation.places is None else same[innovation.places]
+    (index, log_total), (other, other_total) = couple_indices(innovation.select, weights, other_weights, ~same_places)
     accepted, other_accepted, _ = common_uniform(
         innovation.accept,
         log_acceptance(weights[index], log_total, first.log_weight),
@@ -112,8 +113,8 @@ def decide_soma(
     places = (index, other) if innovation.places is None else (innovation.places[index], innovation.places[other])
     one = Decision(places[0], accepted, weights[index])
     two = Decision(places[1], other_accepted, other_weights[other])
-    broken = ~jnp.all(raw[0] < jnp.inf) | ~jnp.all(raw[1] < jnp.inf)
-    return one, follow(states, proposal, one, two), broken
+    nonfinite = ~jnp.all(raw[0] < jnp.inf) | ~jnp.all(raw[1] < jnp.inf)
+    return one, copy_if_same(states, proposal, one, two), nonfinite
 
 
 def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> Array:
@@ -126,7 +127,7 @@ def log_acceptance(log_weight: Array, log_total: Array, log_current: Array) -> A
 def decide_imwg(
     target: ExchangeableTarget, states: CoupledSweepState, proposal: ProposedColumns, innovation: Innovations
 ) -> tuple[Decision, Decision, Array]:
-    """Coupled IMwG: one place for both chains, acceptance by one uniform; and whether a weight is not a number []."""
+    """Coupled IMwG: one place for both chains, acceptance by one uniform; and whether a weight is non-finite []."""
     first, second, _ = states
     place = jnp.asarray(innovation.places)
     raw = target.log_weight_with(first.summary, first.columns, place, proposal.first)
@@ -136,9 +137,9 @@ def decide_imwg(
         innovation.accept, weight - first.log_weight, other_weight - second.log_weight
     )
     one, other = Decision(place, accepted, weight), Decision(place, other_accepted, other_weight)
-    return one, follow(states, proposal, one, other), ~((raw < jnp.inf) & (other_raw < jnp.inf))
+    return one, copy_if_same(states, proposal, one, other), ~((raw < jnp.inf) & (other_raw < jnp.inf))
 
 
-def follow(states: CoupledSweepState, proposal: ProposedColumns, one: Decision, other: Decision) -> Decision:
-    """The second chain's decision: the first's, bit for bit, where records and proposal are all the same."""
+def copy_if_same(states: CoupledSweepState, proposal: ProposedColumns, one: Decision, other: Decision) -> Decision:
+    """The second chain's decision, replaced by the first's if all records and the proposal are the same."""
     return take_if(proposal.same & jnp.all(states.same), one, other)

@@ -1,7 +1,7 @@
-"""What is proved of SOMA and IMwG for releases with bounded density ratios: Xiong and Ju (2025), arXiv v2.
+"""Proven bounds for SOMA and IMwG on releases with bounded density ratios: Xiong and Ju (2025), arXiv v2.
 
 Throughout, ε bounds the log ratio of the release's density between data sets that differ in one record, as ε privacy
-for replacing a record does. The privacy budget may be larger than that: the mean of two values in [0, 1] with Laplace
+for replacing a record does. It may be smaller than the privacy budget: the mean of two values in [0, 1] with Laplace
 noise of scale 1 / b has ε = b / 2. All functions take arrays and broadcast.
 """
 
@@ -23,7 +23,7 @@ Numbers = NDArray[np.floating]
 
 
 def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
-    """n / (n + e^ε − 1), at most the chance that SOMA accepts a proposal, from any records: Theorem 12, equation (17).
+    """n / (n + e^ε − 1), a lower bound of SOMA's acceptance probability from any records: Theorem 12, equation (17).
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
 
 
 def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
-    """e^(−ε), at most the chance that IMwG accepts a proposal, in either scan: Theorem 12, equation (17).
+    """e^(−ε), a lower bound of IMwG's acceptance probability with either scan: Theorem 12, equation (17).
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
 def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
     """An upper bound of SOMA's convergence rate per proposal for two records: Theorem 13, equation (18).
 
-    The law of the records converges geometrically at this rate or faster. The proof counts the records in which two
-    chains differ up to their order, so the bound is one for functions that do not depend on the order. It is below
-    those of both IMwG scans only for ε between 0.37 and 0.89; for large ε it misses 1 by 4 e^(−3ε), theirs by e^(−2ε)
-    and e^(−2ε) / 2. Measured rates are in the opposite order.
+    The distribution of the records converges geometrically at this rate or faster. The proof counts the records in
+    which two chains differ up to their order, so the bound holds for functions that do not depend on the order. It is
+    below those of both IMwG scans only for ε between 0.37 and 0.89; for large ε it misses 1 by 4 e^(−3ε), theirs by
+    e^(−2ε) and e^(−2ε) / 2. Measured rates are in the opposite order.
 
     Parameters
     ----------
@@ -116,10 +116,10 @@ def imwg_systematic_rate_bound(epsilon: ArrayLike) -> Numbers:
 
 
 def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
-    """At most the chance that a proposal brings two coupled SOMA chains one record closer: Lemma 18, equation (40).
+    """A lower bound of the probability that a proposal brings two SOMA chains one record closer: Lemma 18, (40).
 
-    Of the coupling with common proposals that pairs unmatched places with unmatched places. The M of the printed
-    equation is e^ε.
+    For the coupling with common proposals that couples unmatched places with each other. The M of the printed equation
+    is e^ε.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
     n
         The number of records.
     distance
-        In how many records d ≤ n the chains differ, up to their order.
+        The number of records d ≤ n in which the chains differ, up to their order.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
 
 
 def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
-    """At most the chance that a proposal brings two coupled chains of IMwG, random scan, one record closer: Lemma 18.
+    """A lower bound of the probability that a proposal brings two random-scan IMwG chains one record closer: Lemma 18.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
     n
         The number of records.
     distance
-        In how many records d ≤ n the chains differ.
+        The number of records d ≤ n in which the chains differ.
 
     Examples
     --------
@@ -160,14 +160,14 @@ def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
 
 
 def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
-    """At least the chance that a proposal takes two coupled SOMA chains one record further apart: Lemma 19, (42), (43).
+    """An upper bound of the probability that a proposal takes two SOMA chains one record apart: Lemma 19, (42), (43).
 
     Parameters
     ----------
     epsilon
         The bound ε.
     n
-        The number of records. For two of which one differs, the sharper (43) holds.
+        The number of records. For two records of which one differs, the sharper (43) is used.
     distance
         As in `soma_approach_bound`.
 
@@ -183,5 +183,5 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
 
 
 def smallest_ratio(epsilon: ArrayLike) -> Numbers:
-    """e^(−ε): the least ratio of densities that replacing one record allows."""
+    """e^(−ε), the smallest ratio of densities when one record is replaced."""
     return np.exp(-np.asarray(epsilon, float))

@@ -14,7 +14,7 @@ from dpjax._util.validation import check_count, check_function
 from dpjax.base import Key
 from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
-from dpjax.coupling.pool import Course, Lane
+from dpjax.coupling.pool import Lane, PairSettings
 from dpjax.coupling.run import run_pairs
 from dpjax.runtime.devices import Devices
 
@@ -23,18 +23,18 @@ __all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its standard error, pytrees as the function returns them, and what they cost.
+    """A mean, its standard error and its cost.
 
     Parameters
     ----------
     mean
-        The mean, a pytree as the function returns it.
+        The mean, of the structure that the function returns.
     standard_error
         Its standard error, likewise.
     cost
-        Steps of one chain in all.
+        The total number of steps of single chains.
     inefficiency
-        Mean cost of a pair times the variance of its estimate: of two settings, the smaller is the better.
+        The mean cost of a pair times the variance of its estimate: the smaller, the better the setting.
 
     Examples
     --------
@@ -51,18 +51,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class UnbiasedEstimates:
-    """H_{k:m} of every pair.
+    """The estimates H_{k:m} of all pairs.
 
     Parameters
     ----------
     values
         The estimates, leaves [pairs, ...].
     averages
-        Their first part, the plain average over k..m of the first chain, leaves [pairs, ...].
+        Their uncorrected part, the average over k..m of the first chain, leaves [pairs, ...].
     cost
-        Steps of one chain that each pair takes [pairs]: L + 2 (τ − L) + max(0, m − τ).
+        The number of steps of single chains for each pair [pairs]: L + 2 (τ − L) + max(0, m − τ).
     meetings
-        When the pairs met.
+        The meeting times of the pairs.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class UnbiasedEstimates:
         Raises
         ------
         ValueError
-            If a pair was censored: without it, or with its unfinished sum, the mean would be biased.
+            If a pair was censored: the mean would be biased without it or with its unfinished sum.
         """
         self.meetings.require_all("an unbiased mean")
         size = len(self.cost)
@@ -110,11 +110,11 @@ def unbiased_estimates(
     devices: Devices = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> UnbiasedEstimates:
-    """Estimates H_{k:m} of E h under the chain's limit, each with that very mean: one from each pair.
+    """Unbiased estimates H_{k:m} of E h under the chain's limit, one from each pair.
 
-    The average of h(X_t) over t = k, ..., m, and for every t from k + L to τ − 1 the difference h(X_t) − h(Y_{t−L})
-    times the number of telescoping sums it belongs to, divided by m − k + 1: Jacob, O'Leary and Atchadé (2020),
-    equation (2.1), for lags L by Biswas, Jacob and Vanetti (2019), Appendix A.
+    H_{k:m} is the average of h(X_t) over t = k, ..., m, plus a correction: for every t from k + L to τ − 1 the
+    difference h(X_t) − h(Y_{t−L}) times the number of telescoping sums it belongs to, divided by m − k + 1. See Jacob,
+    O'Leary and Atchadé (2020), equation (2.1), and for lags L Biswas, Jacob and Vanetti (2019), Appendix A.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ def unbiased_estimates(
     kernel
         As in `meeting_times`.
     function
-        h, ``position -> pytree of numbers``; of relabelled pairs it must not depend on the records' order. Define it
-        once: programs are compiled for it.
+        h, ``position -> pytree of numbers``; with relabelled pairs it must not depend on the order of the records.
+        Define it once: programs are compiled for it.
     k
         The first step of the averaging window; see `suggest_k_m`.
     m
@@ -142,28 +142,28 @@ def unbiased_estimates(
     checkpoint
         As in `meeting_times`.
     """
-    lanes_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
+    run_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
     check_function("function", function, "position -> numbers")
     check_count("k", k, least=0)
     check_count("m", m, "The window k..m holds at least k.", least=k)
     check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)
-    course = Course(kernel, function, lag, k, m, max_steps)
-    return collect(course, run_pairs(lanes_key, course, num_pairs, batch_size, devices, checkpoint))
+    settings = PairSettings(kernel, function, lag, k, m, max_steps)
+    return collect(settings, run_pairs(run_key, settings, num_pairs, batch_size, devices, checkpoint))
 
 
-def collect(course: Course, lanes: Lane) -> UnbiasedEstimates:
-    """The estimates from the ends of all lanes."""
-    meetings = meetings_of(np.asarray(lanes.meeting), course.lag, course.max_steps)
-    size = course.m - course.k + 1
-    cost = 2 * meetings.times - course.lag + np.maximum(0, course.m - meetings.times)
-    unravel = unravel_of(course)
+def collect(settings: PairSettings, lanes: Lane) -> UnbiasedEstimates:
+    """The estimates from the final lanes."""
+    meetings = meetings_of(np.asarray(lanes.meeting), settings.lag, settings.max_steps)
+    size = settings.m - settings.k + 1
+    cost = 2 * meetings.times - settings.lag + np.maximum(0, settings.m - meetings.times)
+    unravel = unravel_of(settings)
     averages = unravel(np.asarray(lanes.average) / size)
     return UnbiasedEstimates(unravel(np.asarray(lanes.average + lanes.correction) / size), averages, cost, meetings)
 
 
-def unravel_of(course: Course) -> Callable[[np.ndarray], Any]:
+def unravel_of(settings: PairSettings) -> Callable[[np.ndarray], Any]:
     """The map of vectors [pairs, q] to leaves [pairs, ...]."""
-    kernel, function = course.kernel, course.function
+    kernel, function = settings.kernel, settings.function
     assert function is not None
     position = jax.eval_shape(kernel.sample_start, jax.eval_shape(jax.random.key, 0))
     shapes = jax.eval_shape(function, position)

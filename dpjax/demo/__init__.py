@@ -1,4 +1,4 @@
-"""Three real data sets, privatized and inferred from: what ``python -m dpjax demo`` runs."""
+"""Inference from three privatized real data sets: what ``python -m dpjax demo`` runs."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,12 +16,12 @@ Three data sets are privatized, and each is then analysed three ways, under one 
   non-private   from the confidential data
   naive         from the release, as if it had no noise
   dpjax         from the release, its noise accounted for
-The seed is fixed, so that everyone sees the same numbers; a true release draws its noise in secret.
+The seed is fixed, so that the numbers can be reproduced; a real release keeps its noise secret.
 """
 
 
 def main(output: Path) -> None:
-    """Privatize, infer, print each comparison, and save one figure of all in the folder `output`.
+    """Privatize, infer, print each comparison, and save a figure in the folder `output`.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def main(output: Path) -> None:
 
 
 def check_extras() -> None:
-    """Raise before anything is computed if a library of the extras is missing."""
+    """Raise if a library of the extras is missing."""
     for module, extra in (("matplotlib", "plots"), ("sklearn", "data")):
         if find_spec(module) is None:
             text = f"{module}: not installed; expected for the demo, as part of the extra `{extra}`."

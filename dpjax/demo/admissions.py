@@ -34,7 +34,7 @@ def compare(key: Key, random: Generator) -> Comparison:
     noise_key, chain_key = jax.random.split(key)
     release = dpjax.Release(mechanism.sample(noise_key, table.ravel()), mechanism, statistic, n)
     model = dpjax.models.categorical(jnp.ones(table.size), shape=table.shape)
-    # Counts this noisy say little about single records: the plain sampler mixes well, and its sweeps are cheap.
+    # With this much noise the sampler mixes well without interweaving, and its sweeps are cheaper.
     posterior = dpjax.sample(chain_key, model, release, num_warmup=200, num_samples=1_000, interweave=False)
     return Comparison(
         title="Berkeley admissions, 24 counts",
@@ -53,5 +53,5 @@ def log_odds_ratios(probabilities: np.ndarray) -> np.ndarray:
 
 
 def by_department(draws: np.ndarray) -> Answer:
-    """Draws [..., 6] under the names of the departments."""
+    """Draws [..., 6] by department."""
     return {f"department {letter}": draws[..., index] for index, letter in enumerate("ABCDEF")}

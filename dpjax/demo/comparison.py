@@ -19,22 +19,22 @@ NUM_DRAWS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Posterior draws of the same quantities from the confidential data, and from a release read in two ways.
+    """Posterior draws of the same quantities from the confidential data, and from a release with and without its noise.
 
     Parameters
     ----------
     title
         The data set, for the figure.
     promise
-        Its mechanism, for the figure.
+        The mechanism and its privacy, for the figure.
     measure
-        What the quantities are, with their unit.
+        The kind of quantity, with its unit.
     non_private
-        The answer from the confidential data.
+        The draws from the confidential data.
     naive
-        That from the release as if it had no noise, with the same quantities in the same order.
+        Those from the release as if it had no noise, with the same quantities in the same order.
     dpjax
-        That of dpjax, likewise.
+        Those of dpjax, likewise.
     """
 
     title: str
@@ -81,7 +81,7 @@ def interval(draws: np.ndarray) -> tuple[float, float]:
 
 
 def announce(title: str, **facts: str) -> None:
-    """Print what is about to be analysed, before the wait."""
+    """Print a description of the data and the release."""
     lines = [title, *(f"  {name:<11}{fact}" for name, fact in facts.items())]
     print("\n".join(lines), flush=True)
 

@@ -64,12 +64,12 @@ def rescale(column: np.ndarray, bounds: tuple[float, float]) -> Array:
 
 
 def sum_up(statistic: dpjax.statistics.Gram, records: Records) -> Array:
-    """What is confidential: the sum [d] of the statistic over records."""
+    """The confidential sum [d] of the statistic over the records."""
     return jnp.sum(jax.vmap(statistic)(records), axis=0)
 
 
 def build_model() -> dpjax.Model:
-    """A regression on a covariate whose Normal law is unknown too."""
+    """A regression on a Normal covariate of unknown mean and variance."""
     return dpjax.models.linear_regression(
         covariate_prior=NormalInverseWishartPrior(jnp.zeros(1), precision=1.0, degrees=3.0, scale=0.1 * jnp.eye(1)),
         noise_variance=NormalInverseGammaPrior(0.0, PRIOR_PRECISION, PRIOR_SHAPE, PRIOR_SCALE),
@@ -77,7 +77,7 @@ def build_model() -> dpjax.Model:
 
 
 def draw_given_moments(random: Generator, moments: Array, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients [draw, 2] and variances [draw] under the model's prior, given moments taken at their word."""
+    """Coefficients [draw, 2] and variances [draw] under the model's prior, given the moments as if they were exact."""
     y, xy, yy, x, xx = np.asarray(moments, float)
     precision = np.array([[n, x], [x, xx]]) + PRIOR_PRECISION * np.eye(2)
     mean = np.linalg.solve(precision, [y, xy])

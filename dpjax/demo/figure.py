@@ -78,6 +78,6 @@ def draw_lines(axes: Axes, comparison: Comparison) -> None:
 
 
 def lines(answer: Answer, grid: np.ndarray) -> np.ndarray:
-    """The regression lines of all draws at a grid of body mass indices [draw, grid]."""
+    """The regression lines [draw, grid] at a grid of body mass indices."""
     level, slope, _ = (draws.ravel()[:, None] for draws in answer.values())
     return level + slope * (grid - TYPICAL_BMI)

@@ -1,4 +1,4 @@
-"""Survival on the Titanic: every record is randomized by itself before anyone collects it."""
+"""Survival on the Titanic: every record is randomized on its own before it is collected."""
 
 from math import log
 
@@ -18,7 +18,7 @@ TRUTHFUL = 0.5
 
 
 def compare(key: Key, random: Generator) -> Comparison:
-    """Randomize sex and fate of each person together, and infer how likely women and men were to survive."""
+    """Randomize the sex and survival of each person, and infer the survival probabilities of women and men."""
     counts = jnp.asarray(COUNTS)
     keep = TRUTHFUL + (1 - TRUTHFUL) / len(COUNTS)
     channel = dpjax.RandomizedResponse(keep=keep, num_categories=len(COUNTS))

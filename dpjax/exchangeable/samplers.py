@@ -1,6 +1,6 @@
 """SOMA and IMwG for any density of exchangeable records, with or without privacy.
 
-The *proposal* q is any law that can be drawn from and has a density; proposals from it replace records one at a time.
+The *proposal distribution* q can be sampled and has a density; draws from it replace records one at a time.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Propose = Callable[[Key], Any]
 
 
 class ExchangeableState(NamedTuple):
-    """A chain's records, leading axis [n], and the log-weight log π(x) − Σ log q(x_j) [].
+    """The records of a chain and their log-weight.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def soma(
     statistic: Function | None = None,
     attempts: int | None = None,
 ) -> SamplingAlgorithm:
-    """Single offer, multiple attempts for a permutation-invariant density: it leaves π invariant.
+    """A kernel that leaves a permutation-invariant density π invariant: single-offer multiple-attempt (SOMA).
 
     Xiong and Ju (2025), Algorithm 1 with the proper weights of Corollary 6. A step makes n proposals.
 
@@ -70,7 +70,7 @@ def soma(
     log_proposal
         ``record -> []``, log q up to a constant; finite wherever π is positive.
     statistic
-        ``record -> [d]``, where π depends on the summed statistic alone: an attempt then costs O(n) rather than n
+        ``record -> [d]``, if π depends on the summed statistic alone: a proposal then costs O(n) instead of n
         evaluations of the density.
     attempts
         How many records each proposal is tried at; None for all.
@@ -91,9 +91,7 @@ def imwg(
     statistic: Function | None = None,
     scan: Literal["systematic", "random"] = "systematic",
 ) -> SamplingAlgorithm:
-    """Independent Metropolis within Gibbs for a permutation-invariant density: it leaves π invariant.
-
-    The parameters are those of `soma`; `scan` is the order in which records get their proposals.
+    """A kernel that leaves a permutation-invariant density π invariant: independent Metropolis within Gibbs (IMwG).
 
     Parameters
     ----------
@@ -106,7 +104,8 @@ def imwg(
     statistic
         As in `soma`.
     scan
-        ``"systematic"``: one proposal to each record, in order; ``"random"``: n proposals to records chosen at random.
+        The order of the updates: ``"systematic"``, one proposal for each record in order, or ``"random"``, n proposals
+        for records chosen at random.
 
     Examples
     --------
@@ -124,7 +123,7 @@ def imwg(
 def algorithm(
     log_density: Function, propose: Propose, log_proposal: Function, statistic: Function | None, choice: Any
 ) -> SamplingAlgorithm:
-    """The sampler of an imputation choice, for the number of records that it is given."""
+    """The sampler for an imputation choice; the number of records is that of the state."""
     check_functions(log_density, propose, log_proposal, statistic)
 
     def init(records: Any, rng_key: Key | None = None) -> ExchangeableState:
@@ -145,7 +144,7 @@ def algorithm(
 
 
 def check_functions(log_density: Any, propose: Any, log_proposal: Any, statistic: Any) -> None:
-    """Raise unless each is a function, the statistic where there is one."""
+    """Raise unless each is a function; the statistic may be None."""
     check_function("log_density", log_density, "records -> []")
     check_function("propose", propose, "key -> record")
     check_function("log_proposal", log_proposal, "record -> []")

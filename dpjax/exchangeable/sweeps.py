@@ -1,4 +1,4 @@
-"""One chain's sweep of proposals over exchangeable records, as a function of its random numbers."""
+"""A sweep of proposals over exchangeable records, as a function of its random numbers."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -29,16 +29,16 @@ __all__ = [
 
 
 class Innovations(NamedTuple):
-    """The random numbers of a sweep besides its proposals, leading axis [proposals]; within it those of one.
+    """The random numbers of a sweep besides its proposals, leading axis [proposals].
 
     Attributes
     ----------
     places
-        The records that a proposal is tried at: [proposals, attempts] of windows, [proposals] of IMwG, None for all.
+        The records that a proposal may replace: [proposals, attempts] for windows, [proposals] for IMwG, None for all.
     select
-        Uniforms [proposals] that choose the record.
+        Uniforms [proposals] that select the record.
     accept
-        Uniforms [proposals] that decide on the proposal.
+        Uniforms [proposals] that decide on acceptance.
     """
 
     places: Array | None
@@ -47,7 +47,7 @@ class Innovations(NamedTuple):
 
 
 class SweepState(NamedTuple):
-    """One chain within a sweep.
+    """The state of one chain within a sweep.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class SweepState(NamedTuple):
     columns
         See `dpjax.exchangeable.targets.ExchangeableTarget`.
     source
-        Where the record at each place comes from [n]: i < n is record i at the start of the sweep, n + k proposal k.
+        The origin of the record at each place [n]: i < n for record i at the start of the sweep, n + k for proposal k.
     """
 
     summary: Array
@@ -68,7 +68,7 @@ class SweepState(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What one chain does with a proposal: its place [], whether it is taken [], and the log-weight it leads to []."""
+    """A chain's decision on a proposal: its place [], whether it is accepted [], and the log-weight with it []."""
 
     place: Array
     accepted: Array
@@ -77,14 +77,14 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the proposals of a sweep over n records are made; built by `make_placement`.
+    """Which records the proposals of a sweep may replace; built by `make_placement`.
 
     Parameters
     ----------
     kind
         ``"soma"``, or the scan of IMwG.
     attempts
-        How many records a proposal is tried at: 1 of IMwG.
+        How many records a proposal is tried at; 1 for IMwG.
     proposals
         How many proposals a sweep makes.
     """
@@ -110,7 +110,7 @@ def draw_innovations(key: Key, placement: Placement) -> Innovations:
 
 
 def fixed_places(placement: Placement) -> Array | None:
-    """The places at which each proposal is tried, where they are not random; see `Innovations`."""
+    """The places at which each proposal is tried, if they are not random; see `Innovations`."""
     n, attempts = placement.n, placement.attempts
     if placement.kind == "systematic":
         return jnp.arange(n)
@@ -118,7 +118,7 @@ def fixed_places(placement: Placement) -> Array | None:
 
 
 def start_sweep(target: ExchangeableTarget, columns: Array) -> SweepState:
-    """One chain at the start of a sweep, its summary taken afresh."""
+    """The state at the start of a sweep, with its summary recomputed."""
     summary = target.summarize(columns)
     return SweepState(summary, target.log_weight(summary, columns), columns, jnp.arange(target.n))
 
@@ -130,21 +130,23 @@ def sweep(
 
     def attempt(state: SweepState, step: Any) -> Any:
         index, column, innovation = step
-        decision, broken = decide(target, state, column, placement, innovation)
-        moved = replace_record(state, decision, index, column)
-        return moved, (jnp.where(decision.accepted, decision.place, target.n), broken)
+        decision, nonfinite = decide(target, state, column, placement, innovation)
+        updated = replace_record(state, decision, index, column)
+        return updated, (jnp.where(decision.accepted, decision.place, target.n), nonfinite)
 
     steps = (jnp.arange(placement.proposals), target.columns(proposals).T, innovations)
-    state, (taken, broken) = jax.lax.scan(attempt, start_sweep(target, target.columns(records)), steps)
-    counts = jnp.zeros(target.n + 1, int).at[taken].add(1)[:-1]  # a rejected proposal counts at the spare last place
-    info = ImputationInfo(jnp.sum(counts) / placement.proposals, counts, jnp.sum(broken))
+    state, (taken, nonfinite) = jax.lax.scan(attempt, start_sweep(target, target.columns(records)), steps)
+    counts = (
+        jnp.zeros(target.n + 1, int).at[taken].add(1)[:-1]
+    )  # rejected proposals are counted at the extra last place
+    info = ImputationInfo(jnp.sum(counts) / placement.proposals, counts, jnp.sum(nonfinite))
     return gather_records(state, records, proposals), state.log_weight, info
 
 
 def decide(
     target: ExchangeableTarget, state: SweepState, column: Array, placement: Placement, innovation: Innovations
 ) -> tuple[Decision, Array]:
-    """What a chain does with a proposal of this column [d], and whether it met a weight that is not a number []."""
+    """The decision on a proposal with this column [d], and whether a weight was non-finite []."""
     if placement.kind != "soma":
         place = jnp.asarray(innovation.places)
         raw = target.log_weight_with(state.summary, state.columns, place, column)
@@ -159,9 +161,9 @@ def decide(
 
 
 def replace_record(state: SweepState, decision: Decision, index: Array, column: Array) -> SweepState:
-    """The chain after its decision on proposal number `index` [] of this column [d].
+    """The state after the decision on proposal number `index` [] with this column [d].
 
-    Written with masks, which under `vmap` run several times faster than scattered writes.
+    Uses masks, which under `vmap` run several times faster than scattered writes.
     """
     written = is_place(state.source, decision.place) & decision.accepted
     replaced = state.columns[:, decision.place]
@@ -174,7 +176,7 @@ def replace_record(state: SweepState, decision: Decision, index: Array, column: 
 
 
 def is_place(places: Array, place: Array) -> Array:
-    """The mask of one place [] among as many as an array [n] has entries."""
+    """The mask [n] of one place [] in an array [n]."""
     return jnp.arange(places.shape[0]) == place
 
 
@@ -198,8 +200,8 @@ def make_placement(imputation: Any, n: int, proposals: int | None = None) -> Pla
     TypeError
         If the imputation is of another kind.
     ValueError
-        If the number of attempts is left open or exceeds n, or the number of proposals is not n where a sweep is one
-        pass over all records, as of windows and of a systematic scan.
+        If the number of attempts is "auto" or exceeds n, or the number of proposals is not n for windows or a
+        systematic scan, whose sweep is one pass over all records.
     """
     kind: Literal["soma", "systematic", "random"]
     if isinstance(imputation, IMwG):

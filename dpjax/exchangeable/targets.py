@@ -1,4 +1,4 @@
-"""What sweeps ask of a density of n exchangeable records, and its form for a released sum."""
+"""Densities of n exchangeable records as the weights of proposals: in general, and for a function of a sum."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -18,29 +18,29 @@ Function = Callable[[Any], Array]
 
 
 class ExchangeableTarget(Protocol):
-    """A density π of n exchangeable records with proposals from q, as proper log-weights of records.
+    """A density π of n exchangeable records with proposals from q, through its proper log-weights.
 
-    The proper log-weight of records x is log π(x) − Σ log q(x_j) up to one constant: Xiong and Ju (2025), Corollary 6.
-    A sweep holds of each record only the *column* of numbers [d] that the weights depend on, and of all records a
-    running *summary* [d], so that a proposal costs no pass over the records.
+    The proper log-weight of records x is log π(x) − Σ log q(x_j) up to a constant: Xiong and Ju (2025), Corollary 6.
+    For each record a sweep keeps the *column* [d] of numbers that the weights depend on, and for all records a
+    running *summary* [d], so that a proposal needs no pass over the records.
     """
 
     n: int
 
     def columns(self, records: Records) -> Array:
-        """What the weights need to know of each of m records [d, m]."""
+        """The columns [d, m] of m records."""
 
     def summarize(self, columns: Array) -> Array:
-        """The running summary of n columns [d]; a proposal in the place of a column changes it by the difference."""
+        """The summary [d] of n columns; replacing a column changes it by the difference."""
 
     def log_weight(self, summary: Array, columns: Array) -> Array:
-        """log w_0 [] of the records as they are."""
+        """The log-weight log w_0 [] of the current records."""
 
     def log_weight_with(self, summary: Array, columns: Array, place: Array, proposal: Array) -> Array:
-        """log w [] with the proposal [d] in one place []."""
+        """The log-weight [] with the proposal [d] in one place []."""
 
     def log_weights_with(self, summary: Array, columns: Array, places: Array | None, proposal: Array) -> Array:
-        """log w_i [m] with the proposal [d] in each of the places [m]; None stands for all."""
+        """The log-weights log w_i [m] with the proposal [d] in each of the places [m]; None stands for all."""
 
 
 class SummedTarget:
@@ -49,8 +49,8 @@ class SummedTarget:
     Parameters
     ----------
     density
-        A `Release`, or anything of its ``contributions``, ``origin``, ``log_density_at`` and ``log_densities_at``. Of a
-        release the proposals come from the model, whose density cancels from the weights.
+        A `Release`, or any object with its ``contributions``, ``origin``, ``log_density_at`` and ``log_densities_at``.
+        For a release the proposals come from the model, whose density cancels from the weights.
     n
         The number of records.
     """
@@ -63,7 +63,7 @@ class SummedTarget:
         return self.density.contributions(records)
 
     def summarize(self, columns: Array) -> Array:
-        """Minus the residual origin − Σ columns [d], so that it grows with a proposal."""
+        """Minus the residual origin − Σ columns [d], so that a proposal adds to it."""
         return jnp.sum(columns, axis=1) - self.density.origin
 
     def log_weight(self, summary: Array, columns: Array) -> Array:
@@ -83,7 +83,7 @@ class SummedTarget:
 def make_target(
     log_density: Function, log_proposal: Function, statistic: Function | None, records: Any
 ) -> ExchangeableTarget:
-    """The weights w_0 = π(x) / Π q(x_j): Xiong and Ju (2025), Corollary 6, for records of these shapes."""
+    """The target with weights π(x) / Π q(x_j), Xiong and Ju (2025), Corollary 6, for records of these shapes."""
     n = check_records(records)
     if statistic is None:
         return GeneralTarget(log_density, log_proposal, records, n)
@@ -124,7 +124,7 @@ class SumDensity:
 
 
 class GeneralTarget:
-    """π(x) / Π q(x_j) with the whole density evaluated for each place tried; columns hold the records themselves."""
+    """π(x) / Π q(x_j) with one evaluation of the density for each place; columns hold the records themselves."""
 
     def __init__(self, log_density: Function, log_proposal: Function, records: Any, n: int) -> None:
         self.log_density, self.log_proposal, self.n = log_density, log_proposal, n
@@ -169,5 +169,5 @@ class GeneralTarget:
 
 
 def as_floats(record: Any) -> Any:
-    """A record with numbers of one dtype; whole numbers are kept exactly up to the float's precision."""
+    """A record with numbers of one dtype; integers stay exact up to the precision of floats."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf).astype(float), record)

@@ -1,4 +1,4 @@
-"""Complete-data models: a prior, a record law, and what is known to sample them well."""
+"""Complete-data models: priors, densities of records, and what samplers can use of them."""
 
 from dpjax.base import Model, NonCentred
 from dpjax.models.beta import beta

@@ -1,4 +1,4 @@
-"""Arguments of models as arrays: shapes are always checked, values wherever they are known."""
+"""Arguments of models as arrays: shapes are always checked, values unless they are traced."""
 
 from dataclasses import fields
 from typing import Any
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def is_numeric(value: Any) -> bool:
-    """Whether a value can be read as numbers, known or traced."""
+    """Whether a value can be read as numbers, concrete or traced."""
     return isinstance(value, (int, float, list, tuple, np.ndarray, np.generic, jax.Array))
 
 
@@ -36,7 +36,7 @@ def check_finite(argument: str, value: Any) -> None:
 
 
 def check_definite(argument: str, value: Any, remedy: str) -> None:
-    """Raise unless a concrete `value` is a number above 0 or symmetric positive definite matrices [..., k, k]."""
+    """Raise unless a concrete `value` is a positive number or symmetric positive definite matrices [..., k, k]."""
     check_finite(argument, value)
     if is_traced(value) or not is_numeric(value):
         return
@@ -50,30 +50,30 @@ def check_definite(argument: str, value: Any, remedy: str) -> None:
 
 
 def check_degrees(degrees: Any, dim: int) -> None:
-    """Raise unless an inverse Wishart law of matrices [dim, dim] can have these degrees of freedom."""
+    """Raise unless these are degrees of freedom of an inverse Wishart distribution of matrices [dim, dim]."""
     least = dim - 1
     remedy = f"Pass more degrees of freedom than the dimension less 1, {least}."
     check_array("degrees", degrees, lambda array: array > least, f"a number above {least}", remedy)
 
 
 def check_lengths(argument: str, value: Any, other: str, against: Any) -> None:
-    """Raise unless two parameters of independent entries go together: one number, or one for each entry."""
+    """Raise unless two parameters of independent entries have one shape, or one of them is a single number."""
     given, expected = np.shape(value), np.shape(against)
     if () not in (given, expected) and given != expected:
         remedy = "Pass one number, or one for each entry."
         fail(argument, f"shape {list(given)}", f"shape [] or {list(expected)}, as {other} has", remedy)
 
 
-def hold_arrays(noun: Any) -> None:
-    """Turn the sequences that a frozen dataclass holds into arrays, so that each field is one leaf of a pytree."""
-    for field in fields(noun):
-        value = getattr(noun, field.name)
+def hold_arrays(node: Any) -> None:
+    """Convert sequences in the fields of a frozen dataclass to arrays, so that each field is one leaf."""
+    for field in fields(node):
+        value = getattr(node, field.name)
         if isinstance(value, (list, tuple)):
-            object.__setattr__(noun, field.name, jnp.asarray(value, float))
+            object.__setattr__(node, field.name, jnp.asarray(value, float))
 
 
 def as_array(argument: str, value: Any, expected: str, remedy: str) -> Array:
-    """`value` in the default float dtype, or an error that says what it is instead."""
+    """`value` as an array of the default float dtype, or an error."""
     if not is_numeric(value):
         fail(argument, f"{value!r} of type {type(value).__name__}", expected, remedy, error=TypeError)
     check_finite(argument, value)

@@ -1,4 +1,4 @@
-"""Beta records with known shapes or Gamma priors of them."""
+"""Beta records with known shapes or Gamma priors of the shapes."""
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +20,9 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     Parameters
     ----------
     a
-        A Gamma prior of the first shape [], or the known number; a known shape is no parameter.
+        The first shape [], which is then not a parameter, or its Gamma prior.
     b
-        The same of the second shape.
+        The second shape, likewise.
 
     Raises
     ------
@@ -31,13 +31,13 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
 
     Notes
     -----
-    There is no exact update of a shape: a kernel on the log scale moves it, through ``summarize`` and
-    ``log_likelihood``. Nor is there a non-centred form: where a sum of many records tells little of the shapes, chains
-    move slowly, and those of the same model written in NumPyro, which has such a form, do not.
+    There is no exact update of the shapes: a kernel on the log scale updates them, through ``summarize`` and
+    ``log_likelihood``. Nor is there a non-centred form: if the release says little about the shapes, chains mix slowly,
+    and the same model written in NumPyro, which has such a form, mixes faster.
 
-    Records are drawn strictly inside (0, 1). Those nearer to 0 than 4 of the smallest floats, or nearer to 1 than 64
-    units of rounding, stand there as one number, and the density next to 0 and 1 is its average over such a cell: the
-    posterior is right for shapes however small.
+    Records are drawn strictly inside (0, 1). Those closer to 0 than 4 times the smallest float, or closer to 1 than 64
+    units of rounding, are represented by one number, and the density there is its average over that cell. So the
+    posterior is exact for arbitrarily small shapes.
 
     Examples
     --------
@@ -76,6 +76,6 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
 
 
 def summarize(records: Records) -> Records:
-    """The number of records and the sums of what their density depends on."""
+    """The number of records and the sums of the features of the Beta density."""
     value = records["y"]
     return {"count": jnp.asarray(value.size, float), "features": tuple(map(jnp.sum, beta_features(value)))}

@@ -14,13 +14,12 @@ __all__ = ["COVARIANCE", "POSITIVE", "SIMPLEX", "Bijection", "scales"]
 
 
 class Bijection(NamedTuple):
-    """A map of one parameter to an unconstrained array, and back.
+    """A bijection between a parameter and an unconstrained array.
 
     Attributes
     ----------
     log_jacobian
-        ``unconstrained -> []``: log |det| of ``constrain``, with respect to the coordinates of the parameter
-        that its density refers to.
+        ``unconstrained -> []``: log |det| of ``constrain``, for the coordinates that the parameter's density refers to.
     """
 
     unconstrain: Callable[[Array], Array]
@@ -51,19 +50,19 @@ def simplex_to_real(probabilities: Array) -> Array:
     return logs[..., :-1] - logs[..., -1:]
 
 
-def complete(ratios: Array) -> Array:
-    """The log-ratios [..., c] with that of the last probability to itself."""
+def append_zero(ratios: Array) -> Array:
+    """The log-ratios [..., c] including that of the last probability to itself."""
     return jnp.concatenate([ratios, jnp.zeros_like(ratios[..., :1])], axis=-1)
 
 
 def real_to_simplex(ratios: Array) -> Array:
     """The inverse of `simplex_to_real`: probabilities [..., c]."""
-    return jax.nn.softmax(complete(ratios), axis=-1)
+    return jax.nn.softmax(append_zero(ratios), axis=-1)
 
 
 def simplex_log_jacobian(ratios: Array) -> Array:
-    """The determinant for the first c - 1 probabilities is the product of all c."""
-    return jnp.sum(jax.nn.log_softmax(complete(ratios), axis=-1))
+    """log |det| for the first c - 1 probabilities: the sum of the logarithms of all c."""
+    return jnp.sum(jax.nn.log_softmax(append_zero(ratios), axis=-1))
 
 
 def covariance_to_real(covariance: Array) -> Array:
@@ -82,13 +81,13 @@ def real_to_covariance(vector: Array) -> Array:
 
 
 def covariance_log_jacobian(vector: Array) -> Array:
-    """The determinant for the lower triangle of L Lᵀ is 2^p Π L_ii^(p + 1 - i), i from 0, for log L_ii."""
+    """log |det| for the lower triangle of L Lᵀ; |det| = 2^p Π L_ii^(p + 1 - i), i from 0, for log L_ii."""
     dim = matrix_size(vector)
     return dim * log(2) + jnp.sum(jnp.arange(dim + 1, 1, -1, dtype=float) * vector[:dim])
 
 
 def matrix_size(vector: Array) -> int:
-    """The p of a vector of p (p + 1) / 2 entries."""
+    """The p for a vector of p (p + 1) / 2 entries."""
     return (isqrt(8 * vector.size + 1) - 1) // 2
 
 

@@ -12,9 +12,9 @@ from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
-from dpjax.models.priors import may_vanish
+from dpjax.models.priors import may_underflow
 from dpjax.models.recipe import numbered
-from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
+from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet
 from dpjax.numerics.scores import UNIFORM_SCORES
 
@@ -32,15 +32,15 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
     concentration : [c]
         The Dirichlet prior of ``probabilities`` [c].
     shape
-        For a table of two or more variables, its numbers of levels; cells are counted in C order, the last
-        variable fastest. The model then also reports ``odds_ratio`` and ``log_odds_ratio``: for levels i and
-        i + 1 of the first variable and j and j + 1 of the second, at each level of all others. Their shape is
-        ``[r - 1, s - 1, ...]``, or ``[...]`` where both variables have two levels: [] for a 2×2 table.
+        For a table of two or more variables, its numbers of levels, with cells in C order. The model then also reports
+        ``odds_ratio`` and ``log_odds_ratio``: for levels i and i + 1 of the first variable and j and j + 1 of the
+        second, at each level of all others. Their shape is ``[r - 1, s - 1, ...]``, or ``[...]`` if both variables have
+        two levels: [] for a 2×2 table.
 
     Notes
     -----
-    The update is an exact Dirichlet draw. The non-centred form keeps one uniform number for each record. It is left out
-    where a concentration is so small that probabilities are rounded to 0: below 0.16 in float32, 0.02 in float64.
+    The update is an exact Dirichlet draw. The non-centred form has one uniform number for each record. It is left out
+    if a concentration is so small that probabilities underflow: below 0.16 in float32, 0.02 in float64.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
     """
     alpha = as_vector("concentration", concentration, "Pass one positive number for each cell.", least=2)
     check_positive("concentration", concentration)
-    num_cells = alpha.size
+    num_cells, underflows = alpha.size, may_underflow(alpha)
 
     def summarize(records: Records) -> Array:
         return count_cells(records["cell"], num_cells)
@@ -77,7 +77,7 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.uniform(key, (n,), float)),
         log_density=lambda parameters, records: log_probability(parameters["probabilities"], records["cell"]),
         update=lambda key, parameters, records: draw_given(key, summarize(records)),
-        noncentred=None if may_vanish(alpha) else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
+        noncentred=None if underflows else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
         **scales({"probabilities": SIMPLEX}),
         summarize=summarize,
         log_likelihood=lambda parameters, counts: jnp.sum(xlogy(counts, parameters["probabilities"])),
@@ -89,18 +89,18 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
 
 
 def records_at(parameters: Parameters, noise: Array) -> Records:
-    """The cells that hold these uniforms [n]."""
+    """The cells that contain these uniforms [n]."""
     return {"cell": cells_at(noise, cell_edges(parameters["probabilities"]))}
 
 
 def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
     """Uniforms [n] drawn within the records' cells."""
-    edges, cell = bounded(cell_edges(parameters["probabilities"])), records["cell"]
+    edges, cell = all_edges(cell_edges(parameters["probabilities"])), records["cell"]
     return uniforms_within(key, edges[cell], edges[cell + 1])
 
 
 def check_table(shape: Sequence[int], num_cells: int) -> tuple[int, ...]:
-    """The table's shape, or an error if it does not hold the cells."""
+    """The table's shape, or an error if its size is not the number of cells."""
     expected = f"two or more numbers of levels with product {num_cells}"
     if isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence):
         fail("shape", repr(shape), expected, "Pass a tuple such as (2, 3).", error=TypeError)

@@ -1,4 +1,4 @@
-"""Checks that the functions of a model fit each other, by their shapes alone."""
+"""Checks that the functions of a model fit each other and a release, by shapes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,19 +11,24 @@ import numpy as np
 
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import Model, Records
+from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.simulation import position_shapes
-from dpjax.models.whole_sums import check_integer_noise
 from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.statistics import Cells, Stacked
 
 __all__ = ["check_fit", "check_model"]
 
-SIZES = (3, 5)  # with two sizes, a shape that fits n by chance is found
+SIZES = (3, 5)
+"""Numbers of records to check; two of them, as a wrong shape may equal one of them by chance."""
+
+REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
+PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "recipe")
+"""Fields of a model that are required, and those that are not functions."""
 
 
 def check_model(model: Model) -> None:
-    """Raise unless every function of a model returns the shapes that its contract promises.
+    """Raise unless every function of a model returns the shapes that `Model` specifies.
 
     Nothing is drawn or compiled: the functions are traced with `jax.eval_shape`.
 
@@ -54,12 +59,8 @@ def check_model(model: Model) -> None:
     check_conjugate(model, key, parameters)
 
 
-REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
-PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "recipe")
-
-
 def check_function(name: str, function: Any) -> None:
-    """Raise unless a part of a model is a function, or left out where it may be."""
+    """Raise unless a field of a model is a function, or None where it is optional."""
     if name not in PLAIN and not callable(function) and (function is not None or name in REQUIRED):
         fail(f"Model.{name}", repr(function), "a function", "See dpjax.Model for what it takes.", error=TypeError)
 
@@ -96,7 +97,7 @@ def check_support(support: Any, records: Records) -> None:
     sizes = {shape_of(leaf)[:1] for leaf in jax.tree.leaves(support)}
     if len(sizes) != 1 or () in sizes:
         mismatch("support", show(support), "fields with one leading axis [c]", "List every possible record once.")
-    # Known covariates are no choice: the support lists the other fields.
+    # The support does not list known covariates.
     drawn = {name: field for name, field in records.items() if name in support}
     check_same("support", jax.tree.map(one_record, support), jax.tree.map(one_record, drawn), "one record")
 
@@ -116,7 +117,7 @@ def check_scales(model: Model, parameters: Any) -> None:
 
 
 def check_field(model: Model, parameters: Any) -> None:
-    """Check the functions that describe the records' law or the parameters further."""
+    """Check the functions `normal_field` and `derived`."""
     if model.normal_field is not None:
         moments = trace(model, "normal_field", parameters)
         if not isinstance(moments, tuple) or [shape_of(moment) for moment in moments] != [(), ()]:
@@ -128,7 +129,7 @@ def check_field(model: Model, parameters: Any) -> None:
 
 
 def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
-    """Check the sums of counts by which the parameters are integrated out, and their law given the sums."""
+    """Check the sums of counts, and the update and density of the parameters given these."""
     if model.conjugate is None:
         return
     if model.support is None:
@@ -154,15 +155,15 @@ def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
 
 
 def trace(model: Model, name: str, *values: Any, **static: Any) -> Any:
-    """What a function of the model returns for values of these shapes."""
+    """The shapes that a function of the model returns for values of these shapes."""
     return trace_function(name, partial(attrgetter(name)(model), **static), *values)
 
 
 def trace_function(name: str, function: Callable[..., Any], *values: Any) -> Any:
-    """What a function of this name returns for values of these shapes."""
+    """The shapes that a function of this name returns for values of these shapes."""
     try:
         return jax.eval_shape(function, *values)
-    except Exception as error:  # whatever a function of the user's own may raise
+    except Exception as error:  # a user's function may raise anything
         if is_refusal(error):
             raise
         given = f"a function that raised {summarize_error(error)}"
@@ -172,7 +173,7 @@ def trace_function(name: str, function: Callable[..., Any], *values: Any) -> Any
 
 
 def mismatch(name: str, given: str, expected: str, remedy: str) -> NoReturn:
-    """Raise for what a function of the model returned."""
+    """Raise for a wrong return value of a function of the model."""
     fail(f"Model.{name}", given, expected, remedy)
 
 
@@ -215,7 +216,7 @@ def signature(value: Any) -> tuple[Any, ...]:
 
 
 def shape_of(value: Any) -> Any:
-    """The shape of an array; of anything else, a shape that nothing has."""
+    """The shape of an array, None for anything else."""
     return getattr(value, "shape", None)
 
 
@@ -230,9 +231,9 @@ def check_fit(model: Model, release: Any) -> None:
     Raises
     ------
     TypeError, ValueError
-        If model and release are exchanged, a function of the model breaks its contract, the statistic or the channel
-        cannot take the records, the model is of another number of records, a table has categories that are no value of
-        the model's records, or noise of whole numbers meets real ones.
+        If model and release are swapped, a function of the model has a wrong shape, the statistic or the channel does
+        not accept the records, the numbers of records differ, a table has categories that no record of the model takes,
+        or integer noise is added to real numbers.
     """
     if not is_release(release):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
@@ -247,7 +248,7 @@ def check_fit(model: Model, release: Any) -> None:
 
 
 def check_categories(model: Model, statistic: Any) -> None:
-    """Raise if a table has categories that are no value of the model's records; more values than categories may be."""
+    """Raise if a table has categories that no record of the model takes; additional values of records are allowed."""
     support = {} if model.support is None else model.support()
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
@@ -255,7 +256,7 @@ def check_categories(model: Model, statistic: Any) -> None:
 
 
 def check_table(support: Records, table: Cells) -> None:
-    """Raise if a category of a table is no value among those of its field."""
+    """Raise if a category of a table is not among the values of its field."""
     for name, size in zip(table.field, table.num_categories, strict=True):
         missing = np.setdiff1d(np.arange(size), support[name]) if name in support else np.array([])
         if missing.size:

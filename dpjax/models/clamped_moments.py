@@ -1,4 +1,4 @@
-"""The means of clamped statistics of Normal fields, and the law of their histogram, in closed form or next to it."""
+"""Moments of clamped statistics and histograms of Normal fields, in closed form or by accurate quadrature."""
 
 from math import pi, sqrt
 from typing import NamedTuple
@@ -16,12 +16,11 @@ from dpjax.statistics.tables import Histogram
 
 __all__ = ["clamped_mean", "clamped_moments", "normal_moments"]
 
-
 FAR = 9.0
-"""A bound that is so many standard deviations away is never reached: it stands for one at infinity."""
+"""Distance in standard deviations from which a bound is treated as infinite."""
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
-"""Of a Gauss-Legendre rule on [-1, 1], for the part of a product beyond a bound."""
+"""A Gauss-Legendre rule on [-1, 1], for the part of a product beyond a bound."""
 
 
 def normal_moments(
@@ -36,7 +35,7 @@ def normal_moments(
     mean
         The mean [k] of the columns.
     factor
-        A lower factor [k, k] of their covariance.
+        The lower Cholesky factor [k, k] of their covariance.
     """
     if isinstance(statistic, Histogram) and statistic.field in columns:
         place = columns[statistic.field].start
@@ -46,7 +45,7 @@ def normal_moments(
 
 
 def statistic_mean(columns: dict[str, slice], mean: Array, factor: Array, statistic: Statistic) -> Array | None:
-    """The mean [d] of a statistic; None where it is not known."""
+    """The mean [d] of a statistic; None if it is not known."""
     if isinstance(statistic, Scaled):
         inner = statistic_mean(columns, mean, factor, statistic.statistic)
         return None if inner is None else inner * statistic.factor
@@ -74,18 +73,18 @@ def total_mean(mean: Array, scale: Array, statistic: Total) -> Array:
 
 
 def gram_mean(mean: Array, factor: Array, statistic: Gram) -> Array:
-    """The mean of `Gram`: those of all products of two columns, of covariates and the response behind them."""
+    """The mean [d] of `Gram`: the means of all products of two columns, covariates first."""
     bounds = [*zip(statistic.lower, statistic.upper, strict=True), statistic.response or (-1.0, 1.0)]
     lower, upper = jnp.asarray(bounds, mean.dtype).T
     middle, half = (lower + upper) / 2, (upper - lower) / 2
     mean, factor = (mean - middle) / half, factor / half[:, None]
     size, last = mean.size, mean.size - 1
-    second, first = np.tril_indices(size, -1)  # the earlier column is the one that is integrated over
+    second, first = np.tril_indices(size, -1)  # the earlier column is integrated over
     one = jnp.ones_like(mean)
     moments = clamped_moments(mean, factor, -one, one, (first, second))
 
     def row(j: int) -> list[int]:
-        """The places of column j's products with the columns before it, which follow all means and all squares."""
+        """The places of column j's products with the columns before it, after all means and squares."""
         return [2 * size + j * (j - 1) // 2 + k for k in range(j)]
 
     triangle = [place for j in range(last) for place in (j, *row(j), size + j)]
@@ -95,10 +94,10 @@ def gram_mean(mean: Array, factor: Array, statistic: Gram) -> Array:
 
 
 def histogram_moments(mean: Array, scale: Array, statistic: Histogram) -> tuple[Array, Array]:
-    """The probabilities [d] of the bins, and the covariance of one draw from them."""
+    """The probabilities [d] of the bins, and the covariance [d, d] of one record's bin indicators."""
     bounds = (jnp.asarray(statistic.edges[1:-1], mean.dtype) - mean) / scale
     left, right = jnp.append(-jnp.inf, bounds), jnp.append(bounds, jnp.inf)
-    low = jnp.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))  # by the smaller tail
+    low = jnp.where(left > 0, ndtr(-left) - ndtr(-right), ndtr(right) - ndtr(left))  # from the smaller tail
     return low, jnp.diag(low) - low[:, None] * low[None]
 
 
@@ -122,18 +121,21 @@ def clamped_moments(
 ) -> ClampedMoments:
     """The moments of jointly Normal columns, each clamped to its interval.
 
-    A clamped column times the other one itself is closed, by Stein's lemma; its product with the correction of the
-    other is an integral over what lies beyond that one's bounds, of a function that is smooth there.
+    The mean of a clamped column times an unclamped one has a closed form, by Stein's lemma. The correction for clamping
+    the other is an integral over the tails beyond its bounds, where the integrand is smooth.
 
     Parameters
     ----------
     mean : [k]
+        The means.
     lower : [k]
+        The lower bounds.
     upper : [k]
+        The upper bounds.
     factor : [k, k]
-        Of the covariance, ``factor @ factor.T``.
+        A factor of the covariance, ``factor @ factor.T``.
     pairs
-        The first and second columns [m] of each pair; of the first the correction is integrated over.
+        The first and second columns [m] of each pair; the integral is over the first.
     """
     scale = jnp.sqrt(jnp.sum(jnp.square(factor), axis=1))
     bounds = jnp.stack(distances(mean, scale, lower, upper))
@@ -159,7 +161,7 @@ def product_beyond(bounds: Array, mean: Array, slope: Array, left: Array, lower:
 
 @product_beyond.defjvp
 def product_beyond_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
-    """The integral and its derivative by integrals at the same nodes: far fewer programs than those of each step."""
+    """The integral and its derivative, with one pass over the nodes: a smaller program than differentiation."""
     value, (by_bound, *slopes) = with_slopes(*primals)
     changes = [slope * tangent for slope, tangent in zip(slopes, tangents[1:], strict=True)]
     return value, sum(changes, start=jnp.sum(by_bound * tangents[0], axis=0))
@@ -170,8 +172,8 @@ def with_slopes(
 ) -> tuple[Array, tuple[Array, ...]]:
     """`product_beyond` [m], and its partial derivatives by each argument, [2, m] and five times [m].
 
-    Of E clip(v) these are P(v within) by the mean, the difference of the densities at the bounds by the standard
-    deviation, and P(v beyond) by a bound.
+    The derivatives of E clip(v) are P(v within) by the mean, the difference of the densities at the bounds by the
+    standard deviation, and P(v beyond) by a bound.
     """
     nodes, weights = (jnp.asarray(part, mean.dtype)[:, None, None] for part in (NODES, WEIGHTS))
     half = jnp.clip(bounds + FAR, 0.0, 2 * FAR)[None] / 2
@@ -189,12 +191,12 @@ def with_slopes(
 
 
 def distances(mean: Array, scale: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """α and -β: the bounds in standard deviations from the mean, both positive where they are beyond it."""
+    """α and -β: the bounds in standard deviations from the mean, positive for bounds on the other side of it."""
     return in_deviations(lower - mean, scale), in_deviations(mean - upper, scale)
 
 
 def in_deviations(distance: Array, scale: Array) -> Array:
-    """A distance over the scale, from -9 on; an infinite one has no derivative that is a number, and is left out."""
+    """A distance over the scale, at least -9; an infinite one is replaced, as its derivative would be NaN."""
     finite = jnp.isfinite(distance)
     return jnp.where(finite, jnp.clip(jnp.where(finite, distance, 0.0) / scale, -FAR, None), -FAR)
 
@@ -208,7 +210,7 @@ def excess(bound: Array) -> tuple[Array, Array]:
 
 @excess.defjvp
 def excess_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """The derivative of the first is the second, and that of the second the density."""
+    """The derivatives: of the expectation the probability, and of the probability the density."""
     values = excess(*primals)
     return values, (values[1] * tangents[0], density(primals[0]) * tangents[0])
 

@@ -1,8 +1,8 @@
-"""Whole data sets of an unknown number of records as the records of a model.
+"""Models whose records are data sets with an unknown number of rows.
 
 One record of the model is a data set: rows of a fixed capacity, of which the first `num_records` are real. The other
-rows stand there because arrays have fixed shapes, and mean nothing: the density leaves them out, and whatever needs all
-rows to be records draws them anew.
+rows are padding, as arrays have fixed shapes: the density ignores them, and functions that need all rows to be records
+redraw them.
 """
 
 from collections.abc import Callable
@@ -18,18 +18,18 @@ from dpjax.release.unknown_count import CountPrior
 __all__ = ["NUMBER", "data_sets", "join", "split", "unpack"]
 
 NUMBER = "num_records"
-"""The field of a data set that says how many of its rows are real, int []."""
+"""Name of the field with the number of real rows, int []."""
 
 MAX_SIZES = 4
-"""How many sizes of array a parameter update is compiled for."""
+"""Largest number of array sizes for which a parameter update is compiled."""
 
 
 @numbered
 def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior, capacity: int) -> Model:
-    """Records ``{field: [capacity, ...], "num_records": [] int}``: each is a data set of another model.
+    """Records ``{field: [capacity, ...], "num_records": [] int}``, each a data set of another model.
 
     With n from its prior and rows x_i i.i.d. from f(· | θ), the density of a data set is p(n) Π_{i ≤ n} f(x_i | θ),
-    that of n ordered records. Parameters are those of the other model.
+    that of n ordered records. The parameters are those of the other model.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
     numbers
         The other model's numbers.
     prior
-        The law of the number of records.
+        The prior of the number of records.
     capacity
-        The rows of a data set: the greatest number of records.
+        The number of rows of a data set, the largest possible number of records.
 
     Notes
     -----
-    Update and non-centred form are the other model's own, of the real rows and of others that are drawn from f(· | θ)
-    at the parameters of the moment. They leave p(θ | real rows) invariant: of N rows with the law
-    ∝ p(θ) p(n) Π_{i ≤ N} f(x_i | θ), where N may depend on n, the parameters and the real rows have the law that is
-    wanted, and the others are draws from f(· | θ) given these. Such rows hold θ back as missing data do; the update
-    therefore takes the shortest of a few arrays that has room for the real ones, so that at most half of it is spare.
+    The update and the non-centred form are the other model's, applied to the real rows and to padding drawn from
+    f(· | θ) at the current parameters. They leave p(θ | real rows) invariant: under ∝ p(θ) p(n) Π_{i ≤ N} f(x_i | θ),
+    where N may depend on n, the parameters and the real rows have the intended distribution, and the padding is drawn
+    from f(· | θ) given these. Padding slows mixing like missing data; so the update uses the shortest of a few arrays
+    that holds the real rows, of which at most half is padding.
     """
     model = form(numbers) if isinstance(form, Form) else form
     sizes = halve(capacity, max(prior.bounds[0], 1))
@@ -57,7 +57,7 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
         number_key, row_key = jax.random.split(key)
         parameters, known = take_number(parameters)
         number = jax.vmap(prior.sample)(jax.random.split(number_key, n)) if known is None else jnp.full(n, known)
-        # Whatever lies above the capacity has no probability worth a row.
+        # Numbers above the capacity have negligible probability.
         return join(draw_rows(row_key, parameters, n), jnp.minimum(number, capacity))
 
     def draw_rows(key: Key, parameters: Parameters, n: int) -> Records:
@@ -65,7 +65,7 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
 
     def log_density(parameters: Parameters, records: Records) -> Array:
         rows, real = unpack(records)
-        # The first row is real if any is: in the place of the others it keeps gradients finite.
+        # The first row is real if any is: replacing the padding by it keeps gradients finite.
         filled = take_if(real, rows, jax.tree.map(lambda leaf: leaf[:, :1], rows))
         terms = model.log_density(parameters, unfold(filled)).reshape(real.shape)
         return jnp.sum(jnp.where(real, terms, 0), axis=1) + prior.log_probability(records[NUMBER]).astype(terms.dtype)
@@ -77,7 +77,7 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
     def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
         row_key, update_key = jax.random.split(key)
         rows = complete(row_key, parameters, records)
-        # The key reuse checker would take branches under vmap, of which one is chosen, for several uses of a key.
+        # Under vmap all branches run, which the key reuse checker would report as several uses of a key.
         update_data, kind = jax.random.key_data(update_key), jax.random.key_impl(update_key)
 
         def of_first(size: int) -> Parameters:
@@ -104,7 +104,7 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
 
 
 def noncentred(inner: NonCentred, complete: Callable[[Key, Parameters, Records], Records]) -> NonCentred:
-    """The non-centred form of whole data sets: the noise of all their rows, with the number of real ones held."""
+    """The non-centred form of data sets: the noise of all rows, with the number of real rows fixed."""
 
     def noise(key: Key, parameters: Parameters, records: Records) -> Records:
         row_key, noise_key = jax.random.split(key)
@@ -134,7 +134,7 @@ def noncentred(inner: NonCentred, complete: Callable[[Key, Parameters, Records],
 
 
 def halve(capacity: int, least: int) -> tuple[int, ...]:
-    """The capacity, its half, and so on, a few in all; none below the least number of records."""
+    """The capacity, its half, and so on, at most `MAX_SIZES`, and none below the least number of records."""
     sizes = [capacity]
     while len(sizes) < MAX_SIZES and (sizes[-1] + 1) // 2 >= least and sizes[-1] > 1:
         sizes.append((sizes[-1] + 1) // 2)
@@ -142,17 +142,17 @@ def halve(capacity: int, least: int) -> tuple[int, ...]:
 
 
 def take_number(parameters: Parameters) -> tuple[Parameters, Array | None]:
-    """The parameters, and the number of records that stands beside them where it was drawn from a posterior."""
+    """The parameters, and the number of records if posterior draws include it, else None."""
     return {name: leaf for name, leaf in parameters.items() if name != NUMBER}, parameters.get(NUMBER)
 
 
 def split(records: Records) -> tuple[Records, Array]:
-    """The rows of data sets, or of one, and the numbers of real ones."""
+    """The rows of one or several data sets, and their numbers of real rows."""
     return {name: leaf for name, leaf in records.items() if name != NUMBER}, records[NUMBER]
 
 
 def join(rows: Records, number: Array) -> Records:
-    """Data sets, or one, of rows and numbers of real ones."""
+    """One or several data sets from their rows and numbers of real rows."""
     return {**rows, NUMBER: number}
 
 
@@ -169,5 +169,5 @@ def fold(rows: Records, m: int) -> Records:
 
 
 def unfold(rows: Records) -> Records:
-    """The rows [m, capacity, ...] of m data sets on one axis."""
+    """The rows of m data sets [m, capacity, ...] on one axis [m * capacity, ...]."""
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rows)

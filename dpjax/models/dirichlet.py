@@ -1,4 +1,4 @@
-"""Dirichlet compositions with Gamma priors of their shapes."""
+"""Dirichlet records with Gamma priors of the shapes."""
 
 import jax.numpy as jnp
 
@@ -26,7 +26,7 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     Parameters
     ----------
     shape_prior
-        The independent priors of the entries of ``shape`` [dim]; a single one stands for all.
+        The independent priors of the entries of ``shape`` [dim]; a scalar prior is used for all.
     dim
         The number of shares, at least 2.
 
@@ -37,10 +37,10 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
 
     Notes
     -----
-    There is no exact update of the shapes: a kernel on the log scale moves them, through ``summarize`` and
-    ``log_likelihood``. Densities are with respect to the first dim - 1 shares.
-    A share nearer to 0 than 4 of the smallest floats stands there as one number, and the density is its average over
-    that cell: the posterior is right for shapes however small.
+    There is no exact update of the shapes: a kernel on the log scale updates them, through ``summarize`` and
+    ``log_likelihood``. Densities are with respect to the first dim - 1 shares. Shares closer to 0 than 4 times the
+    smallest float are represented by one number, and the density there is its average over that cell. So the posterior
+    is exact for arbitrarily small shapes.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def log_density(parameters: Parameters, records: Records) -> Array:
 
 
 def summarize(records: Records) -> Records:
-    """The number of compositions and the sums [dim] of what the density of their shares depends on."""
+    """The number of compositions and the sums [dim] of the features of the Dirichlet density."""
     shares = records["share"]
     features = tuple(jnp.sum(feature, axis=0) for feature in share_features(shares))
     return {"count": jnp.asarray(len(shares), float), "features": features}

@@ -20,7 +20,7 @@ def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
     Parameters
     ----------
     rate_prior
-        The prior of ``rate`` []; a number fixes the rate there, and the model then has no parameters.
+        The prior of ``rate`` [], or the known rate, with which the model has no parameters.
 
     Notes
     -----

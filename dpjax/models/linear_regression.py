@@ -1,4 +1,4 @@
-"""Linear regression with Normal covariates: the joint law of covariates and response."""
+"""Linear regression with Normal covariates: the joint distribution of covariates and response."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -46,18 +46,18 @@ def linear_regression(
     covariate_cov
         The known S [p, p].
     covariate_prior
-        The prior of ``covariate_mean`` [p] and ``covariate_cov`` [p, p] where they are to be learned.
+        The prior of ``covariate_mean`` [p] and ``covariate_cov`` [p, p], if these are unknown.
     coef_prior
-        The prior of ``coef`` [p + 1], intercept first; left out where `noise_variance` is a
-        `NormalInverseGammaPrior`, which holds it.
+        The prior of ``coef`` [p + 1], intercept first; None if `noise_variance` is a `NormalInverseGammaPrior`, which
+        includes it.
     noise_variance
         The known variance; an `InverseGammaPrior` of ``variance`` [], independent of the coefficients; or a
         `NormalInverseGammaPrior` of both.
 
     Notes
     -----
-    The update is an exact draw given the records, except under an `InverseGammaPrior`: then it draws the
-    coefficients given the variance and the variance given the coefficients, which leaves their law invariant.
+    The update is an exact draw given the records, except with an `InverseGammaPrior`: then it draws the coefficients
+    given the variance and the variance given the coefficients, which leaves their posterior invariant.
     The non-centred form writes (x, y) as mean + L u with u standard Normal [p + 1, n].
 
     Raises
@@ -71,24 +71,24 @@ def linear_regression(
 
 
 class Covariates(NamedTuple):
-    """What a regression asks of its covariates, x ~ N(mean, L Lᵀ).
+    """The covariates of a regression, x ~ N(mean, L Lᵀ).
 
     Attributes
     ----------
-    law
+    moments
         ``parameters -> (mean [p], L [p, p])``.
     sample_prior
-        As in a model, for the parameters of this law alone.
+        As in a model, for the parameters of the covariates alone.
     log_prior
-        As in a model, for the parameters of this law alone.
+        As in a model, for the parameters of the covariates alone.
     update
-        ``(key, x [p, n]) -> parameters``, an exact draw given the covariates: ``{}`` where nothing is learned.
+        ``(key, x [p, n]) -> parameters``, an exact draw given the covariates; ``{}`` if their moments are known.
     update_log_density
         ``(new, x [p, n]) -> []``, the log-density of that draw.
     """
 
     dim: int
-    law: Callable[[Parameters], tuple[Array, Array]]
+    moments: Callable[[Parameters], tuple[Array, Array]]
     sample_prior: Callable[[Key], Parameters]
     log_prior: Callable[[Parameters], Array]
     update: Callable[[Key, Array], Parameters]
@@ -97,18 +97,18 @@ class Covariates(NamedTuple):
 
 
 def choose_covariates(mean: Any, cov: Any, prior: Any) -> Covariates:
-    """The law of the covariates, from the three arguments that may describe it."""
+    """The covariates, from the three arguments that may describe them."""
     given = [name for name, part in (("mean", mean), ("cov", cov), ("prior", prior)) if part is not None]
     if given not in (["mean", "cov"], ["prior"]):
         argument = "covariate_mean, covariate_cov, covariate_prior"
         names = ", ".join(f"covariate_{name}" for name in given) or "none of them"
         expected = "covariate_mean and covariate_cov, or covariate_prior alone"
-        fail(argument, names, expected, "Give the known law, or a prior of it.")
-    return given_covariates(mean, cov) if prior is None else learned_covariates(prior)
+        fail(argument, names, expected, "Give the known moments, or a prior of them.")
+    return known_covariates(mean, cov) if prior is None else unknown_covariates(prior)
 
 
 class Coefficients(NamedTuple):
-    """What a regression asks of ``coef`` [k] and the noise variance.
+    """The coefficients ``coef`` [k] and the noise variance of a regression.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Coefficients(NamedTuple):
     log_prior
         As in a model, for these parameters alone.
     update
-        ``(key, parameters, design [k, n], response [n]) -> parameters``, invariant for their law given the records.
+        ``(key, parameters, design [k, n], response [n]) -> parameters``, which leaves their posterior invariant.
     update_log_density
         ``(new, parameters, design, response) -> []``, the log-density of that draw.
     """
@@ -133,21 +133,21 @@ class Coefficients(NamedTuple):
 
 
 def choose_coefficients(prior: Any, noise: Any, dim: int) -> Coefficients:
-    """The prior of coefficients and variance, from the two arguments that may describe it."""
+    """The coefficients and the variance, from the two arguments that may describe their prior."""
     if not isinstance(noise, NormalInverseGammaPrior):
         return independent_coefficients(prior, positive("variance", noise, InverseGammaPrior, "noise_variance"), dim)
     if prior is not None:
         expected = "nothing beside a NormalInverseGammaPrior"
-        fail("coef_prior", type(prior).__name__, expected, "That prior holds the coefficients; leave coef_prior out.")
+        fail("coef_prior", type(prior).__name__, expected, "That prior includes coef; leave coef_prior out.")
     return conjugate_coefficients(noise, dim)
 
 
 def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
-    """The regression as one Normal law of the columns (x, y), [p + 1, n]."""
+    """The regression as a joint Normal distribution of the columns (x, y), [p + 1, n]."""
     dim = covariates.dim + 1
 
     def joint(parameters: Parameters) -> tuple[Array, Array]:
-        return joint_law(*covariates.law(parameters), parameters["coef"], coefficients.variance(parameters))
+        return joint_moments(*covariates.moments(parameters), parameters["coef"], coefficients.variance(parameters))
 
     def sample_prior(key: Key) -> Parameters:
         key_covariates, key_coef = jax.random.split(key)
@@ -204,11 +204,11 @@ def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
     )
 
 
-def joint_law(mean: Array, factor: Array, coef: Array, variance: Array) -> tuple[Array, Array]:
-    """The mean [p + 1] and lower factor [p + 1, p + 1] of (x, y), for x of this mean [p] and factor [p, p].
+def joint_moments(mean: Array, factor: Array, coef: Array, variance: Array) -> tuple[Array, Array]:
+    """The mean [p + 1] and Cholesky factor [p + 1, p + 1] of (x, y), for x with this mean [p] and factor [p, p].
 
-    Drawing both fields by one product with this factor is also the fastest way: what follows a matrix
-    product reads its result, where what follows elementwise work would draw the normals again.
+    Drawing both fields by one product with this factor is also fastest: XLA stores the result of a matrix product,
+    whereas it would fuse elementwise operations and draw the normals again.
     """
     slope = coef[1:]
     response_mean = coef[0] + product(slope, mean)
@@ -231,15 +231,14 @@ def summarize(records: Records) -> Records:
     """The number of records, the mean [p + 1] of their columns and their scatter [p + 1, p + 1] about it."""
     columns = to_columns(records)
     mean = jnp.mean(columns, axis=1)
-    spread = columns - mean[:, None]
-    return {"count": jnp.asarray(columns.shape[1], float), "mean": mean, "scatter": product(spread, spread.T)}
+    deviations = columns - mean[:, None]
+    return {"count": jnp.asarray(columns.shape[1], float), "mean": mean, "scatter": product(deviations, deviations.T)}
 
 
 def independent_coefficients(prior: Any, noise: Positive, dim: int) -> Coefficients:
-    """Coefficients with a Normal prior that does not depend on the noise variance, known or learned.
+    """Coefficients with a Normal prior that does not depend on the noise variance, known or unknown.
 
-    The update draws the coefficients given the variance, which is all where it is known, and then the
-    variance given the coefficients.
+    The update draws the coefficients given the variance, and then an unknown variance given the coefficients.
     """
     mean, precision = check_normal(prior, dim)
 
@@ -270,12 +269,12 @@ def conjugate_coefficients(prior: NormalInverseGammaPrior, dim: int) -> Coeffici
     """Coefficients whose prior scales with the noise variance; the update is an exact joint draw."""
     check_conjugate(prior, dim)
 
-    def named(coef: Array, variance: Array) -> Parameters:
+    def as_parameters(coef: Array, variance: Array) -> Parameters:
         return {"coef": coef, "variance": variance}
 
     def update(key: Key, parameters: Parameters, design: Array, response: Array) -> Parameters:
         del parameters
-        return named(*prior.posterior(design, response).sample(key, dim))
+        return as_parameters(*prior.posterior(design, response).sample(key, dim))
 
     def update_log_density(new: Parameters, parameters: Parameters, design: Array, response: Array) -> Array:
         del parameters
@@ -283,7 +282,7 @@ def conjugate_coefficients(prior: NormalInverseGammaPrior, dim: int) -> Coeffici
 
     return Coefficients(
         variance=lambda parameters: parameters["variance"],
-        sample_prior=lambda key: named(*prior.sample(key, dim)),
+        sample_prior=lambda key: as_parameters(*prior.sample(key, dim)),
         log_prior=lambda parameters: prior.log_density(parameters["coef"], parameters["variance"]),
         update=update,
         update_log_density=update_log_density,
@@ -301,7 +300,7 @@ def check_normal(prior: Any, dim: int) -> tuple[Array, Array]:
 
 
 def check_conjugate(prior: NormalInverseGammaPrior, dim: int) -> None:
-    """Raise unless the prior is one law of `dim` coefficients and a variance."""
+    """Raise unless the prior is that of `dim` coefficients and a variance."""
     as_coefficients("noise_variance.mean", prior.mean, dim)
     for name in ("shape", "scale"):
         as_scalar(f"noise_variance.{name}", getattr(prior, name), "Pass one number.")
@@ -318,13 +317,13 @@ def as_coefficients(argument: str, value: Any, dim: int) -> Array:
     return jnp.broadcast_to(array if array.ndim == 0 else as_shape(argument, value, (dim,), remedy), (dim,))
 
 
-def given_covariates(covariate_mean: Any, covariate_cov: Any) -> Covariates:
-    """Covariates of a known law."""
+def known_covariates(covariate_mean: Any, covariate_cov: Any) -> Covariates:
+    """Covariates with known moments."""
     mean = as_vector("covariate_mean", covariate_mean, "Pass one mean for each covariate, [p].")
     factor = jit_quickly(factorize)(as_covariance("covariate_cov", covariate_cov, mean.size))
     return Covariates(
         dim=mean.size,
-        law=lambda parameters: (mean, factor),
+        moments=lambda parameters: (mean, factor),
         sample_prior=lambda key: {},
         log_prior=lambda parameters: jnp.zeros((), float),
         update=lambda key, x: {},
@@ -333,26 +332,26 @@ def given_covariates(covariate_mean: Any, covariate_cov: Any) -> Covariates:
     )
 
 
-def learned_covariates(prior: NormalInverseWishartPrior) -> Covariates:
+def unknown_covariates(prior: NormalInverseWishartPrior) -> Covariates:
     """Covariates whose ``covariate_mean`` [p] and ``covariate_cov`` [p, p] are parameters."""
     dim = check_prior(prior)
 
-    def named(mean: Array, covariance: Array) -> Parameters:
+    def as_parameters(mean: Array, covariance: Array) -> Parameters:
         return {"covariate_mean": mean, "covariate_cov": covariance}
 
     return Covariates(
         dim=dim,
-        law=lambda parameters: (parameters["covariate_mean"], factorize(parameters["covariate_cov"])),
-        sample_prior=lambda key: named(*prior.sample(key)),
+        moments=lambda parameters: (parameters["covariate_mean"], factorize(parameters["covariate_cov"])),
+        sample_prior=lambda key: as_parameters(*prior.sample(key)),
         log_prior=lambda parameters: prior.log_density(parameters["covariate_mean"], parameters["covariate_cov"]),
-        update=lambda key, x: named(*prior.posterior(x).sample(key)),
+        update=lambda key, x: as_parameters(*prior.posterior(x).sample(key)),
         update_log_density=lambda new, x: prior.posterior(x).log_density(new["covariate_mean"], new["covariate_cov"]),
         bijections={"covariate_cov": COVARIANCE},
     )
 
 
 def check_prior(prior: NormalInverseWishartPrior) -> int:
-    """The number of covariates, or an error if the prior is not one law of them."""
+    """The number of covariates, or an error if the prior is not valid."""
     if not isinstance(prior, NormalInverseWishartPrior):
         expected, remedy = "a NormalInverseWishartPrior", "Or pass covariate_mean and covariate_cov."
         fail("covariate_prior", type(prior).__name__, expected, remedy, error=TypeError)

@@ -11,10 +11,10 @@ from dpjax._util.validation import check_positive, fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
-from dpjax.models.priors import may_vanish
+from dpjax.models.priors import may_underflow
 from dpjax.models.recipe import numbered
 from dpjax.models.record_noise import list_places
-from dpjax.numerics.cells import bounded, cell_edges, cells_at, count_cells, log_probability, uniforms_within
+from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density
 from dpjax.numerics.gamma import draw_log_gamma
 from dpjax.numerics.scores import UNIFORM_SCORES
@@ -44,11 +44,9 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
 
     Notes
     -----
-    The update is an exact Dirichlet draw. The non-centred form keeps 1 + K uniform numbers for each record.
-    It is left out where a concentration is so small that probabilities are rounded to 0: below 0.16 in float32, 0.02
-    in float64.
-    The support is listed, and the parameters can be integrated out of counts, where there are at most 100,000 possible
-    records.
+    The update is an exact Dirichlet draw. The non-centred form has 1 + K uniform numbers for each record. It is left
+    out if a concentration is so small that probabilities underflow: below 0.16 in float32, 0.02 in float64. The support
+    is listed, and the parameters can be integrated out, if there are at most 100,000 possible records.
 
     Examples
     --------
@@ -57,7 +55,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     """
     classes, features = check_concentrations(class_concentration, feature_concentration)
     num_features, num_classes, num_levels = features.shape
-    vanishing = may_vanish(classes) or may_vanish(features)
+    underflows = may_underflow(classes) or may_underflow(features)
 
     support = list_records(num_classes, num_features, num_levels)
 
@@ -75,7 +73,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         return log_density_of_probabilities(parameters, classes + counts["class"], features + counts["features"])
 
     def conjugate() -> ConjugateCounts:
-        """Counts of the classes, then of the levels; then the totals of both laws, with their signs."""
+        """The sums are the counts of the classes and of the levels, then the totals of both, with negative signs."""
 
         def split(sums: Array) -> Records:
             counts = sums.astype(float)
@@ -99,7 +97,7 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         sample_records=sample_records,
         log_density=log_density,
         update=lambda key, parameters, records: draw_given(key, summarize(records)),
-        noncentred=None if vanishing else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
+        noncentred=None if underflows else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
         **scales({"class_probabilities": SIMPLEX, "feature_probabilities": SIMPLEX}),
         summarize=summarize,
         log_likelihood=log_likelihood,
@@ -123,7 +121,7 @@ def check_concentrations(class_concentration: Any, feature_concentration: Any) -
 
 
 def draw_probabilities(key: Key, classes: Array, features: Array) -> Parameters:
-    """Dirichlet draws for the classes [I] and for each feature and class [K, I, J], through one call."""
+    """Dirichlet draws for the classes [I] and for each feature and class [K, I, J], by one call."""
     log_gamma = draw_log_gamma(key, jnp.concatenate([classes, features.ravel()]))
     rows = log_gamma[classes.size :].reshape(features.shape)
     return {
@@ -133,13 +131,13 @@ def draw_probabilities(key: Key, classes: Array, features: Array) -> Parameters:
 
 
 def log_density_of_probabilities(parameters: Parameters, classes: Array, features: Array) -> Array:
-    """The log-density [] of independent Dirichlet laws of the classes [I] and of each feature and class [K, I, J]."""
+    """The log-density [] of independent Dirichlet priors of the classes [I] and each feature and class [K, I, J]."""
     rows = dirichlet_log_density(features, parameters["feature_probabilities"])
     return dirichlet_log_density(classes, parameters["class_probabilities"]) + jnp.sum(rows)
 
 
 def records_at(parameters: Parameters, noise: Array) -> Records:
-    """The classes and features that hold these uniforms [1 + K, n]."""
+    """The records whose cells contain these uniforms [1 + K, n]."""
     classes = cells_at(noise[0], cell_edges(parameters["class_probabilities"]))
     edges = cell_edges(parameters["feature_probabilities"])[:, classes]
     features = jnp.sum(noise[1:, :, None] >= edges, axis=-1, dtype=int)
@@ -149,8 +147,8 @@ def records_at(parameters: Parameters, noise: Array) -> Records:
 def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
     """Uniforms [1 + K, n] drawn within the cells of the records' fields."""
     classes, features = records["class"], records["features"].T
-    edges = bounded(cell_edges(parameters["class_probabilities"]))
-    tables = bounded(cell_edges(parameters["feature_probabilities"]))
+    edges = all_edges(cell_edges(parameters["class_probabilities"]))
+    tables = all_edges(cell_edges(parameters["feature_probabilities"]))
     which = jnp.arange(len(features))[:, None]
     lower = jnp.concatenate([edges[classes][None], tables[which, classes[None], features]])
     upper = jnp.concatenate([edges[classes + 1][None], tables[which, classes[None], features + 1]])
@@ -180,7 +178,7 @@ def feature_places(records: Records, num_classes: int, num_levels: int) -> Array
 
 
 def sums_of_records(records: Records, num_classes: int, num_levels: int) -> Array:
-    """The sums to which each record adds: its class, its K levels, the total of the classes, and K of the levels."""
+    """The sums to which each record adds: its class, its K levels, the total of the classes, and K totals of levels."""
     classes, features = records["class"][:, None], records["features"]
     which = jnp.arange(features.shape[1])[None]
     total = num_classes * (1 + features.shape[1] * num_levels)
@@ -194,7 +192,7 @@ def sums_of_records(records: Records, num_classes: int, num_levels: int) -> Arra
 
 
 def list_records(num_classes: int, num_features: int, num_levels: int) -> Any:
-    """The function that lists every possible record, or None where they are too many."""
+    """The function that lists the possible records, or None if there are too many."""
     places = list_places((num_classes, *(num_levels,) * num_features))
     if places is None:
         return None

@@ -25,32 +25,32 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
     Parameters
     ----------
     mean_prior
-        The law of ``mean`` [].
+        The prior of ``mean`` [].
     variance
         The known variance, or the prior of ``variance`` [].
 
     Notes
     -----
-    With a known variance the update is an exact draw of the mean. Otherwise it draws the mean given the
-    variance and then the variance given the mean, which leaves their joint law invariant.
+    With a known variance the update is an exact draw of the mean. Otherwise it draws the mean given the variance and
+    then the variance given the mean, which leaves their posterior invariant.
 
     Raises
     ------
     TypeError, ValueError
-        If a prior is of another type, or a number is not finite, not positive or not a single one.
+        If a prior is of another type, or a number is not finite, not positive or not scalar.
     """
     prior_mean, prior_scale = check_mean_prior(mean_prior)
-    spread = positive("variance", variance, InverseGammaPrior, "variance")
+    noise_variance = positive("variance", variance, InverseGammaPrior, "variance")
 
     def field(parameters: Parameters) -> tuple[Array, Array]:
-        return parameters["mean"], jnp.sqrt(spread.value(parameters))
+        return parameters["mean"], jnp.sqrt(noise_variance.value(parameters))
 
     def sample_prior(key: Key) -> Parameters:
         key_mean, key_variance = jax.random.split(key)
-        return {"mean": mean_prior.sample(key_mean), **spread.sample_prior(key_variance)}
+        return {"mean": mean_prior.sample(key_mean), **noise_variance.sample_prior(key_variance)}
 
     def posterior(parameters: Parameters, records: Records) -> tuple[Array, Array]:
-        value, variance = records["y"], spread.value(parameters)
+        value, variance = records["y"], noise_variance.value(parameters)
         precision = prior_scale**-2 + value.size / variance
         linear = prior_mean / prior_scale**2 + jnp.sum(value) / variance
         return linear / precision, 1 / jnp.sqrt(precision)
@@ -59,11 +59,11 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
         key_mean, key_variance = jax.random.split(key)
         centre, scale = posterior(parameters, records)
         mean = centre + scale * jax.random.normal(key_mean, (), float)
-        return {"mean": mean, **spread.update(key_variance, records["y"] - mean)}
+        return {"mean": mean, **noise_variance.update(key_variance, records["y"] - mean)}
 
     def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
         log_mean = norm.logpdf(new["mean"], *posterior(parameters, records))
-        return log_mean + spread.update_log_density(new, records["y"] - new["mean"])
+        return log_mean + noise_variance.update_log_density(new, records["y"] - new["mean"])
 
     def records_at(parameters: Parameters, noise: Array) -> Records:
         mean, scale = field(parameters)
@@ -79,18 +79,18 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
         return normal_moments({"y": slice(0, 1)}, mean[None], scale[None, None], statistic)
 
     def log_likelihood(parameters: Parameters, summary: Records) -> Array:
-        variance = spread.value(parameters)
+        variance = noise_variance.value(parameters)
         squares = summary["squares"] + summary["count"] * (summary["mean"] - parameters["mean"]) ** 2
         return -(summary["count"] * (LOG_TWO_PI + jnp.log(variance)) + squares / variance) / 2
 
     return Model(
         sample_prior=sample_prior,
-        log_prior=lambda parameters: mean_prior.log_density(parameters["mean"]) + spread.log_prior(parameters),
+        log_prior=lambda parameters: mean_prior.log_density(parameters["mean"]) + noise_variance.log_prior(parameters),
         sample_records=lambda key, parameters, n: records_at(parameters, jax.random.normal(key, (n,), float)),
         log_density=lambda parameters, records: norm.logpdf(records["y"], *field(parameters)),
         update=update,
         noncentred=NonCentred(noise_of, records_at, scores=NORMAL_SCORES, forms=(("y", "standardised"),)),
-        **scales(spread.bijections),
+        **scales(noise_variance.bijections),
         summarize=summarize,
         log_likelihood=log_likelihood,
         normal_field=field,
@@ -100,7 +100,7 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
 
 
 def check_mean_prior(prior: NormalPrior) -> tuple[Array, Array]:
-    """The mean and scale of a prior of one number."""
+    """The mean and scale of the prior as numbers []."""
     if not isinstance(prior, NormalPrior):
         fail("mean_prior", type(prior).__name__, "a NormalPrior", "Pass NormalPrior(mean, scale).", error=TypeError)
     remedy = "The mean of one field takes one number."
@@ -108,7 +108,7 @@ def check_mean_prior(prior: NormalPrior) -> tuple[Array, Array]:
 
 
 def summarize(records: Records) -> Records:
-    """The number of records, their mean and their squares about it."""
+    """The number of records, their mean and the sum of squared deviations from it."""
     value = records["y"]
     mean = jnp.mean(value)
     return {"count": jnp.asarray(value.size, float), "mean": mean, "squares": jnp.sum((value - mean) ** 2)}

@@ -1,4 +1,4 @@
-"""Parameters and records that a user starts from: cast where that is exact, refused where they do not fit the model."""
+"""Checks of parameters and records given by the user, and their conversion to the dtypes of the model."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ __all__ = ["check_derived", "check_parameters", "check_position", "check_prior",
 
 
 def check_parameters(argument: str, model: Model, parameters: Any, leading: tuple[int, ...] = ()) -> Parameters:
-    """The parameters [*leading, ...] in the types of the model's own.
+    """The parameters [*leading, ...] in the dtypes of the model.
 
     Raises
     ------
@@ -30,12 +30,12 @@ def check_parameters(argument: str, model: Model, parameters: Any, leading: tupl
 
 
 def check_prior(argument: str, model: Model, parameters: Parameters, leading: tuple[int, ...] = ()) -> None:
-    """Raise unless the prior has positive density at parameters [*leading, ...] wherever they are known."""
+    """Raise unless the prior has positive density at concrete parameters [*leading, ...]."""
     if is_traced(parameters):
         return
-    with jax.ensure_compile_time_eval():  # known parameters are checked under jit, too
+    with jax.ensure_compile_time_eval():  # concrete parameters are checked under jit, too
         chains = parameters if leading else jax.tree.map(lambda leaf: leaf[None], parameters)
-        # A model without parameters has nothing with an axis of chains.
+        # Without parameters there is no array with an axis of chains.
         densities = jax.vmap(model.log_prior)(chains) if chains else model.log_prior(chains)
         impossible = np.flatnonzero(~np.isfinite(densities)).tolist()
     if impossible:
@@ -44,12 +44,12 @@ def check_prior(argument: str, model: Model, parameters: Parameters, leading: tu
 
 
 def check_start(argument: str, model: Model, n: int, parameters: Parameters, records: Any) -> Records:
-    """Records [n, ...] in the types of the model's own.
+    """Records [n, ...] in the dtypes of the model.
 
     Raises
     ------
     TypeError, ValueError
-        If their names or shapes do not fit the model, or the model cannot give them at these parameters.
+        If their names or shapes do not fit the model, or they have zero density at these parameters.
     """
     expected = position_shapes(model, n).records
     remedy = "Pass a dict with one array [n, ...] for each field, such as model.sample_records draws."
@@ -66,7 +66,7 @@ def check_start(argument: str, model: Model, n: int, parameters: Parameters, rec
 
 
 def check_position(model: Model, n: int, position: Any, rng_key: Key | None) -> Position:
-    """The position in the types of the model's own, with records drawn where there are none, or an error."""
+    """The position in the dtypes of the model, with records drawn if only parameters are given, or an error."""
     if isinstance(position, Position):
         parameters = check_parameters("position.parameters", model, position.parameters)
         check_prior("position.parameters", model, parameters)
@@ -88,7 +88,7 @@ def check_names(argument: str, given: Any, expected: dict[str, Any], remedy: str
 
 
 def cast_tree(argument: str, given: Any, expected: Any, remedy: str) -> Any:
-    """One field, which may be several arrays, in the types of the model's own."""
+    """One field, which may be a tree of arrays, in the dtypes of the model."""
     structures: list[Any] = [jax.tree.structure(tree) for tree in (given, expected)]
     if structures[0] != structures[1]:
         fail(argument, f"{structures[0]}", f"{structures[1]}, as the model draws", remedy, error=TypeError)
@@ -96,7 +96,7 @@ def cast_tree(argument: str, given: Any, expected: Any, remedy: str) -> Any:
 
 
 def cast(argument: str, value: Any, expected: jax.ShapeDtypeStruct, remedy: str) -> jax.Array:
-    """An array of this shape and type, or an error unless the values are such numbers."""
+    """An array of this shape and dtype, or an error if the values do not fit."""
     whole = np.dtype(expected.dtype).kind in "biu"
     wanted = "whole numbers" if whole else "finite numbers"
     check_array(argument, value, lambda array: (array == np.round(array)) | (not whole), wanted, remedy)

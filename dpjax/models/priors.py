@@ -1,4 +1,4 @@
-"""Priors of single numbers or of independent entries of an array, with their conjugate updates."""
+"""Prior distributions with their conjugate updates."""
 
 import warnings
 from collections.abc import Callable
@@ -37,17 +37,16 @@ __all__ = [
     "NormalInverseWishartPrior",
     "NormalPrior",
     "Positive",
-    "may_vanish",
+    "may_underflow",
     "positive",
     "warn_of_underflow",
 ]
 
+NEGLIGIBLE = 1e-6
+"""Underflow probability below which initial draws and the tuning of a kernel will not meet the event."""
 
-RARE = 1e-6
-"""A chance so small that neither starts nor the tuning of a kernel will meet the event."""
-
-COMMON = 1e-3
-"""A part of a prior that is worth a warning."""
+NOTABLE = 1e-3
+"""Underflow probability of a prior above which a warning is given."""
 
 
 def as_float(value: Any) -> Array:
@@ -56,7 +55,7 @@ def as_float(value: Any) -> Array:
 
 
 def broadcast(shape: tuple[int, ...] | None, *values: Any) -> tuple[Array, ...]:
-    """Parameters of a prior at one shape: the given one, or the smallest that holds them all."""
+    """Parameters of a prior broadcast to the given shape, or to a common one."""
     arrays = [as_float(value) for value in values]
     common = jnp.broadcast_shapes(*(array.shape for array in arrays)) if shape is None else shape
     return tuple(jnp.broadcast_to(array, common) for array in arrays)
@@ -65,7 +64,7 @@ def broadcast(shape: tuple[int, ...] | None, *values: Any) -> tuple[Array, ...]:
 @frozen_pytree
 @dataclass(frozen=True)
 class NormalPrior:
-    """Independent Normal laws N(mean, scale²).
+    """Independent Normal distributions N(mean, scale²).
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ class NormalPrior:
         hold_arrays(self)
 
     def log_density(self, value: Array) -> Array:
-        """The log-density [] of all entries together."""
+        """The joint log-density [] of all entries."""
         return jnp.sum(norm.logpdf(value, *broadcast(jnp.shape(value), self.mean, self.scale)))
 
     def sample(self, key: Key, shape: tuple[int, ...] | None = None) -> Array:
@@ -108,7 +107,7 @@ class NormalPrior:
 @frozen_pytree
 @dataclass(frozen=True)
 class GammaPrior:
-    """Independent Gamma laws of density ∝ v^(shape - 1) exp(-rate v).
+    """Independent Gamma distributions of density ∝ v^(shape - 1) exp(-rate v).
 
     Parameters
     ----------
@@ -125,7 +124,7 @@ class GammaPrior:
     Warns
     -----
     UserWarning
-        If the shape is so small that more than 0.1 % of the law lies below the smallest float.
+        If the shape is so small that more than 0.1 % of the distribution lies below the smallest float.
 
     Examples
     --------
@@ -144,7 +143,7 @@ class GammaPrior:
         warn_of_underflow("shape", self.shape)
 
     def log_density(self, value: Array) -> Array:
-        """The log-density [] of all entries together."""
+        """The joint log-density [] of all entries."""
         shape, rate = broadcast(jnp.shape(value), self.shape, self.rate)
         return jnp.sum(shape * jnp.log(rate) - gammaln(shape) + (shape - 1) * jnp.log(value) - rate * value)
 
@@ -154,19 +153,19 @@ class GammaPrior:
         return draw_gamma(key, gamma_shape, rate)
 
     def posterior(self, waits: Array) -> "GammaPrior":
-        """The law of the rate of Exponential values [n]: Gamma(shape + n, rate + Σ values)."""
+        """The posterior of the rate of Exponential values [n]: Gamma(shape + n, rate + Σ values)."""
         return GammaPrior(as_float(self.shape) + waits.size, as_float(self.rate) + jnp.sum(waits))
 
 
 @frozen_pytree
 @dataclass(frozen=True)
 class InverseGammaPrior:
-    """The inverse Gamma law of density ∝ v^(-shape - 1) exp(-scale / v).
+    """The inverse Gamma distribution of density ∝ v^(-shape - 1) exp(-scale / v).
 
     Parameters
     ----------
     shape : []
-        The shape; the mean is scale / (shape - 1) where shape > 1.
+        The shape; the mean is scale / (shape - 1) if shape > 1.
     scale : []
         The scale, in the units of the variance.
 
@@ -178,7 +177,7 @@ class InverseGammaPrior:
     Warns
     -----
     UserWarning
-        If the shape is so small that more than 0.1 % of the law lies above the largest float.
+        If the shape is so small that more than 0.1 % of the distribution lies above the largest float.
 
     Examples
     --------
@@ -206,7 +205,7 @@ class InverseGammaPrior:
         return positive_at(jnp.log(as_float(self.scale)) - draw_log_gamma(key, as_float(self.shape)))
 
     def posterior(self, residuals: Array) -> "InverseGammaPrior":
-        """The law of the variance of Normal residuals [n]: shape + n/2, scale + Σ residuals² / 2."""
+        """The posterior of the variance of Normal residuals [n]: shape + n/2, scale + Σ residuals² / 2."""
         return InverseGammaPrior(
             as_float(self.shape) + residuals.size / 2, as_float(self.scale) + jnp.sum(residuals**2) / 2
         )
@@ -215,16 +214,16 @@ class InverseGammaPrior:
 @frozen_pytree
 @dataclass(frozen=True)
 class NormalInverseGammaPrior:
-    """variance ~ InverseGamma(shape, scale) and coef | variance ~ N(mean, variance · precision⁻¹).
+    """The prior variance ~ InverseGamma(shape, scale) and coef | variance ~ N(mean, variance · precision⁻¹).
 
     Parameters
     ----------
     mean : [] or [k]
-        The mean of the coefficients; one number stands for all.
+        The mean of the coefficients; one number is used for all.
     precision : [] or [k, k]
-        The prior precision in units of 1 / variance; a number stands for that multiple of the identity.
+        The prior precision in units of 1 / variance; a number is that multiple of the identity.
     shape : []
-        The shape of the law of the variance.
+        The shape of the prior of the variance.
     scale : []
         Its scale.
 
@@ -253,11 +252,11 @@ class NormalInverseGammaPrior:
 
     @property
     def variance(self) -> InverseGammaPrior:
-        """The marginal law of the variance."""
+        """The marginal prior of the variance."""
         return InverseGammaPrior(self.shape, self.scale)
 
     def expand(self, dim: int) -> tuple[Array, Array]:
-        """The mean [dim] and the precision [dim, dim] written out."""
+        """The mean [dim] and the precision [dim, dim] as full arrays."""
         precision = as_float(self.precision)
         return jnp.broadcast_to(as_float(self.mean), (dim,)), precision if precision.ndim else precision * jnp.eye(dim)
 
@@ -270,7 +269,7 @@ class NormalInverseGammaPrior:
         return self.variance.log_density(variance) + (log_det - jnp.sum(scaled**2) / variance) / 2
 
     def sample(self, key: Key, dim: int) -> tuple[Array, Array]:
-        """Coefficients [dim] and a variance []."""
+        """A draw of coefficients [dim] and a variance []."""
         key_variance, key_coef = jax.random.split(key)
         mean, precision = self.expand(dim)
         variance = self.variance.sample(key_variance)
@@ -278,10 +277,10 @@ class NormalInverseGammaPrior:
         return mean + jnp.sqrt(variance) * solve_upper(factorize(precision), normal)[:, 0], variance
 
     def posterior(self, design: Array, response: Array) -> "NormalInverseGammaPrior":
-        """The law given a response [n] to a design [k, n].
+        """The posterior given a response [n] to a design [k, n].
 
         The scale is b₀ + ½(‖y - Xμₙ‖² + (μₙ - μ₀)ᵀΛ₀(μₙ - μ₀)), which equals
-        b₀ + ½(yᵀy + μ₀ᵀΛ₀μ₀ - μₙᵀΛₙμₙ) and does not cancel.
+        b₀ + ½(yᵀy + μ₀ᵀΛ₀μ₀ - μₙᵀΛₙμₙ) without cancellation.
         """
         prior_mean, prior_precision = self.expand(len(design))
         precision = prior_precision + product(design, design.T)
@@ -297,14 +296,14 @@ class NormalInverseGammaPrior:
 @frozen_pytree
 @dataclass(frozen=True)
 class NormalInverseWishartPrior:
-    """covariance ~ InverseWishart(degrees, scale) and mean | covariance ~ N(mean, covariance / precision).
+    """The prior covariance ~ InverseWishart(degrees, scale) and mean | covariance ~ N(mean, covariance / precision).
 
     Parameters
     ----------
     mean : [p]
         The prior mean.
     precision : []
-        How many records the prior mean is worth (κ).
+        The number of records that the prior mean is worth (κ).
     degrees : []
         The degrees of freedom ν, above p - 1; the mean of the covariance is scale / (ν - p - 1).
     scale : [p, p]
@@ -330,7 +329,7 @@ class NormalInverseWishartPrior:
     def __post_init__(self) -> None:
         check_finite("mean", self.mean)
         check_positive("precision", self.precision)
-        check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart law.")
+        check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart distribution.")
         check_degrees(self.degrees, np.shape(self.scale)[-1] if np.ndim(self.scale) else 1)
         hold_arrays(self)
 
@@ -346,7 +345,7 @@ class NormalInverseWishartPrior:
         return log_mean + log_constant - (degrees + dim + 1) * log_root - trace / 2
 
     def sample(self, key: Key) -> tuple[Array, Array]:
-        """A mean [p] and a covariance [p, p], by the Bartlett decomposition."""
+        """A draw of a mean [p] and a covariance [p, p], by the Bartlett decomposition."""
         key_gamma, key_below, key_mean = jax.random.split(key, 3)
         scale, mean = as_float(self.scale), as_float(self.mean)
         triangle = draw_bartlett(key_gamma, key_below, as_float(self.degrees) - jnp.arange(mean.size, dtype=float))
@@ -355,59 +354,59 @@ class NormalInverseWishartPrior:
         return mean + product(normal, root) / jnp.sqrt(as_float(self.precision)), product(root.T, root)
 
     def posterior(self, records: Array) -> "NormalInverseWishartPrior":
-        """The law given Normal records [p, n]."""
+        """The posterior given Normal records [p, n]."""
         size, kappa, prior_mean = records.shape[1], as_float(self.precision), as_float(self.mean)
         average = jnp.mean(records, axis=1)
-        spread, shift = records - average[:, None], average - prior_mean
+        deviations, shift = records - average[:, None], average - prior_mean
         mean = prior_mean + shift * (size / (kappa + size))
-        scale = as_float(self.scale) + product(spread, spread.T)
+        scale = as_float(self.scale) + product(deviations, deviations.T)
         scale = scale + jnp.outer(shift, shift) * (kappa * size / (kappa + size))
         return NormalInverseWishartPrior(mean, kappa + size, as_float(self.degrees) + size, scale)
 
 
-def chance_of_zero(shape: Any) -> np.ndarray:
-    """About how much of a Gamma, Beta or Dirichlet law with small shapes lies below the smallest float."""
+def underflow_probability(shape: Any) -> np.ndarray:
+    """The approximate mass below the smallest float of a Gamma, Beta or Dirichlet distribution with small shapes."""
     limits = jnp.finfo(jnp.zeros((), float).dtype)
     return np.exp(np.asarray(shape, np.float64) * np.log(float(limits.tiny)))
 
 
-def may_vanish(concentration: Array) -> bool:
-    """Whether some probability of a Dirichlet law with this known concentration may well be rounded to 0."""
-    return not is_traced(concentration) and bool(np.max(chance_of_zero(concentration)) > RARE)
+def may_underflow(concentration: Array) -> bool:
+    """Whether a Dirichlet draw with this concentration, if concrete, may have entries that underflow."""
+    return not is_traced(concentration) and bool(np.max(underflow_probability(concentration)) > NEGLIGIBLE)
 
 
 def warn_of_underflow(argument: str, shape: Any) -> None:
-    """Warn if a known shape puts a part of the prior where there are no floats."""
+    """Warn if a notable part of a prior with this shape, if concrete, underflows."""
     if is_traced(shape) or np.size(shape) == 0:
         return
-    least, chance = np.min(np.asarray(shape)), np.max(chance_of_zero(shape))
-    if chance > COMMON:
+    least, mass = np.min(np.asarray(shape)), np.max(underflow_probability(shape))
+    if mass > NOTABLE:
         kind = jnp.zeros((), float).dtype
         remedy = "Pass a larger shape" + (
             "." if kind == jnp.float64 else ", or use 64-bit floats: jax.config.update('jax_enable_x64', True)."
         )
         warnings.warn(
-            f"{argument}: given {least:g}; about {chance:.1%} of this prior lies beyond the range of {kind}. Its draws "
-            f"are rounded to the end of that range, and the posterior is that of the prior cut there. {remedy}",
+            f"{argument}: given {least:g}; about {mass:.1%} of this prior lies beyond the range of {kind}. Its draws "
+            f"are rounded to the end of that range, and the posterior is that of the prior truncated there. {remedy}",
             stacklevel=5,
         )
 
 
 class Positive(NamedTuple):
-    """What a model asks of a positive parameter [], known or learned; a known one is left out of the draws.
+    """A positive parameter [] of a model, known or unknown; a known one is not among the draws.
 
     Attributes
     ----------
     value
         ``parameters -> []``.
     sample_prior
-        As in a model, for this parameter alone: ``{}`` where it is known.
+        As in a model, for this parameter alone; ``{}`` if it is known.
     log_prior
-        As in a model, for this parameter alone: 0 where it is known.
+        As in a model, for this parameter alone; 0 if it is known.
     update
-        ``(key, data) -> parameters``, a draw from the prior's ``posterior(data)``: ``{}`` where it is known.
+        ``(key, data) -> parameters``, a draw from the prior's ``posterior(data)``; ``{}`` if it is known.
     update_log_density
-        ``(new, data) -> []``, the log-density of that draw: 0 where it is known.
+        ``(new, data) -> []``, the log-density of that draw; 0 if it is known.
     bijections
         The map to the real line, by name.
     """
@@ -421,7 +420,7 @@ class Positive(NamedTuple):
 
 
 def positive(name: str, given: Any, prior_type: type[GammaPrior] | type[InverseGammaPrior], argument: str) -> Positive:
-    """The parameter `name`, given by the user's `argument` as a number or as a prior of the one type that fits."""
+    """The parameter `name`, given by the user's `argument` as a number or a prior of this type."""
     if isinstance(given, prior_type):
         for field in fields(given):
             as_scalar(
@@ -436,7 +435,7 @@ def positive(name: str, given: Any, prior_type: type[GammaPrior] | type[InverseG
 
 
 def known(value: Array) -> Positive:
-    """A parameter that is not learned."""
+    """A parameter with a known value."""
     return Positive(
         value=lambda parameters: value,
         sample_prior=lambda key: {},

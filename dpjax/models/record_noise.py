@@ -1,4 +1,4 @@
-"""The noise of records as columns of standard Normal numbers, one column a record."""
+"""The noise of records as standard Normal variables, one column per record."""
 
 from collections.abc import Sequence
 from math import prod
@@ -22,19 +22,18 @@ __all__ = [
     "to_columns",
 ]
 
-
 LARGEST_SUPPORT = 100_000
-"""Up to this many possible records are listed; beyond, a list would cost more than it helps."""
+"""Largest number of possible records that are listed."""
 
 
 def has_scores(model: Model) -> bool:
-    """Whether the records are a function of standard Normal noise that is free of the parameters."""
+    """Whether the records are a function of standard Normal noise that does not depend on the parameters."""
     form = model.noncentred
     return form is not None and form.scores is not None and form.log_density is None
 
 
 def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) -> Any:
-    """The standard Normal noise [..., n] of the records: a draw given them where several numbers give them."""
+    """The standard Normal noise [..., n] of the records, a draw given the records where it is not unique."""
     assert model.noncentred is not None
     assert model.noncentred.scores is not None
     return model.noncentred.scores.scores(model.noncentred.noise(key, parameters, records))
@@ -51,12 +50,12 @@ def noise_shapes(model: Model) -> Any:
 
 
 def num_rows(model: Model) -> int:
-    """How many numbers k make the noise of one record."""
+    """The number k of noise variables of one record."""
     return sum(leaf.size for leaf in jax.tree.leaves(noise_shapes(model)))
 
 
 def to_columns(model: Model, key: Key, parameters: Parameters, records: Records) -> Array:
-    """The columns [k, n] of n records: a draw given them where several give the same record."""
+    """The columns [k, n] of n records, a draw given the records where they are not unique."""
     scores = scores_of(model, key, parameters, records)
     return jnp.concatenate([leaf.reshape(-1, leaf.shape[-1]) for leaf in jax.tree.leaves(scores)])
 
@@ -75,15 +74,12 @@ def records_at(model: Model, parameters: Parameters, columns: Array) -> Records:
 
 
 def list_places(sizes: Sequence[int]) -> np.ndarray | None:
-    """The places [fields, c] of every possible record among the levels of its fields, the last field fastest.
-
-    None where there are more than `LARGEST_SUPPORT`.
-    """
+    """The levels [fields, c] of every possible record in C order; None if there are more than `LARGEST_SUPPORT`."""
     return None if prod(sizes) > LARGEST_SUPPORT else np.indices(sizes).reshape(len(sizes), -1)
 
 
 def support_size(model: Model) -> int | None:
-    """How many possible records the model lists, without listing them; None where it lists none."""
+    """The number of possible records, without listing them; None if the model has no support."""
     if model.support is None:
         return None
     (size,) = {leaf.shape[0] for leaf in jax.tree.leaves(jax.eval_shape(model.support))}

@@ -1,4 +1,4 @@
-"""Where a chain is: parameters with records, and what a sampler carries from sweep to sweep."""
+"""Positions and states of chains, and their simulation from a model."""
 
 from functools import partial
 from math import prod
@@ -15,12 +15,14 @@ from dpjax.models.recipe import jit_model
 from dpjax.release import PrivateRelease
 
 NOISE_DRAWS = 64
+"""Number of draws for estimating the size of a mechanism's noise."""
+
 BATCH_BYTES = 2**26
-"""The memory that the records of one batch of simulations may take."""
+"""Largest memory of the records in one batch of simulations."""
 
 
 class Position(NamedTuple):
-    """Where a chain is: parameters on their natural scale and records with leading axis [n].
+    """The position of a chain: its parameters and records.
 
     Attributes
     ----------
@@ -35,7 +37,7 @@ class Position(NamedTuple):
 
 
 class GibbsState(NamedTuple):
-    """What the sampler carries: the parameters and the latent state of the imputation.
+    """The state of a Gibbs sampler: the parameters and the latent state of the imputation.
 
     Attributes
     ----------
@@ -77,18 +79,18 @@ def draw_parameters(key: Key, model: Model, num_draws: int) -> Parameters:
 
 
 def draw_position(key: Key, model: Model, n: int) -> Position:
-    """Parameters from the prior, with n records from the model."""
+    """A draw of parameters from the prior and of n records from the model."""
     parameter_key, record_key = jax.random.split(key)
     return draw_position_at(record_key, model, model.sample_prior(parameter_key), n)
 
 
 def draw_position_at(key: Key, model: Model, parameters: Parameters, n: int) -> Position:
-    """The position of given parameters with n records from the model."""
+    """A position with given parameters and n records drawn from the model."""
     return Position(parameters, model.sample_records(key, parameters, n))
 
 
 def draw_state(key: Key, model: Model, release: PrivateRelease) -> GibbsState:
-    """The state of a chain at parameters from the prior and records from the model; the release is not looked at."""
+    """The state of a chain with parameters from the prior and records from the model."""
     return init_state(release, draw_position(key, model, release.n))
 
 
@@ -102,7 +104,7 @@ def draw_values(key: Key, model: Model, release: PrivateRelease, parameters: Par
 def draw_batches(
     model: Model, batch: int, key: Key, release: PrivateRelease, numbers: Array, parameters: Parameters
 ) -> Array:
-    """The values of `draw_values`, as many at a time as `batch` says."""
+    """The values of `draw_values`, `batch` at a time."""
 
     def draw(given: tuple[Array, Parameters]) -> Array:
         number, parameters = given
@@ -113,7 +115,7 @@ def draw_batches(
 
 
 def noise_size(key: Key, release: PrivateRelease) -> Array:
-    """The mean size [d] of the mechanism's noise around the value, by simulation if it can be; 1 where it has none."""
+    """The mean absolute noise [d] of the mechanism, by simulation if possible; 1 if there is no noise."""
     if not release.is_noisy_sum:
         return jnp.ones(())
     if not can_sample(release.mechanism):
@@ -124,17 +126,17 @@ def noise_size(key: Key, release: PrivateRelease) -> Array:
 
 
 def parameter_shapes(model: Model) -> Parameters:
-    """Shapes and types of the parameters."""
+    """Shapes and dtypes of the parameters."""
     return jax.eval_shape(model.sample_prior, jax.eval_shape(jax.random.key, 0))
 
 
 def position_shapes(model: Model, n: int) -> Position:
-    """Shapes and types of the parameters and of n records."""
+    """Shapes and dtypes of the parameters and of n records."""
     return jax.eval_shape(partial(draw_position, model=model, n=n), jax.eval_shape(jax.random.key, 0))
 
 
 def batch_size(model: Model, release: PrivateRelease) -> int:
-    """How many sets of n records, with their statistics, fit the memory for one batch."""
+    """The number of sets of n records, with their statistics, that fit the memory of one batch."""
 
     def one_record(key: Key) -> Any:
         records = draw_position(key, model, 1).records

@@ -1,4 +1,4 @@
-"""Functions of numbers and arrays alone, which know nothing of models, releases or samplers."""
+"""Numerical functions of arrays, independent of models, releases and samplers."""
 
 from dpjax.numerics.arrays import all_finite, leading_size, proper_density, sum_rows, take_entry, take_if
 from dpjax.numerics.selection import decision_uniforms, scale_weights, select_index, select_indices, select_weight

@@ -1,4 +1,4 @@
-"""Arrays and trees of arrays: sums, choices between two, and numbers that are not finite."""
+"""Arrays and pytrees of arrays: sums, selection, slices, and non-finite numbers."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -26,18 +26,17 @@ __all__ = [
     "take_piece",
 ]
 
-MAX_ROWS = 64
-"""Up to this many rows are added one by one; beyond, the program would grow long."""
-
-
 Carry = TypeVar("Carry")
 
+MAX_ROWS = 64
+"""Largest number of rows that are added one by one; the program grows with each."""
+
 PIECE = 2**16
-"""The records of a piece; fewer are not cut."""
+"""Largest number of records in a piece."""
 
 
 def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
-    """The sum of row(0), row(1), ...; one expression, which XLA's CPU compiler vectorises better than a reduction."""
+    """The sum of row(0), row(1), ... as one expression, which XLA's CPU compiler vectorises better than a reduction."""
     if num_rows > MAX_ROWS:
         return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
     return reduce(add, map(row, range(num_rows)))
@@ -54,18 +53,18 @@ def take_entry(tree: Any, index: int) -> Any:
 
 
 def proper_density(log_density: Array) -> Array:
-    """The log-density with NaN and +∞ read as zero density, so that what is no density is never accepted."""
+    """The log-density with NaN and +∞ replaced by −∞, so that a non-finite density is rejected."""
     return jnp.where(log_density < jnp.inf, log_density, -jnp.inf)
 
 
 def all_finite(tree: Any) -> Array:
-    """Whether every number in a tree of arrays is finite []; whole numbers are."""
+    """Whether every number in a tree of arrays is finite []."""
     leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)]
     return reduce(jnp.logical_and, [jnp.all(jnp.isfinite(leaf)) for leaf in leaves], jnp.array(True))
 
 
 def take_if(condition: Array, new: Any, old: Any) -> Any:
-    """One tree of arrays where the condition holds, else the other: as a whole [], or row by row [n]."""
+    """The new tree of arrays if the condition holds, else the old: as a whole [], or row by row [n]."""
 
     def choose(one: Array, other: Array) -> Array:
         missing = (1,) * (jnp.ndim(other) - condition.ndim)
@@ -75,14 +74,14 @@ def take_if(condition: Array, new: Any, old: Any) -> Any:
 
 
 class Piece(NamedTuple):
-    """The records from `start` [] on, `size` of them."""
+    """A slice of `size` records from `start` [] on."""
 
     start: Array | int
     size: int
 
 
 def are_many(n: int) -> bool:
-    """Whether n records are more than a piece."""
+    """Whether n records are more than one piece."""
     return n > PIECE
 
 
@@ -92,7 +91,7 @@ def for_pieces(function: Callable[[Carry, Array | int, Piece], Carry], carry: Ca
     Parameters
     ----------
     unit
-        Pieces begin at multiples of it.
+        A number of which the start of every piece is a multiple.
     """
     size = min(n, PIECE // unit * unit or unit)
     full = n // size
@@ -106,7 +105,7 @@ def for_pieces(function: Callable[[Carry, Array | int, Piece], Carry], carry: Ca
 
 
 def take_piece(records: Any, piece: Piece) -> Any:
-    """The records of a piece, of a tree of arrays with leading axis [n]."""
+    """The records of a piece, from a tree of arrays with leading axis [n]."""
     return jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, piece.start, piece.size), records)
 
 

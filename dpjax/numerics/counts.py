@@ -1,8 +1,9 @@
-"""Binomial and multinomial counts of up to 2³¹ - 1 trials, right in float32 as in float64.
+"""Binomial, multinomial, Poisson and negative binomial counts, accurate in float32 as in float64.
 
-A count of 10⁸ is no float32, and log-factorials of it have no digit left for the ratio of two probabilities. So counts
-stay integers, a count is taken as its distance from the mean, and ratios of probabilities are computed from that
-distance without cancellation. What is left of rounding is that of the probabilities given, a relative 6e-8 in float32.
+A count of 10⁸ is not a float32 number, and its log-factorial has no digits left for the ratio of two probabilities. So
+counts stay integers of up to 2³¹ - 1, are measured by their distance from the mean, and ratios of probabilities are
+computed from that distance without cancellation. The remaining error is the rounding of the given probabilities, 6e-8
+in float32.
 """
 
 from collections.abc import Callable
@@ -29,27 +30,26 @@ __all__ = [
 ]
 
 FEW = 10.0
-"""Means from here on have a hat whose acceptance is known; below, probabilities are gone through one by one."""
+"""Mean below which binomial counts are drawn by inversion, above which by transformed rejection."""
 
 LAST = 80
-"""A count of mean below `FEW` is smaller: greater ones have a probability of 1e-40."""
+"""Upper bound of counts drawn by inversion; larger ones have a probability of 1e-40."""
 
 FARTHEST = 2.0**30
-"""No count is farther from its mean, of probabilities up to 1/2."""
+"""Largest distance of a count from its mean, for probabilities up to 1/2."""
 
 TABLED = 10
 GAPS = np.array([log(factorial(k)) - k * log(k or 1) + k for k in range(TABLED)])
-"""log k! - (k log k - k)."""
+"""Table of log k! - (k log k - k)."""
 
 BLOCK = 256
-"""So many nodes of a tree are drawn together: more wait for the last of them, fewer cost the loop's own time."""
-
+"""Number of nodes of a tree that are drawn at once."""
 
 LARGEST_MEAN = 2.0**30
-"""Means up to here leave room for draws above them in int32."""
+"""Largest mean for which draws fit in int32."""
 
 SMALL_MEAN, SMALL_NUMBERS = 10.0, 64
-"""Below this mean numbers are drawn by inversion: one of as many or more has a probability below 1e-27."""
+"""Mean below which Poisson counts are drawn by inversion, and the upper bound of these; P(exceeding it) < 1e-27."""
 
 
 def draw_binomial(key: Key, n: ArrayLike, probability: ArrayLike) -> Array:
@@ -64,15 +64,15 @@ def draw_binomial(key: Key, n: ArrayLike, probability: ArrayLike) -> Array:
 
     Notes
     -----
-    Means below 10 by going through the probabilities of 1, 2, ..., others by transformed rejection: algorithm BTRS of
-    Hörmann (1993), "The generation of binomial random variates", J. Stat. Comput. Simul. 46, without its squeezes.
-    All draws share the rounds of proposals until the last is accepted.
+    Counts with means below 10 are drawn by inversion, others by transformed rejection: algorithm BTRS of Hörmann
+    (1993), "The generation of binomial random variates", J. Stat. Comput. Simul. 46, without its squeezes. All draws
+    share rounds of proposals until the last is accepted.
     """
     n, probability = jnp.broadcast_arrays(jnp.asarray(n, int), jnp.asarray(probability, float))
     rare = jnp.clip(jnp.minimum(probability, 1 - probability), 0, 0.5)
     many = n.astype(rare.dtype) * rare >= FEW
     proposal_few = few_proposals(jnp.where(many, 0, n), rare)
-    # Where it is not asked for, the other method gets a law that it fits.
+    # Entries of the other method get arguments that this one can handle.
     proposal_many = many_proposals(jnp.where(many, n, int(4 * FEW)), jnp.where(many, rare, 0.5))
 
     def unfinished(carry: tuple[Key, Array, Array]) -> Array:
@@ -86,7 +86,7 @@ def draw_binomial(key: Key, n: ArrayLike, probability: ArrayLike) -> Array:
         proposed, accepted = (jnp.where(many, one, other) for one, other in proposals)
         return key, jnp.where(done, count, proposed), done | accepted
 
-    # Nothing to draw is no reason for a round.
+    # Counts that are certainly 0 need no round.
     start = (key, jnp.zeros_like(n), (n == 0) | (rare == 0))
     count = jax.lax.while_loop(unfinished, one_round, start)[1]
     return jnp.where(probability > 0.5, n - count, count)
@@ -104,9 +104,9 @@ def draw_multinomial(key: Key, n: ArrayLike, probabilities: ArrayLike) -> Array:
 
     Notes
     -----
-    Trials are divided down a binary tree over the cells, by one binomial draw at each node. Nodes 2 i and 2 i + 1 are
-    those below node i, from the root 1 on, and a block of nodes is drawn together: their counts have to be known, so
-    that a block reaches at most to the level below its first node.
+    Trials are divided down a binary tree over the cells, by one binomial draw at each node. The children of node i are
+    2 i and 2 i + 1, the root is 1. A block of nodes is drawn at once; their counts have to be known, so a block ends at
+    the latest before the children of its first node.
     """
     sums = sums_of_nodes(jnp.asarray(probabilities, float))
     leaves = sums.size // 2
@@ -118,7 +118,7 @@ def draw_multinomial(key: Key, n: ArrayLike, probabilities: ArrayLike) -> Array:
         block, start = given
         left, right = jax.lax.dynamic_slice_in_dim(pairs, start, width).T
         parents = jax.lax.dynamic_slice_in_dim(counts, start, width)
-        # The rarer side is drawn: a probability next to 1 would be rounded to it.
+        # The rarer side is drawn: a probability close to 1 would be rounded to 1.
         share = jnp.where(left + right > 0, jnp.minimum(left, right) / (left + right), 0)
         rarer = draw_binomial(jax.random.fold_in(key, block), parents, share)
         first = jnp.where(left < right, rarer, parents - rarer)
@@ -140,9 +140,9 @@ def sums_of_nodes(probabilities: Array) -> Array:
 
 
 def few_proposals(n: Array, probability: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """Proposals of counts whose mean is below `FEW`, by inversion; none where done.
+    """Proposals of counts with means below `FEW`, by inversion; 0 where done.
 
-    A uniform up to P(X > 0), which is dense near 0, is used up by P(X = 1), P(X = 2), ...
+    P(X = 1), P(X = 2), ... are subtracted from a uniform below P(X > 0), which has high resolution near 0.
     """
     trials, log_failure = n.astype(probability.dtype), jnp.log1p(-probability)
     positive = -jnp.expm1(trials * log_failure)
@@ -153,7 +153,7 @@ def few_proposals(n: Array, probability: Array) -> Callable[[Array, Array], tupl
         count, rest, mass = carry
         return jnp.any((rest > mass) & (count < LAST))
 
-    def use_up(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def subtract(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         count, rest, mass = carry
         more = (rest > mass) & (count < LAST)
         following = mass * odds * (trials - count) / (count + 1)
@@ -163,15 +163,15 @@ def few_proposals(n: Array, probability: Array) -> Callable[[Array, Array], tupl
         uniform = bits[0].astype(first.dtype) * 2.0**-32 + uniforms(bits[1], first.dtype) * 2.0**-32
         some = (uniform <= positive) & ~done
         start = jnp.ones_like(first), jnp.where(some, uniform, 0), first
-        count = jax.lax.while_loop(unfinished, use_up, start)[0]
-        # All probabilities used up: rounding, in one of 10⁶ draws in float32.
+        count = jax.lax.while_loop(unfinished, subtract, start)[0]
+        # No count was found because of rounding, in one of 10⁶ draws in float32.
         return jnp.where(some, count, 0).astype(n.dtype), count < LAST
 
     return proposal
 
 
 def many_proposals(n: Array, probability: Array) -> Callable[[Array], tuple[Array, Array]]:
-    """Proposals of counts whose mean is `FEW` or more, of probabilities up to 1/2, by transformed rejection."""
+    """Proposals of counts with means of at least `FEW` and probabilities up to 1/2, by transformed rejection."""
     whole, part = mean_of(n, probability)
     mean = n.astype(part.dtype) * probability
     spread = jnp.sqrt(mean * (1 - probability))
@@ -204,7 +204,7 @@ def uniforms(bits: Array, dtype: jnp.dtype) -> Array:
 
 
 def mean_of(n: Array, probability: Array) -> tuple[Array, Array]:
-    """n · probability as a whole number and a part in [0, 1), without rounding: products of halves of their digits."""
+    """n · probability as an integer and a fraction in [0, 1), without rounding: products of halves of their digits."""
     limits = jnp.finfo(probability.dtype)
     upper = jax.lax.reduce_precision(probability, exponent_bits=limits.nexp, mantissa_bits=limits.nmant // 2)
     whole, part = jnp.zeros_like(n), jnp.zeros_like(probability)
@@ -217,7 +217,7 @@ def mean_of(n: Array, probability: Array) -> tuple[Array, Array]:
 
 
 def log_mass(n: Array, count: Array, deviation: Array, mean: Array) -> Array:
-    """The log-probability of a count that deviates so much from the mean, up to a constant (Loader 2000)."""
+    """The log-probability of a count with this deviation from the mean, up to a constant (Loader 2000)."""
     rest = n.astype(mean.dtype) - mean
     exponent = mean * divergence(deviation / mean) + rest * divergence(-deviation / rest)
     return -exponent - factorial_gap(count, mean.dtype) - factorial_gap(n - count, mean.dtype)
@@ -242,7 +242,7 @@ def factorial_gap(count: Array, dtype: jnp.dtype) -> Array:
 
 
 def poisson_log_probability(n: ArrayLike, mean: ArrayLike) -> Array:
-    """log P(n) of the Poisson law, elementwise for whole numbers [...]; −inf below 0."""
+    """log P(n) of the Poisson distribution, elementwise for integers [...]; −inf below 0."""
     value, mean = positive(n), jnp.asarray(mean, float)
     distance = distance_from(n, mean)
     above = -(LOG_TWO_PI + jnp.log(value)) / 2 - stirling_error(value) - deviance(value, mean, distance)
@@ -250,10 +250,10 @@ def poisson_log_probability(n: ArrayLike, mean: ArrayLike) -> Array:
 
 
 def negative_binomial_log_probability(n: ArrayLike, mean: ArrayLike, size: ArrayLike) -> Array:
-    """log P(n) of the law of variance mean + mean² / size, elementwise for whole numbers [...]; −inf below 0."""
+    """log P(n) of the negative binomial distribution with variance mean + mean² / size, elementwise; −inf below 0."""
     value, mean, size = positive(n), jnp.asarray(mean, float), jnp.asarray(size, float)
     total, share = value + size, mean / (size + mean)
-    # How far n is above, and the size below, what each would be at its expected share of their total.
+    # The distance of n above, and of the size below, its expected share of their total.
     distance = distance_from(n, mean) * (size / (size + mean))
     errors = stirling_error(total) - stirling_error(value) - stirling_error(size)
     deviances = deviance(value, total * share, distance) + deviance(size, total * (size / (size + mean)), -distance)
@@ -262,7 +262,7 @@ def negative_binomial_log_probability(n: ArrayLike, mean: ArrayLike, size: Array
 
 
 def positive(n: ArrayLike) -> Array:
-    """Whole numbers as floats of at least 1: there is a form of its own for 0."""
+    """Integers as floats of at least 1; 0 is treated separately."""
     return jnp.maximum(jnp.asarray(n, int), 1).astype(float)
 
 
@@ -279,7 +279,7 @@ def within(n: ArrayLike, at_zero: Array, above: Array) -> Array:
 
 
 def stirling_error(value: Array) -> Array:
-    """log Γ(x + 1) − (x + 1/2) log x + x − log(2π) / 2 of numbers x above 0: Stirling's series from 16 on."""
+    """log Γ(x + 1) − (x + 1/2) log x + x − log(2π) / 2 for x > 0, by Stirling's series from 16 on."""
     large, small = jnp.maximum(value, 16.0), jnp.minimum(value, 16.0)
     square = large**-2
     series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))
@@ -288,7 +288,7 @@ def stirling_error(value: Array) -> Array:
 
 
 def deviance(value: Array, mean: Array, difference: Array) -> Array:
-    """value log(value / mean) + mean − value, where the difference value − mean is known better than the two."""
+    """value log(value / mean) + mean − value, where the difference value − mean is more accurate than the two."""
     ratio = difference / (value + mean)
     near = jnp.where(jnp.abs(ratio) < 0.1, ratio, 0.0)
     square, series = near**2, jnp.zeros_like(near)
@@ -299,7 +299,7 @@ def deviance(value: Array, mean: Array, difference: Array) -> Array:
 
 
 def draw_poisson(key: Key, mean: ArrayLike) -> Array:
-    """A Poisson draw, int [], of a mean [] up to `LARGEST_MEAN`: by inversion, or by rejection (Hörmann 1993, PTRS)."""
+    """A Poisson draw, int [], with mean [] up to `LARGEST_MEAN`, by inversion or rejection (Hörmann 1993, PTRS)."""
     small_key, large_key = jax.random.split(key)
     mean = jnp.asarray(mean, float)
     few = jnp.minimum(mean, SMALL_MEAN)
@@ -309,7 +309,7 @@ def draw_poisson(key: Key, mean: ArrayLike) -> Array:
 
 
 def reject_poisson(key: Key, mean: Array) -> Array:
-    """The same for means of at least 10, by Hörmann's transformed rejection; numbers are counted from ⌊mean⌋."""
+    """A Poisson draw, int [], with mean of at least 10, by Hörmann's transformed rejection relative to ⌊mean⌋."""
     b = 0.931 + 2.53 * jnp.sqrt(mean)
     a = -0.059 + 0.02483 * b
     log_inverse_alpha, sure = jnp.log(1.1239 + 1.1328 / (b - 3.4)), 0.9277 - 3.6624 / (b - 2)
@@ -332,7 +332,7 @@ def reject_poisson(key: Key, mean: Array) -> Array:
 
 
 def draw_negative_binomial(key: Key, mean: ArrayLike, size: ArrayLike) -> Array:
-    """A draw, int []: Poisson of a Gamma mean; none beyond twice `LARGEST_MEAN`."""
+    """A negative binomial draw, int [], as Poisson with a Gamma mean; at most about twice `LARGEST_MEAN`."""
     mean_key, number_key = jax.random.split(key)
     size = jnp.asarray(size, float)
     return draw_poisson(number_key, jnp.minimum(draw_gamma(mean_key, size, size / mean), LARGEST_MEAN))

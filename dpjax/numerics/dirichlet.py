@@ -1,7 +1,7 @@
-"""The Beta law of floating-point numbers: exact for shapes so small that draws pile up at 0 and 1.
+"""Beta and Dirichlet distributions on floats, exact for shapes so small that draws accumulate at 0 and 1.
 
-Draws in the end cells of `dpjax.numerics.ends` stand there as one number, and the density there is its average over the
-cell. By the series of the incomplete Beta function (DLMF 8.17.8), with the width δ of the upper cell,
+All draws in an end cell of `dpjax.numerics.ends` are one number, and the density there is its average over the cell. By
+the series of the incomplete Beta function (DLMF 8.17.8), with the width δ of the upper cell,
 
     P(1 - Y < δ) = δ^b (1 - δ)^(a - 1) / (b B(a, b)) (1 + (a - 1) Σ_k (a + b)_k / (b + 1)_(k + 1) δ^(k + 1)),
 
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 TERMS = 12
-"""Terms of the series: its error is rounding for shapes up to 10⁵ in float32, and 10¹³ in float64."""
+"""Number of terms of the series: exact to rounding for shapes up to 10⁵ in float32, and 10¹³ in float64."""
 
 
 def draw_beta(key: Key, a: Array, b: Array) -> Array:
@@ -50,7 +50,7 @@ def draw_logit(key: Key, a: Array, b: Array) -> Array:
 
 
 def value_at(logit: Array) -> Array:
-    """The float that stands for a logit."""
+    """The float that represents a logit."""
     low, gap = lower_end(logit.dtype), upper_gap(logit.dtype)
     value = jax.nn.sigmoid(logit)
     above = jnp.where(logit > log1p(-gap) - log(gap), 1 - gap / 2, jnp.minimum(value, 1 - gap))
@@ -58,7 +58,7 @@ def value_at(logit: Array) -> Array:
 
 
 def beta_features(value: Array) -> tuple[Array, Array, Array, Array]:
-    """What the density of values depends on: log y and log(1 - y) up to the end cells, and whether y lies in each."""
+    """The features of the Beta density: log y and log(1 - y) up to the end cells, and whether y lies in each."""
     low, gap = lower_end(value.dtype), upper_gap(value.dtype)
     between = jnp.clip(value, low, 1 - gap)
     at_zero, at_one = (end.astype(value.dtype) for end in (within_lower_end(value), beyond_upper_end(value)))
@@ -99,7 +99,7 @@ def logit_log_density(logit: Array, a: Array, b: Array) -> Array:
 
 
 def logit_within(key: Key, value: Array, a: Array, b: Array) -> Array:
-    """The logits of values; in an end cell a draw from their law given that cell."""
+    """The logits of values; in an end cell a draw from their distribution given that cell."""
     low, gap = lower_end(value.dtype), upper_gap(value.dtype)
     log_uniform = jnp.log1p(-jax.random.uniform(key, value.shape, value.dtype))
     below = log(low) + log_uniform / a
@@ -130,13 +130,13 @@ def draw_dirichlet(key: Key, concentration: Array) -> Array:
 
 
 def draw_shares(key: Key, concentration: Array) -> Array:
-    """Independent Dirichlet draws [..., c] as `draw_dirichlet`, but above 0: one number for all of the end cell."""
+    """Independent Dirichlet draws [..., c] as `draw_dirichlet`, but above 0: one number represents the end cell."""
     shares = draw_dirichlet(key, concentration)
     return jnp.where(within_lower_end(shares), lower_end(shares.dtype) / 2, shares)
 
 
 def share_features(value: Array) -> tuple[Array, Array]:
-    """What the density of shares [..., c] depends on: their logarithms down to the end cell, and whether in it."""
+    """The features of the Dirichlet density at shares [..., c]: logarithms down to the end cell, and whether in it."""
     at_zero = within_lower_end(value).astype(value.dtype)
     return jnp.log(jnp.maximum(value, lower_end(value.dtype))), at_zero
 
@@ -156,7 +156,7 @@ def dirichlet_log_normaliser(concentration: Array) -> Array:
 def dirichlet_log_density(concentration: Array, value: Array) -> Array:
     """The Dirichlet log-density [...] with respect to the first c - 1 coordinates of the value [..., c].
 
-    One concentration [c] may stand for all values. It is -inf where an entry is not in [0, 1].
+    One concentration [c] may be given for all values. The density is -inf where an entry is not in [0, 1].
     """
     density = dirichlet_log_normaliser(concentration) + dirichlet_log_powers(concentration, share_features(value))
     return jnp.where(jnp.all((value >= 0) & (value <= 1), axis=-1), density, -jnp.inf)

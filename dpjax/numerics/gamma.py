@@ -1,7 +1,7 @@
-"""The Gamma law of floating-point numbers: exact for shapes so small that draws pile up at 0.
+"""The Gamma distribution on floats, exact for shapes so small that draws accumulate at 0.
 
-Draws in the end cell next to 0 (`dpjax.numerics.ends`) stand there as one number, and the density there is its average
-over the cell: P(Y < ε) = (rate ε)^shape / Γ(shape + 1) to rounding, as ε is tiny.
+All draws in the end cell next to 0 (`dpjax.numerics.ends`) are one number, and the density there is its average over
+the cell: P(Y < ε) = (rate ε)^shape / Γ(shape + 1) to rounding, as ε is tiny.
 """
 
 from math import log
@@ -15,9 +15,8 @@ from dpjax.numerics.ends import lower_end, positive_at, within_lower_end
 
 __all__ = ["draw_gamma", "draw_log_cut_gamma", "draw_log_gamma", "gamma_log_density", "log_lower_gamma", "log_within"]
 
-
 TERMS = 8
-"""Terms of the series in one round."""
+"""Number of terms of the series in one iteration."""
 
 
 def draw_gamma(key: Key, shape: Array, rate: Array) -> Array:
@@ -34,7 +33,7 @@ def gamma_log_density(value: Array, shape: Array, rate: Array) -> Array:
 
 
 def log_within(key: Key, value: Array, shape: Array) -> Array:
-    """The logarithms of values; in the end cell a draw from their law given that cell, of density ∝ y^(shape - 1)."""
+    """The logarithms of values; in the end cell a draw with density ∝ y^(shape - 1) there."""
     low = lower_end(value.dtype)
     log_uniform = jnp.log1p(-jax.random.uniform(key, value.shape, value.dtype))
     return jnp.where(within_lower_end(value), log(low) + log_uniform / shape, jnp.log(jnp.maximum(value, low)))
@@ -43,10 +42,9 @@ def log_within(key: Key, value: Array, shape: Array) -> Array:
 def draw_log_gamma(key: Key, shape: Array) -> Array:
     """The logarithm of independent Gamma(shape, rate 1) draws, one for each entry of `shape` [...].
 
-    Marsaglia and Tsang (2000): each round proposes for every entry and keeps the first proposal accepted,
-    so that all entries share a handful of vectorised rounds (a round accepts at least 95 % of them).
-    A shape below 1 is raised by 1 and the draw multiplied by uniform^(1 / shape), in log space because
-    such draws may be smaller than the smallest float.
+    Marsaglia and Tsang (2000): each vectorised round makes a proposal for every entry, of which the first accepted one
+    is kept; a round accepts at least 95 %. A shape below 1 is increased by 1 and the draw multiplied by
+    uniform^(1 / shape), on the log scale because such draws may be smaller than the smallest float.
     """
     key_rounds, key_boost = jax.random.split(key)
     flat = shape.ravel()  # loops over a short last axis are several times slower
@@ -97,7 +95,7 @@ def log_lower_gamma(shape: Array, cut: Array) -> Array:
     """
     reach = -log(jnp.finfo(cut.dtype).eps)
     inside = cut < shape + jnp.sqrt(2 * reach * shape) + reach
-    x = jnp.where(inside, cut, shape / 2)  # beyond, a point that takes few terms
+    x = jnp.where(inside, cut, shape / 2)  # elsewhere a point that needs few terms
 
     def growing(carry: tuple[Array, Array, Array]) -> Array:
         _, term, total = carry
@@ -105,7 +103,7 @@ def log_lower_gamma(shape: Array, cut: Array) -> Array:
 
     def add(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         order, term, total = carry
-        # A round of the loop costs many times what a term does.
+        # An iteration of the loop costs many times as much as a term.
         for step in range(TERMS):
             term = term * x / (shape + (order + step))
             total = total + term
@@ -120,8 +118,8 @@ def log_lower_gamma(shape: Array, cut: Array) -> Array:
 def draw_log_cut_gamma(key: Key, shape: Array, cut: Array) -> Array:
     """Logarithms of independent Gamma(shape, rate 1) draws given that they are at most `cut`, for shapes of at least 1.
 
-    Where the cut lies above the bulk, draws of the whole law are refused beyond it. Else the log-density is concave and
-    rises to the cut: its tangent there gives an exponential proposal (Philippe 1997 has a kindred scheme).
+    If the cut lies above the bulk, untruncated draws beyond it are rejected. Otherwise the log-density is concave and
+    increasing up to the cut, and its tangent there gives an exponential proposal, similar to Philippe (1997).
 
     Parameters
     ----------
@@ -133,12 +131,12 @@ def draw_log_cut_gamma(key: Key, shape: Array, cut: Array) -> Array:
     centre = shape - 1 / 3
     tail = cut < shape - jnp.sqrt(shape) / 2
     slope = jnp.where(tail, (shape - 1) / cut - 1, 1)
-    # A flatter line than the tangent lies above the density too; a slope of zero would divide by it.
+    # A line flatter than the tangent is a bound as well; a slope of zero would be divided by.
     slope = jnp.where(jnp.abs(slope) < 1e-4, slope - 3e-4, slope)
 
     def from_tail(key: Key) -> tuple[Array, Array]:
         key_step, key_accept = jax.random.split(key)
-        # An exponential step down from the cut, itself cut at zero.
+        # An exponential step down from the cut, truncated at zero.
         uniform = jax.random.uniform(key_step, shape.shape, shape.dtype)
         step = -jnp.log1p(uniform * jnp.expm1(-slope * cut)) / slope
         log_ratio = jnp.log1p(-step / cut)

@@ -1,4 +1,4 @@
-"""Normal laws through triangular factors, for a few dimensions and many records."""
+"""Normal and Wishart distributions through triangular factors, for a few dimensions and many records."""
 
 from functools import partial
 from math import log
@@ -22,12 +22,12 @@ __all__ = [
 
 LOG_TWO_PI = 1.8378770664093453
 
-# On some devices products of float32 matrices are rounded further unless asked otherwise.
+# Some devices multiply float32 matrices in lower precision by default.
 product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 
 
 def factorize(matrix: Array) -> Array:
-    """The lower Cholesky factor of a symmetric matrix [k, k]; not a number where it is not positive definite."""
+    """The lower Cholesky factor of a symmetric matrix [k, k]; NaN if it is not positive definite."""
     return jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
 
 
@@ -42,7 +42,7 @@ def solve_upper(factor: Array, columns: Array) -> Array:
 
 
 def draw_normal(key: Key, precision: Array, linear: Array) -> Array:
-    """A draw [k] from N(P⁻¹ b, P⁻¹), the law with density ∝ exp(bᵀv - vᵀPv / 2)."""
+    """A draw [k] from N(P⁻¹ b, P⁻¹), whose density is ∝ exp(bᵀv - vᵀPv / 2)."""
     factor = factorize(precision)
     normal = jax.random.normal(key, (linear.size, 1), linear.dtype)
     return solve_upper(factor, solve_lower(factor, linear[:, None]) + normal)[:, 0]

@@ -1,4 +1,4 @@
-"""Points and weights for expectations over independent standard Normal numbers."""
+"""Quadrature rules for expectations over independent standard Normal variables."""
 
 from typing import NamedTuple
 
@@ -11,19 +11,19 @@ from dpjax.base import Array, Key
 
 __all__ = ["Rule", "make_rule", "pad"]
 
-MOST_TENSOR = 3
-"""Up to this many dimensions the points are a grid; beyond, a grid has too few on each side."""
+MAX_GRID_DIM = 3
+"""Largest number of dimensions in which the points are a grid; in more they are Sobol points."""
 
-MOST_HERMITE = 32
-"""Gauss-Hermite up to this many nodes. From there on equally spaced ones are as exact where the integrand is smooth,
-and closer to each other: where a clamp bends it, the error falls with the square of the distance."""
+MAX_HERMITE = 32
+"""Largest number of Gauss-Hermite nodes. More nodes are equally spaced: as exact for smooth integrands, and closer
+together, so that the error at the kink of a clamp decreases with the square of their distance."""
 
 REACH = 10.0
-"""Equally spaced nodes end here: beyond lies a probability of 1e-23."""
+"""Largest equally spaced node: the probability beyond it is 1e-23."""
 
 
 class Rule(NamedTuple):
-    """E f(z) ≈ Σ_q weights[q] f(points[:, q]), for z standard Normal.
+    """A rule E f(z) ≈ Σ_q weights[q] f(points[:, q]) for z standard Normal.
 
     Attributes
     ----------
@@ -38,22 +38,22 @@ class Rule(NamedTuple):
 
 
 def make_rule(key: Key, dim: int, num_points: int, refinement: int = 1) -> Rule:
-    """About so many nodes in so many dimensions: a grid up to three, scrambled Sobol points beyond.
+    """A rule of about `num_points` nodes in `dim` dimensions: a grid up to three, scrambled Sobol points in more.
 
     Parameters
     ----------
     key
-        For the scrambling.
+        The key of the scrambling.
     refinement
-        How many times as many nodes to take on each side of a grid; of Sobol points, its square times as many.
+        The factor for the number of nodes on each side of a grid; its square is the factor for Sobol points.
     """
-    if dim <= MOST_TENSOR:
+    if dim <= MAX_GRID_DIM:
         return as_rule(*grid(dim, refinement * max(2, round(num_points ** (1 / dim)))))
     return as_rule(*sobol(key, dim, refinement**2 * num_points))
 
 
 def as_rule(points: np.ndarray, weights: np.ndarray) -> Rule:
-    """Nodes and weights in the default type of floats."""
+    """The rule with these nodes and normalised weights, in the default float type."""
     return Rule(jnp.asarray(points, float), jnp.asarray(weights / np.sum(weights), float))
 
 
@@ -64,8 +64,8 @@ def pad(rule: Rule, size: int) -> Rule:
 
 
 def line(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights [size] for one Normal number."""
-    if size <= MOST_HERMITE:
+    """Nodes and weights [size] for one Normal variable."""
+    if size <= MAX_HERMITE:
         nodes, weights = scipy.special.roots_hermitenorm(size)
         return nodes, weights
     nodes = np.linspace(-REACH, REACH, size)
@@ -73,7 +73,7 @@ def line(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grid(dim: int, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes [dim, side^dim] of all combinations, and the products of their weights."""
+    """The tensor product of a rule of `side` nodes: nodes [dim, side^dim] and weights."""
     nodes, weights = line(side)
     points = np.stack(np.meshgrid(*[nodes] * dim, indexing="ij")).reshape(dim, -1)
     products = np.prod(np.stack(np.meshgrid(*[weights] * dim, indexing="ij")), axis=0).ravel()
@@ -81,8 +81,8 @@ def grid(dim: int, side: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sobol(key: Key, dim: int, num_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scrambled Sobol points [dim, q] as Normal numbers, q the next power of two, and equal weights."""
+    """Scrambled Sobol points [dim, q] mapped to Normal quantiles, q the next power of two, and equal weights."""
     seed = int(jax.random.randint(key, (), 0, np.iinfo(np.int32).max))
     uniforms = scipy.stats.qmc.Sobol(dim, seed=seed).random_base2(max(1, (num_points - 1).bit_length()))
-    # The points are whole multiples of 2^-30, of which one may be 0: each is read as the middle of its cell.
+    # The points are multiples of 2^-30 and may be 0: each is replaced by the middle of its cell.
     return scipy.special.ndtri(uniforms.T + 2.0**-31), np.ones(len(uniforms))

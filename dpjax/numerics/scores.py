@@ -1,4 +1,4 @@
-"""Noise of known laws as standard Normal numbers, for moves that need a Gaussian reference."""
+"""Maps between noise of known distributions and standard Normal variables, for moves with a Gaussian reference."""
 
 from math import pi
 
@@ -23,7 +23,7 @@ def same(noise: Array) -> Array:
 
 
 def score_of_uniform(noise: Array) -> Array:
-    """The Normal quantile of uniforms, kept finite at 0 and at the last number below 1."""
+    """The Normal quantile of uniforms, finite at 0 and at the last number below 1."""
     tiny = jnp.finfo(noise.dtype).tiny
     return ndtri(jnp.clip(noise, tiny, jnp.nextafter(jnp.ones_like(noise), jnp.zeros_like(noise))))
 
@@ -34,7 +34,7 @@ def uniform_of_score(score: Array) -> Array:
 
 
 def score_of_exponential(noise: Array) -> Array:
-    """The Normal score of standard Exponential noise, through whichever tail is the smaller."""
+    """The Normal score of standard Exponential noise, through its smaller tail."""
     noise = jnp.maximum(noise, jnp.finfo(noise.dtype).tiny)
     lower = noise < jnp.log(2.0).astype(noise.dtype)
     return jnp.where(lower, ndtri(-jnp.expm1(-jnp.where(lower, noise, 0.5))), -ndtri(jnp.exp(-noise)))
@@ -46,7 +46,7 @@ def exponential_of_score(score: Array) -> Array:
 
 
 def score_of_half_normal(noise: Array) -> Array:
-    """The score of the absolute value of a Normal number."""
+    """The Normal score of standard half-Normal noise."""
     return score_of_log(jnp.log(erf(noise / jnp.sqrt(2.0).astype(noise.dtype))), normal_tail(-noise) - LOG_HALF)
 
 
@@ -58,7 +58,7 @@ def half_normal_of_score(score: Array) -> Array:
 
 
 def score_of_half_cauchy(noise: Array) -> Array:
-    """The score of the absolute value of a Cauchy number."""
+    """The Normal score of standard half-Cauchy noise."""
     lower, upper = jnp.arctan(noise), jnp.arctan2(jnp.ones_like(noise), noise)
     return score_of_log(jnp.log(2 / pi * lower), jnp.log(2 / pi * upper))
 

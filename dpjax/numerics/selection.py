@@ -1,4 +1,4 @@
-"""Decisions by uniform numbers: whether a proposal is taken, and which of several places."""
+"""Decisions by uniform numbers: acceptance of a proposal, and categorical draws by inversion."""
 
 from math import isqrt
 
@@ -19,13 +19,13 @@ __all__ = [
 ]
 
 UNROLLED = 64
-"""Up to so many weights the running sum is one long expression, which compiles to a single loop over the choices."""
+"""Largest number of weights whose running sums are unrolled, which compiles to a single loop over the columns."""
 
 
 def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: DTypeLike = float) -> Array:
-    """Uniform draws to decide by: never 0, below which every proposal would be taken, however impossible.
+    """Uniform draws for acceptance, never 0, with which even an impossible proposal would be accepted.
 
-    In float32 one draw in 2^23 is 0. It stands for all numbers rounded down to it, and is read as their middle.
+    In float32 one draw in 2^23 is 0; it is replaced by the middle of the interval that is rounded down to it.
     """
     draws = jax.random.uniform(key, shape, dtype)
     return jnp.maximum(draws, jnp.finfo(draws.dtype).eps / 2)
@@ -34,20 +34,20 @@ def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: DTypeLike = 
 def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:
     """An index drawn with probability proportional to exp(log_weights), and the log of the total weight.
 
-    The cumulative sum is inverted at one uniform in two levels, blocks and then entries, so that the work is
-    O(m) in a few vectorised passes and needs no m Gumbel draws.
+    The cumulative sum is inverted at one uniform in two levels, blocks and then entries: O(m) work in a few vectorised
+    passes, without m Gumbel draws.
 
     Parameters
     ----------
     log_weights : [m]
         Logarithms of the weights; ``-inf`` is a weight of zero.
     uniform : []
-        A draw from the uniform law on [0, 1).
+        A uniform draw from [0, 1).
 
     Returns
     -------
     index : [] int
-        Never an entry of zero weight where another weight is positive.
+        Never an entry of zero weight if another weight is positive.
     log_total : []
         ``logsumexp(log_weights)``.
     """
@@ -57,7 +57,7 @@ def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:
 
 
 def scale_weights(log_weights: Array) -> tuple[Array, Array]:
-    """exp(log_weights − shift) [m], of which the largest is 1, and the shift [], finite where all weights are zero."""
+    """exp(log_weights − shift) [m] with maximum 1, and the shift [], which is finite if all weights are zero."""
     shift = jnp.max(log_weights, initial=jnp.finfo(log_weights.dtype).min)
     return jnp.exp(log_weights - shift), shift
 
@@ -67,7 +67,7 @@ def select_weight(weights: Array, uniform: Array) -> tuple[Array, Array]:
     size = weights.shape[0]
     width = isqrt(size - 1) + 1
     blocks = jnp.pad(weights, (0, -size % width)).reshape(-1, width)
-    block_ends = _cumulative_sum(jnp.sum(blocks.T, axis=0))  # sums over a first axis are vectorised
+    block_ends = _cumulative_sum(jnp.sum(blocks.T, axis=0))  # sums over the first axis are vectorised
     total = block_ends[-1]
     target = below(uniform * total, total)
     block = _count(block_ends <= target)
@@ -75,7 +75,7 @@ def select_weight(weights: Array, uniform: Array) -> tuple[Array, Array]:
     before = jnp.where(block > 0, block_ends[block - 1], 0.0)
     # Rounding between the two levels can leave the target just past the block.
     inside = below(target - before, entry_ends[-1])
-    # Without any weight the last place of the last block is found, which may be padding.
+    # If all weights are zero, the last place of the last block is found, which may be padding.
     return jnp.minimum(block * width + _count(entry_ends <= inside), size - 1), total
 
 
@@ -91,26 +91,26 @@ def _cumulative_sum(values: Array) -> Array:
 
 
 def _count(passed: Array) -> Array:
-    """How many are true [], but not all: the index of the first that is not."""
+    """The number of true entries [], at most all but one: the index of the first false one."""
     return jnp.minimum(jnp.sum(passed), passed.shape[0] - 1)
 
 
 def select_indices(log_weights: Array, uniforms: Array) -> tuple[Array, Array]:
-    """For each of n columns an index drawn with probability proportional to exp(log_weights), and if there is any.
+    """For each of n columns an index drawn with probability ∝ exp(log_weights), and whether any is possible.
 
     Parameters
     ----------
     log_weights : [m, n]
         Logarithms of the weights; ``-inf`` is a weight of zero.
     uniforms : [n]
-        Draws from the uniform law on [0, 1).
+        Uniform draws from [0, 1).
 
     Returns
     -------
     indices : [n] int
-        Never an entry of zero weight where another weight of its column is positive; 0 where none is.
+        Never an entry of zero weight if another weight of its column is positive; 0 if none is.
     possible : [n] bool
-        Where the largest log-weight is finite.
+        Whether the largest log-weight is finite.
     """
     peaks = jnp.max(log_weights, axis=0)
     possible = jnp.isfinite(peaks)
@@ -132,7 +132,7 @@ def first_above(ends: list[Array] | Array, uniforms: Array) -> Array:
     """The first index [n] whose running sum lies above the share `uniforms` of the total; never one of weight zero."""
     total = ends[-1]
     target = uniforms * total
-    # Where rounding lifts the target to the total: the first index to reach it is the last of positive weight.
+    # If rounding raises the target to the total, the first index that reaches it is the last of positive weight.
     if isinstance(ends, list):
         return sum(((end <= target) & (end < total)).astype(jnp.int32) for end in ends)  # type: ignore[return-value]
     return jnp.sum((ends <= target[None]) & (ends < total[None]), axis=0, dtype=jnp.int32)

@@ -1,4 +1,4 @@
-"""The tails of the standard normal law and their inverses, accurate at any distance and in any float dtype."""
+"""Tails of the standard Normal and other symmetric distributions and their inverses, accurate at any distance."""
 
 from collections.abc import Callable
 from math import log, pi, sqrt
@@ -31,16 +31,21 @@ __all__ = [
 ]
 
 LOG_HALF = -log(2)
-NEWTON_STEPS = 3  # errors of 2e-1, 2e-3, 4e-7, and then rounding
-NEAR = 2.0  # below it the inverse distribution function loses nothing
+
+NEWTON_STEPS = 3
+"""Number of Newton steps; the errors are 2e-1, 2e-3, 4e-7, and then rounding."""
+
+NEAR = 2.0
+"""Threshold below which inverting the distribution function is accurate."""
+
 DEGREES = {4: 10, 8: 24}
-"""The degree at which the polynomial below is as exact as a float of so many bytes."""
+"""Degree of the polynomial that is exact to rounding, for floats of 4 and 8 bytes."""
 
 
 def _fit_tail(degree: int) -> tuple[float, ...]:
-    """The polynomial in s of log(erfcx(x) / t) for x >= 0, where t = 1 / (1 + x / 2) and s = 2 t - 1.
+    """The coefficients of log(erfcx(x) / t) as a polynomial in s, for x >= 0, t = 1 / (1 + x / 2) and s = 2 t - 1.
 
-    The scaled complement falls like 1 / x, and so does t: their ratio is smooth on all of [0, ∞].
+    Both erfcx(x) and t decrease like 1 / x: their ratio is smooth on [0, ∞].
     """
 
     def log_ratio(s: Any) -> Any:
@@ -56,7 +61,7 @@ COEFFICIENTS = {size: _fit_tail(degree) for size, degree in DEGREES.items()}
 def tail_factors(x: Array) -> tuple[Array, Array]:
     """Factors t and log(erfcx(x) / t) of the scaled complementary error function exp(x²) erfc(x), for x >= 0.
 
-    A few multiplications and one division instead of the branches of a general routine, for either float dtype.
+    A few multiplications and one division instead of the branches of a general routine.
     """
     t = 2 / (2 + x)
     s = 2 * t - 1
@@ -75,7 +80,7 @@ def erfcx(x: Array) -> Array:
 def log_mills(threshold: Array) -> Array:
     """The log of Mills' ratio P(X > c) / φ(c), elementwise.
 
-    Differences of it replace differences of log-probabilities, in which the terms c² / 2 would cancel.
+    Differences of log Mills' ratios replace those of log-probabilities, in which the terms c² / 2 would cancel.
     """
     t, log_rest = tail_factors(jnp.abs(threshold) * sqrt(0.5))
     log_far = jnp.log(t) + log_rest + log(pi / 2) / 2
@@ -87,13 +92,13 @@ def log_mills(threshold: Array) -> Array:
 def normal_excess(exponential: Array, threshold: Array) -> Array:
     """The e >= 0 with P(X > c + e | X > c) = exp(-exponential) for X ~ N(0, 1), elementwise.
 
-    A unit exponential gives a draw of X - c given X > c. The excess is returned rather than X itself, because
-    far in the tail it is lost in the sum.
+    A standard Exponential variable gives a draw of X - c given X > c. The excess is returned rather than X, because far
+    in the tail the sum would round it away.
 
     Parameters
     ----------
     exponential : [...]
-        Draws of the unit exponential law.
+        Standard Exponential draws.
     threshold : [...]
         The truncation point c, of any sign and size.
     """
@@ -103,7 +108,7 @@ def normal_excess(exponential: Array, threshold: Array) -> Array:
 
 
 def _excess_by_inversion(exponential: Array, threshold: Array) -> Array:
-    """The excess from the inverse of the distribution function, kept finite where a probability rounds to 0 or 1."""
+    """The excess by the inverse distribution function, finite where a probability rounds to 0 or 1."""
     probability = jnp.exp(-exponential) * ndtr(-threshold)
     precision = jnp.finfo(probability.dtype)
     inside = jnp.clip(probability, precision.tiny, 1 - precision.epsneg)
@@ -111,7 +116,7 @@ def _excess_by_inversion(exponential: Array, threshold: Array) -> Array:
 
 
 def _excess_by_newton(exponential: Array, threshold: Array) -> Array:
-    """The excess by Newton's method, which descends to it: the log-survival is concave and the start is above."""
+    """The excess by Newton's method, which converges from above: the log-survival is concave."""
     excess = 2 * exponential / (threshold + jnp.sqrt(threshold**2 + 2 * exponential))
     start = log_mills(threshold)
     for _ in range(NEWTON_STEPS):
@@ -122,7 +127,7 @@ def _excess_by_newton(exponential: Array, threshold: Array) -> Array:
 
 
 def normal_tail(value: Array) -> Array:
-    """log P(X ≤ x) of a Normal number for x ≤ 0: JAX's own, which holds for all x, takes far longer to compile."""
+    """log P(X ≤ x) of a standard Normal X for x ≤ 0; JAX's function for all x takes far longer to compile."""
     end = -((0.9 * smallest_log(value) * -2) ** 0.5)
     far = value < end
     return jnp.where(far, far_tail(jnp.minimum(value, end)), jnp.log(ndtr(jnp.where(far, end, value))))
@@ -136,7 +141,7 @@ def far_tail(value: Array) -> Array:
 
 
 def normal_inverse(log_probability: Array) -> Array:
-    """The inverse of `normal_tail`; -inf of -inf. Where the probability is too small a number, by two Newton steps."""
+    """The inverse of `normal_tail`, -inf at -inf; by two Newton steps where the probability underflows."""
     limit = 0.9 * smallest_log(log_probability)
     far = log_probability < limit
     deep = jnp.where(far, jnp.maximum(log_probability, jnp.finfo(log_probability.dtype).min / 4), limit)
@@ -147,33 +152,33 @@ def normal_inverse(log_probability: Array) -> Array:
 
 
 def smallest_log(value: Array) -> float:
-    """The logarithm of the smallest positive number of an array's type."""
+    """The logarithm of the smallest positive normal number of an array's type."""
     return log(jnp.finfo(value.dtype).tiny)
 
 
 def both_tails(score: Array) -> tuple[Array, Array]:
-    """log P(X ≤ score) and log P(X > score) of a Normal number."""
+    """log P(X ≤ score) and log P(X > score) of a standard Normal X."""
     tail = normal_tail(-jnp.abs(score))
     other = log_complement(tail)
     return jnp.where(score <= 0, tail, other), jnp.where(score <= 0, other, tail)
 
 
 def log_complement(log_probability: Array) -> Array:
-    """log(1 - p) of log p."""
+    """log(1 - p) from log p."""
     safe = jnp.minimum(log_probability, 0.0)
     small = safe < LOG_HALF
     return jnp.where(small, jnp.log1p(-jnp.exp(safe)), jnp.log(-jnp.expm1(jnp.where(small, LOG_HALF, safe))))
 
 
 def score_of_log(log_lower: Array, log_upper: Array) -> Array:
-    """The Normal score of a value from the logarithms of both its tails, through the smaller."""
+    """The Normal score of a value from the logarithms of its two tail probabilities, through the smaller one."""
     lower = log_lower <= log_upper
     place = normal_inverse(jnp.minimum(jnp.minimum(log_lower, log_upper), LOG_HALF))
     return jnp.where(lower, place, -place)
 
 
 class Symmetric(NamedTuple):
-    """A law that is symmetric about 0, through its lower half.
+    """A distribution symmetric about 0, given by its lower tail.
 
     Attributes
     ----------
@@ -187,7 +192,7 @@ class Symmetric(NamedTuple):
     inverse: Callable[[Array], Array]
 
     def log_cdf(self, value: Array) -> Array:
-        """log P(X ≤ value), which keeps its digits also where it is next to 0."""
+        """log P(X ≤ value), accurate also close to 0."""
         tail = self.log_tail(-jnp.abs(value))
         return jnp.where(value <= 0, tail, log_complement(tail))
 
@@ -199,23 +204,25 @@ class Symmetric(NamedTuple):
         return jnp.where(lower, place, -place)
 
     def scores(self) -> NormalScores:
-        """Normal scores of noise from this law."""
-        return NormalScores(lambda noise: carry(self, NORMAL, noise), lambda normals: carry(NORMAL, self, normals))
+        """Normal scores of noise from this distribution."""
+        return NormalScores(
+            lambda noise: match_quantile(self, NORMAL, noise), lambda normals: match_quantile(NORMAL, self, normals)
+        )
 
 
-def carry(source: Symmetric, target: Symmetric, value: Array) -> Array:
-    """The value of the target law with the distribution function that `value` has under the source."""
+def match_quantile(source: Symmetric, target: Symmetric, value: Array) -> Array:
+    """The target quantile of the source probability of `value`."""
     place = target.inverse(jnp.minimum(source.log_tail(-jnp.abs(value)), LOG_HALF))
     return jnp.where(value <= 0, place, -place)
 
 
 def logistic_tail(value: Array) -> Array:
-    """-log(1 + exp(-x))."""
+    """log P(X ≤ x) = -log(1 + exp(-x)) of the Logistic distribution for x ≤ 0."""
     return value - jnp.log1p(jnp.exp(value))
 
 
 def soft_laplace_tail(value: Array) -> Array:
-    """The logarithm of 2 / π arctan(exp(x)), which is near 2 / π exp(x) far out."""
+    """The logarithm of 2 / π arctan(exp(x)), about 2 / π exp(x) for small x."""
     far = value < -10
     near = jnp.log(jnp.arctan(jnp.exp(jnp.where(far, 0.0, value))))
     return jnp.where(far, value, near) - log(pi / 2)

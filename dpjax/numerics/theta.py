@@ -16,8 +16,8 @@ WEIGHTS = 2 * STEP * np.exp(-(NODES**2) / 2) / sqrt(2 * pi)
 def log_theta(scale: Array | float) -> Array:
     """log Σ_k exp(-k² / (2 σ²)) over all integers k, elementwise in σ.
 
-    Jacobi's identity θ(s) = s θ(1 / s), s = σ √(2π), turns the slow series into the quick one, whose first
-    omitted term is below exp(-16 π). Both sides join smoothly at s = 1, in value and in derivative.
+    Jacobi's identity θ(s) = s θ(1 / s), s = σ √(2π), gives the faster converging series, whose first omitted
+    term is below exp(-16 π). Both agree at s = 1 in value and derivative.
     """
     width = jnp.asarray(scale) * sqrt(2 * pi)
     nome = jnp.exp(-pi * jnp.square(jnp.maximum(width, 1 / width)))
@@ -57,7 +57,7 @@ def _tail_ratio(least: Array, scale: Array | float) -> Array:
     real_gap = -jnp.expm1(-distance / scale)
     turn_gap = 2 * jnp.exp(-distance / scale) * jnp.square(jnp.sin(nodes / (2 * scale)))
     rule = jnp.sum(weights * (real_gap + turn_gap) / (jnp.square(real_gap) + 2 * turn_gap), axis=-1, keepdims=True)
-    # The residue has died out at this distance, beyond which its formula no longer holds.
+    # The residue is negligible at this distance, beyond which its formula is not valid.
     pole = jnp.minimum(distance, 2 * pi / STEP)
     residue = scale * sqrt(2 * pi) * jnp.exp(jnp.square(pole) / 2 - jnp.logaddexp(2 * pi / STEP * pole, 0.0))
     return rule + residue

@@ -1,4 +1,4 @@
-"""How often the proposals to each record were accepted, and what is proved of it."""
+"""The acceptance rate of each record, and its proven lower bound."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axes: Any = None) -> Any:
-    """The axes with the acceptance of each record's proposals; see `Posterior.plot_acceptance`."""
+    """The axes with the acceptance rate of each record; see `Posterior.plot_acceptance`."""
     rates = check_rates(posterior)
     if epsilon is not None:
         check_positive_number("epsilon", epsilon, "Pass the ε of the release for replacing one record.")
@@ -40,7 +40,7 @@ def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axe
 
 
 def check_rates(posterior: "Posterior") -> np.ndarray:
-    """The acceptance of each record [chain, n], or an error where none was imputed."""
+    """The acceptance rates [chain, n], or an error if no records were imputed."""
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
     if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, Counts)):
         expected = "the posterior of imputed records, by dpjax.sample"
@@ -49,7 +49,7 @@ def check_rates(posterior: "Posterior") -> np.ndarray:
 
 
 def acceptance_bound(posterior: "Posterior", epsilon: float | None) -> tuple[float, str] | None:
-    """What Theorem 12 of Xiong and Ju (2025) proves of the mean acceptance, and its formula; None where nothing."""
+    """The lower bound of the mean acceptance and its formula, by Xiong and Ju (2025), Theorem 12; None if unknown."""
     imputation = None if posterior.plan is None else posterior.plan.imputation
     if epsilon is None:
         return None
@@ -62,10 +62,10 @@ def acceptance_bound(posterior: "Posterior", epsilon: float | None) -> tuple[flo
 
 
 def epsilon_of(release: PrivateRelease) -> float | None:
-    """The largest log ratio of the release's density between records that differ in one; None where not known.
+    """The largest log ratio of the release's density between records that differ in one; None if not known.
 
-    It follows from Laplace noise and the range of a statistic of dpjax, and else from what the mechanism promises: of
-    adding or removing a record it is twice the promise, as replacing is both.
+    It follows from Laplace noise and the range of a statistic of dpjax, else from the privacy of the mechanism; for
+    adding or removing a record that is doubled, as replacing is both.
     """
     mechanism = release.mechanism
     if (
@@ -83,10 +83,10 @@ def epsilon_of(release: PrivateRelease) -> float | None:
 
 
 def laplace_epsilon(statistic: Any, scale: float) -> float | None:
-    """ε of Laplace noise on the sum of a statistic whose range is known."""
+    """The ε of Laplace noise on the sum of a statistic, None if its range is not known."""
     if not isinstance(statistic, RecordStatistic):
         return None
     try:
         return statistic.sensitivity(1, "replace-one") / scale
     except ValueError:
-        return None  # unclamped, or of a number of coordinates that only the release knows
+        return None  # unclamped, or of a dimension that only the release knows

@@ -1,4 +1,4 @@
-"""Intervals of several answers to one question, side by side."""
+"""Forest plots: intervals of several results side by side."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,45 +8,44 @@ import numpy as np
 from dpjax._util.validation import check_share, fail, name_of
 from dpjax.diagnostics.summary import entry_names
 from dpjax.importance import ImportanceSample, quantile_function
-from dpjax.plot.style import legend_above, looks_of, new_axes, tidy
+from dpjax.plot.style import legend_above, new_axes, styles_of, tidy
 from dpjax.smc.result import SMCSample
 
 MAX_ROWS = 60
+"""Largest number of rows."""
 
 Draws = tuple[np.ndarray, np.ndarray]
-"""Draws [draw] of one number, and their weights [draw], which sum to 1."""
+"""Draws [draw] of a scalar, and their weights [draw], which sum to 1."""
 
 
 def forest(
     answers: Mapping[str, Any], *, names: Sequence[str] | None = None, level: float = 0.95, axes: Any = None
 ) -> Any:
-    """Median, central half and central `level` of each number in each of several answers, a row for each number.
+    """A forest plot: median, 50 % and `level` interval of each scalar in several results, one row per scalar.
 
     Parameters
     ----------
     answers
-        What is compared, by the name that the legend gives it: a `Posterior`, or another result of dpjax with draws; or
-        plain draws, a dict of arrays [chain, draw, ...] by name. ``"non-private"``, ``"naive"`` and ``"dpjax"`` have
-        colours of their own.
+        The results by their names in the legend: a `Posterior`, another result of dpjax with draws, or plain draws, a
+        dict of arrays [chain, draw, ...] by name. ``"non-private"``, ``"naive"`` and ``"dpjax"`` have fixed colours.
     names
-        Which parameters to show, or which of their entries, such as ``["mean", "coef[1]"]``; by default all that
-        every answer has.
+        The parameters or entries to show, such as ``["mean", "coef[1]"]``; by default all that every result has.
     level
-        The probability that the thin lines hold.
+        The probability of the thin lines.
     axes
         Matplotlib axes to draw into; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes, with one row for each number and the first one on top.
+        The axes, with one row for each scalar and the first on top.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError, ValueError
-        If an answer has no draws, the answers have no number in common, or not those asked for.
+        If a result has no draws, or the results do not have common or the requested scalars.
 
     Examples
     --------
@@ -62,9 +61,9 @@ def forest(
     drawn = {label: entries_of(label, answer) for label, answer in check_answers(answers).items()}
     rows = choose_rows(drawn, names)
     axes = new_axes(axes, 6.0, 1.1 + (0.22 + 0.13 * len(drawn)) * len(rows))
-    for place, (label, look) in enumerate(looks_of(drawn).items()):
+    for place, (label, style) in enumerate(styles_of(drawn).items()):
         shift = (place - (len(drawn) - 1) / 2) * 0.7 / len(drawn)
-        draw_intervals(axes, [drawn[label][row] for row in rows], shift, level, label, look)
+        draw_intervals(axes, [drawn[label][row] for row in rows], shift, level, label, style)
     axes.set(yticks=range(len(rows)), yticklabels=rows, ylim=(len(rows) - 0.4, -0.6))
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(f"median, 50 % and {100 * level:g} %")
@@ -75,7 +74,7 @@ def forest(
 
 
 def check_answers(answers: Any) -> Mapping[str, Any]:
-    """The answers by name, or an error."""
+    """The results by name, or an error."""
     expected, remedy = "a dict of answers by name", 'Pass such as {"naive": draws, "dpjax": posterior}.'
     if not isinstance(answers, Mapping):
         fail("answers", name_of(answers), expected, remedy, error=TypeError)
@@ -85,7 +84,7 @@ def check_answers(answers: Any) -> Mapping[str, Any]:
 
 
 def entries_of(label: str, answer: Any) -> dict[str, Draws]:
-    """The draws of every scalar in an answer, by name."""
+    """The draws of every scalar in a result, by name."""
     draws = getattr(answer, "draws", answer)
     if not isinstance(draws, Mapping):
         remedy = "Pass a result of dpjax, or a dict of arrays [chain, draw, ...]."
@@ -109,12 +108,12 @@ def check_leaf(argument: str, leaf: Any, leading: int) -> np.ndarray:
     if array.ndim < leading or not array.size:
         fail(argument, f"shape {list(array.shape)}", expected, "Put plain draws on an axis of one chain: draws[None].")
     if array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
-        fail(argument, f"{array.dtype} that are not all finite numbers", expected, "Look at what drew them.")
+        fail(argument, f"{array.dtype} that are not all finite numbers", expected, "Check how they were drawn.")
     return array.astype(float)
 
 
 def weights_of(answer: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The weights of an answer's draws on one axis, which sum to 1."""
+    """The weights of a result's draws on one axis, which sum to 1."""
     weights = np.ones(shape)
     if isinstance(answer, ImportanceSample):
         weights = np.exp(answer.log_weights)
@@ -124,7 +123,7 @@ def weights_of(answer: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def choose_rows(drawn: Mapping[str, Mapping[str, Draws]], names: Sequence[str] | None) -> list[str]:
-    """The numbers to show: those asked for, which every answer must have, or all that are common to all."""
+    """The scalars to show: the requested ones, which every result must have, or all common ones."""
     first, *others = drawn.values()
     common = [row for row in first if all(row in other for other in others)]
     wanted = [names] if isinstance(names, str) else names
@@ -141,15 +140,15 @@ def choose_rows(drawn: Mapping[str, Mapping[str, Draws]], names: Sequence[str] |
 
 
 def draw_intervals(
-    axes: Any, columns: Sequence[Draws], shift: float, level: float, label: str, look: Mapping[str, str]
+    axes: Any, columns: Sequence[Draws], shift: float, level: float, label: str, style: Mapping[str, str]
 ) -> None:
-    """The intervals of one answer, a little below or above the middle of each row."""
+    """The intervals of one result, shifted from the middle of each row."""
     levels = ((1 - level) / 2, 0.25, 0.5, 0.75, (1 + level) / 2)
     at = [quantile_function(*column) for column in columns]
     low, lower, middle, upper, high = ([of_row(np.array(each)) for of_row in at] for each in levels)
     rows = np.arange(len(columns)) + shift
-    axes.hlines(rows, low, high, color=look["color"], linewidth=1.2)
-    axes.hlines(rows, lower, upper, color=look["color"], linewidth=3.2)
+    axes.hlines(rows, low, high, color=style["color"], linewidth=1.2)
+    axes.hlines(rows, lower, upper, color=style["color"], linewidth=3.2)
     axes.plot(
-        middle, rows, linestyle="", markersize=5, markeredgecolor="white", markeredgewidth=0.6, label=label, **look
+        middle, rows, linestyle="", markersize=5, markeredgecolor="white", markeredgewidth=0.6, label=label, **style
     )

@@ -1,4 +1,4 @@
-"""What a mixture posterior says."""
+"""Figures of mixture posteriors."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dpjax.plot.style import POSTERIOR, new_axes, tidy
 
 
 def plot_density(density: Density, level: float, axes: Any) -> Any:
-    """The posterior mean of a density on a line, with its pointwise band; the axes."""
+    """The axes with the posterior mean of a density on a line, and its pointwise band."""
     axes = new_axes(axes)
     axes.fill_between(
         density.grid,
@@ -28,7 +28,7 @@ def plot_density(density: Density, level: float, axes: Any) -> Any:
 
 
 def plot_num_clusters(num_clusters: np.ndarray, axes: Any) -> Any:
-    """Bars of the posterior probability of each number of clusters, from draws [chain, draw]; the axes."""
+    """The axes with the posterior probability of each number of clusters, from draws [chain, draw]."""
     axes = new_axes(axes)
     numbers = np.arange(num_clusters.min(), num_clusters.max() + 1)
     of_chains = np.array([[np.mean(chain == number) for number in numbers] for chain in num_clusters])
@@ -42,9 +42,9 @@ def plot_num_clusters(num_clusters: np.ndarray, axes: Any) -> Any:
 
 
 def plot_co_clustering(shared: np.ndarray, labels: np.ndarray, axes: Any) -> Any:
-    """The probability [n, n] that two records share a cluster, records ordered by their labels [n]; the axes.
+    """The axes with the probability [n, n] that two records share a cluster, ordered by their labels [n].
 
-    Larger clusters come first, and within one the records that share it with most others.
+    Larger clusters come first; within a cluster, records that share it most often.
     """
     axes = new_axes(axes)
     sizes = np.bincount(labels)

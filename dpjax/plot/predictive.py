@@ -1,4 +1,4 @@
-"""What was released beside what the posterior predicts that would be released."""
+"""Posterior predictive checks: the released values and their predictions."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
 
 MAX_DRAWS = 400
-"""Predicted releases, unless another number is asked for."""
+"""Default largest number of predicted releases."""
 
 MIN_DRAWS = 20
+"""Smallest number of predicted releases."""
+
 MAX_BINS = 40
+"""Largest number of bins of a histogram."""
 
 
 def plot_predictive(
@@ -41,7 +44,7 @@ def plot_predictive(
     labels: Sequence[str] | None = None,
     axes: Any = None,
 ) -> Any:
-    """The axes with what was released and what is predicted; see `Posterior.plot_predictive`."""
+    """The axes with the released values and their predictions; see `Posterior.plot_predictive`."""
     check_key("key", key)
     check_share("level", level)
     available = posterior.info["acceptance_rate"].size
@@ -64,7 +67,7 @@ def plot_predictive(
 
 
 def check_one_column(release: LocalRelease, show: Any, labels: Any) -> None:
-    """Raise unless each record released one number, and none of them is asked for by its place or name."""
+    """Raise unless each record released one number, and `show` and `labels` are None."""
     if np.prod(np.shape(release.values)[1:]) != 1:
         given = f"a local release of values {list(np.shape(release.values))}"
         fail("posterior", given, "one released number for each record", "Compare the columns of posterior.predict.")
@@ -75,10 +78,10 @@ def check_one_column(release: LocalRelease, show: Any, labels: Any) -> None:
 
 
 def draw_numbers(axes: Any, values: np.ndarray, released: np.ndarray, level: float) -> None:
-    """Bars of predicted numbers [draw, d] in their own units, and marks of those released [d]."""
-    spread = np.std(values, axis=0)
-    # What is known exactly is predicted exactly, and has no unit of its own.
-    unit = np.where(spread > 0, spread, 1.0)
+    """Bars of predicted numbers [draw, d], standardised, and marks of the released ones [d]."""
+    deviation = np.std(values, axis=0)
+    # Exactly known numbers are predicted without error.
+    unit = np.where(deviation > 0, deviation, 1.0)
     ends = np.quantile(values, [(1 - level) / 2, 0.25, 0.75, (1 + level) / 2], axis=0)
     low, lower, upper, high = (ends - np.mean(values, axis=0)) / unit
     mark = (released - np.mean(values, axis=0)) / unit
@@ -96,7 +99,7 @@ def draw_numbers(axes: Any, values: np.ndarray, released: np.ndarray, level: flo
 
 
 def draw_values(axes: Any, values: np.ndarray, released: np.ndarray, level: float) -> None:
-    """How many released values [n] of a local release fall in each bin, over the band of predictions [draw, n]."""
+    """The histogram of the released values [n] of a local release, over the band of predictions [draw, n]."""
     edges = bins_of(np.concatenate([values.ravel(), released]))
     counts = np.array([np.histogram(row, edges)[0] for row in values])
     low, high = np.quantile(counts, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -110,7 +113,7 @@ def draw_values(axes: Any, values: np.ndarray, released: np.ndarray, level: floa
 
 
 def bins_of(values: np.ndarray) -> np.ndarray:
-    """The edges of bins: one for each whole number where values are whole and few, else forty."""
+    """The edges of the bins: one for each integer if values are integers of a small range, else `MAX_BINS`."""
     low, high = np.min(values), np.max(values)
     if np.all(values == np.round(values)) and high - low < MAX_BINS:
         return np.arange(low - 0.5, high + 1)

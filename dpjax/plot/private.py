@@ -1,4 +1,4 @@
-"""What a ledger's queries have cost of its budget."""
+"""The privacy budget of a ledger and what its queries have spent."""
 
 from typing import Any
 
@@ -12,30 +12,29 @@ from dpjax.private.accounting.query import Query
 
 
 def budget(ledger: Ledger, *, axes: Any = None) -> Any:
-    """The ε that the queries of a `private.Ledger` amount to, a row for each kind of query, up to the budget.
+    """The ε spent by the queries of a `private.Ledger`, one row for each kind of query, and the rest of the budget.
 
-    Kinds are in the order in which they were first made, and each bar leads from what those before it amount to, at the
-    δ of the budget, to what they amount to with it. Bars therefore add up to what is spent; a query that comes later
-    adds less than it would cost by itself.
+    Kinds are in the order of their first queries. Each bar is the increase of the composed ε at the budget's δ, so bars
+    add up to the total; by composition, later queries add less than they would cost alone.
 
     Parameters
     ----------
     ledger
-        At least its budget; without queries nothing is spent.
+        The ledger, with or without queries.
     axes
         Matplotlib axes to draw into; by default those of a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes, with the first kind of query on top and what is left at the bottom.
+        The axes, with the first kind of query on top and the remaining budget at the bottom.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If there is no ledger.
+        If `ledger` is not a ledger.
 
     Examples
     --------
@@ -70,6 +69,6 @@ def budget(ledger: Ledger, *, axes: Any = None) -> Any:
 
 
 def name_query(query: Query) -> str:
-    """How many of a kind of query were made, and with what noise."""
+    """The number, name, sampling rate and noise of a kind of query, as text."""
     share = "" if query.sampling_rate == 1 else f" of {100 * query.sampling_rate:.3g} %"
     return f"{query.count:,} × {query.name}{share}, noise {query.noise_multiplier:.3g}"

@@ -1,4 +1,4 @@
-"""Rank histograms of a calibration."""
+"""Figures of sampler tests: rank histograms of SBC, and intervals of invariance tests."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +10,18 @@ from dpjax.plot.style import BAND, POSTERIOR, RELEASED, legend_above, new_axes, 
 from dpjax.posterior.posterior import merge
 
 if TYPE_CHECKING:
+    from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
     from dpjax.sampler_tests.sbc_result import SBCResult
 
-MAX_PANELS = 24
-MAX_COLUMNS = 4
-COVERED = 0.99
+MAX_PANELS, MAX_COLUMNS = 24, 4
+"""Largest number of rank histograms, and of columns of them."""
 
-if TYPE_CHECKING:
-    from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
+COVERED = 0.99
+"""Probability of the band of each bin."""
 
 MAX_ROWS = 40
+"""Largest number of parameters of an invariance test."""
+
 QUANTILES = (0.05, 0.5, 0.95)
 SIDES = {"draws": (-0.13, RELEASED), "after exact sweeps": (0.13, POSTERIOR)}
 
@@ -34,7 +36,7 @@ def plot_ranks(calibration: "SBCResult", axes: Any = None) -> Any:
 
 
 def choose_panels(axes: Any, number: int) -> list[Any]:
-    """The axes that were given, or those of a new figure, whose empty places are left white."""
+    """The given axes, or those of a new figure without empty panels."""
     if axes is not None:
         return own_panels(axes, number, f"one for each quantity, of which the first {MAX_PANELS} are shown")
     columns = min(MAX_COLUMNS, number)
@@ -55,7 +57,7 @@ def panels_of(calibration: "SBCResult") -> dict[str, np.ndarray]:
 
 
 def draw_histogram(axes: Any, calibration: "SBCResult", name: str, counts: np.ndarray) -> None:
-    """Bars of the counts [bin] with their band."""
+    """The counts [bin] with the band of their distribution."""
     expected = calibration.expected_counts()
     low, high = scipy.stats.binom.interval(COVERED, calibration.num_replicates, expected / expected.sum())
     edges = np.append(0.0, np.cumsum(expected) / expected.sum())
@@ -67,7 +69,7 @@ def draw_histogram(axes: Any, calibration: "SBCResult", name: str, counts: np.nd
 
 
 def plot_verdict(verdict: "InvarianceTestResult", axes: Any = None) -> Any:
-    """The axes with median and central 90 % of draws and ends by parameter; see `InvarianceTestResult.plot`."""
+    """The axes with median and 90 % interval of draws and ends by parameter; see `InvarianceTestResult.plot`."""
     rows = np.arange(min(len(verdict.rows), MAX_ROWS))
     axes = new_axes(axes, 6.0, 1.4 + 0.35 * len(rows))
     draws, _, after = verdict.standardised

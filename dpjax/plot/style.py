@@ -1,4 +1,4 @@
-"""The look of all pictures: colours that the colour-blind can tell apart, marks, and new axes in one style."""
+"""The style of all figures: colours for every kind of colour vision, marks, and axes."""
 
 from collections.abc import Iterable, Sequence
 from itertools import cycle
@@ -9,42 +9,41 @@ import numpy as np
 from dpjax._util.validation import fail, read_numbers, summarize
 
 POSTERIOR = "#1f6fb4"
-"""Of what dpjax says; blue and orange differ for every kind of colour vision, and in brightness."""
+"""Colour of results of dpjax; blue and orange differ for every kind of colour vision, and in brightness."""
 
 NAIVE = "#d95f02"
-"""Of what is wrong, or ignores the noise."""
+"""Colour of results that are wrong or ignore the noise."""
 
 INK = "#404040"
-"""Of marks and lines that everything else is compared with, such as what only the data holder knows."""
+"""Colour of references, such as results from the confidential data."""
 
 RELEASED = "0.55"
-"""Of what was published."""
+"""Colour of released values."""
 
 BAND = "0.85"
-"""Of what is to be expected."""
+"""Colour of bands of expected values."""
 
 SERIES = (POSTERIOR, NAIVE, INK, "#56b4e9", "#b5589a", "#e6a700")
 MARKS = ("o", "s", "D", "^", "v", "P")
-"""Of the first, second, … of several things beside each other; each has a mark, too, so that print in grey will do."""
+"""Colours and marks of several series; marks make them distinguishable without colour."""
 
 KNOWN = {"dpjax": POSTERIOR, "posterior": POSTERIOR, "naive": NAIVE, "non-private": INK}
-"""Names that have a colour of their own, wherever they stand."""
+"""Colours of series with well-known names."""
 
 MAX_SHOWN = 60
-"""Numbers in one panel, unless others are asked for."""
+"""Default largest number of values in one panel."""
 
-MAX_UPRIGHT = 12
-MAX_LETTERS = 48
-"""So many names, of so many letters, are written in the direction of reading in one panel."""
+MAX_HORIZONTAL, MAX_LETTERS = 12, 48
+"""Largest number of tick labels, and of their letters, that are not rotated."""
 
 
 def new_axes(axes: Any = None, width: float = 5.5, height: float = 3.2) -> Any:
-    """The axes given, or those of a new figure of this size in inches.
+    """The given axes, or those of a new figure of this size in inches.
 
     Raises
     ------
     TypeError
-        If what is given are no axes.
+        If the argument is not one Matplotlib Axes.
     """
     if axes is None:
         return new_panels(1, 1, width, height)[0]
@@ -61,7 +60,7 @@ def new_panels(rows: int, columns: int, width: float, height: float) -> list[Any
 
 
 def own_panels(axes: Any, number: int, what: str) -> list[Any]:
-    """The axes given, or an error if there are not as many as are drawn."""
+    """The given axes, or an error if their number is wrong."""
     panels = list(np.ravel(axes))
     if len(panels) != number:
         fail("axes", f"{len(panels)} axes", f"{number}, {what}", "Make as many subplots.")
@@ -69,7 +68,7 @@ def own_panels(axes: Any, number: int, what: str) -> list[Any]:
 
 
 def pyplot() -> Any:
-    """Matplotlib's pyplot, whose figures notebooks show.
+    """Matplotlib's pyplot.
 
     Raises
     ------
@@ -83,8 +82,8 @@ def pyplot() -> Any:
     return pyplot
 
 
-def looks_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The colour and mark of each of several things; well-known names keep their colours."""
+def styles_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The colour and mark of each of several series; well-known names have fixed colours."""
     names = list(names)
     taken = {KNOWN.get(name) for name in names}
     others = cycle([colour for colour in SERIES if colour not in taken] or SERIES)
@@ -95,19 +94,19 @@ def looks_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def tidy(axes: Any, *sides: str) -> None:
-    """Take away the lines at these sides of the axes, and those above and at the right."""
+    """Hide the spines at these sides of the axes, and those above and at the right."""
     axes.spines[["top", "right", *sides]].set_visible(False)
 
 
 def legend_above(axes: Any, *, stacked: bool = False) -> None:
-    """A legend on top of the axes, in one line, or where its texts are long in a line for each."""
+    """Add a legend above the axes, in one line or, stacked, one line for each entry."""
     number = 1 if stacked else len(axes.get_legend_handles_labels()[1])
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "ncols": number}
     axes.legend(frameon=False, fontsize="small", handlelength=1.4, columnspacing=1.2, **place)
 
 
 def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
-    """The names [d] of the released numbers, their places by default."""
+    """The names [d] of the released numbers, by default their places."""
     names = np.arange(size).astype(str) if labels is None else np.asarray(labels, str)
     if names.shape != (size,):
         fail("labels", f"shape {list(names.shape)}", f"{size} names", "Give each released number a name.")
@@ -115,7 +114,7 @@ def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
 
 
 def choose_places(show: Sequence[int] | None, parts: Sequence[slice]) -> list[np.ndarray]:
-    """The places that each part of a release shows: those asked for, or its first ones; not parts without any."""
+    """The places to show of each part of a release: the requested or the first ones; without parts that have none."""
     if show is None:
         return [np.arange(where.start, min(where.stop, where.start + MAX_SHOWN)) for where in parts]
     expected, remedy = f"numbers from 0 to {parts[-1].stop - 1}", "Number the released values from 0."
@@ -127,10 +126,10 @@ def choose_places(show: Sequence[int] | None, parts: Sequence[slice]) -> list[np
 
 
 def name_places(axes: Any, names: np.ndarray) -> None:
-    """Write the names below the places 0, 1, …, at a slant if they are long, and upright if they are many."""
+    """Label the places 0, 1, … of the horizontal axis, slanted if labels are long, vertical if they are many."""
     axes.set_xticks(range(len(names)), names)
     axes.tick_params(axis="x", length=0)
-    if len(names) > MAX_UPRIGHT:
+    if len(names) > MAX_HORIZONTAL:
         axes.tick_params(axis="x", rotation=90)
     elif sum(map(len, names)) > MAX_LETTERS:
         for label in axes.get_xticklabels():

@@ -1,4 +1,4 @@
-"""Pictures of tables: the posterior of every released sum beside the release and least squares."""
+"""Figures of tables: the posterior of every released sum beside the released value and least squares."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
 
 FURTHER_SWEEPS = 250
-"""Of each chain, where the posterior has no counts."""
+"""Number of further sweeps of each chain if the posterior has no counts."""
 
 STEEP = 10
-"""Where the largest sum is so many times the noise, small ones are stretched."""
+"""Ratio of the largest sum to the noise above which a square root scale is used."""
 
 COLOURS = {"released": RELEASED, "least squares": NAIVE, "posterior": POSTERIOR}
+"""Colours by the beginning of the label."""
 
 
 class Sums(NamedTuple):
@@ -45,11 +46,11 @@ class Sums(NamedTuple):
     Attributes
     ----------
     released
-        What was published.
-    spread
-        The standard deviation of its noise; NaN where that is not known.
+        The released values.
+    half_width
+        Half the width of the noise's central interval; NaN if that is not known.
     estimate
-        Least squares.
+        The least-squares estimates.
     low
         The lower end of the posterior's interval.
     mean
@@ -59,7 +60,7 @@ class Sums(NamedTuple):
     """
 
     released: np.ndarray
-    spread: np.ndarray
+    half_width: np.ndarray
     estimate: np.ndarray
     low: np.ndarray
     mean: np.ndarray
@@ -75,7 +76,7 @@ def plot_table(
     labels: Sequence[str] | None = None,
     axes: Any = None,
 ) -> Any:
-    """The axes [part] with the released sums, least squares, and what was summed; see `Posterior.plot_table`."""
+    """The axes [part] with released sums, least squares and the posterior; see `Posterior.plot_table`."""
     if key is not None:
         check_key("key", key)
     check_share("level", level)
@@ -93,7 +94,7 @@ def plot_table(
 
 
 def check_table(posterior: "Posterior") -> tuple[Release, Records]:
-    """The release and the possible records [c], or an error unless it is a noisy sum and these are listed."""
+    """The release and the possible records [c], or an error if it is not a noisy sum or the model has no support."""
     release, support = posterior.release, posterior.model.support
     if not isinstance(release, Release) or not release.is_noisy_sum:
         given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
@@ -105,7 +106,7 @@ def check_table(posterior: "Posterior") -> tuple[Release, Records]:
 
 
 def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
-    """The axes that were given, or those of a new figure: one for each part that is shown."""
+    """The given axes, or those of a new figure, one for each part."""
     if axes is not None:
         return own_panels(axes, len(parts), "one for each part of the release")
     return new_panels(len(parts), 1, min(max(5.0, 0.3 * max(map(len, parts)) + 2), 14.0), 2.6 * len(parts) + 0.6)
@@ -114,22 +115,22 @@ def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
 def draws_of(
     posterior: "Posterior", support: Records, matrix: sparse.csr_array, key: Key | None
 ) -> tuple[str, np.ndarray]:
-    """What there are draws [draw, d] of: sums of counts, collected or of further sweeps, else those expected."""
+    """A label and draws [draw, d] of the sums: of collected counts, of further sweeps, or expected sums."""
     counts = posterior.collected.get("counts") if isinstance(posterior.collected, dict) else posterior.collected
     if counts is not None and np.shape(counts)[-1:] == matrix.shape[1:]:
         return "posterior", np.reshape(counts, (-1, matrix.shape[1])) @ matrix.T
     if key is not None:
-        return "posterior", sweep_on(posterior, key)
+        return "posterior", draw_further(posterior, key)
     parameters = {name: posterior.draws[name] for name in parameter_shapes(posterior.model)}
     merged = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in parameters.items()}
     log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(merged)
     return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
 
 
-def sweep_on(posterior: "Posterior", key: Key) -> np.ndarray:
-    """The released sums [draw, d] of the latent data in further sweeps of all chains."""
+def draw_further(posterior: "Posterior", key: Key) -> np.ndarray:
+    """The statistic [draw, d] of the latent records in further sweeps of all chains."""
     if posterior.final_states is None or posterior.plan is None:
-        remedy = "Leave the key out: the figure then shows the sums that the parameters expect."
+        remedy = "Leave the key out: the figure then shows expected sums given the parameters."
         fail("key", "a key, for an approximate posterior without chains of records", "None", remedy)
     algorithm = gibbs(posterior.model, posterior.release, plan=posterior.plan, tuning=posterior.tuning)
     num_chains = len(posterior.info["acceptance_rate"])
@@ -144,47 +145,47 @@ def sweep_on(posterior: "Posterior", key: Key) -> np.ndarray:
 
 
 def number_of(posterior: "Posterior") -> Any:
-    """The number of records, [draw, 1] where it was drawn."""
+    """The number of records, [draw, 1] if it is unknown."""
     drawn = posterior.draws.get("num_records")
     return posterior.release.n if drawn is None else np.reshape(drawn, (-1, 1))
 
 
 def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level: float) -> Sums:
-    """The released sums with what is known of them."""
+    """The released sums with their noise, estimates and posterior intervals."""
     released = np.asarray(release.value)
     variance = variances_of(release.mechanism, len(released))
     counts = estimate_counts(release, matrix, variance).value
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    spread = scipy.stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
-    return Sums(released, spread, matrix @ counts, low, draws.mean(axis=0), high)
+    half_width = scipy.stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
+    return Sums(released, half_width, matrix @ counts, low, draws.mean(axis=0), high)
 
 
 def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
-    """Released values with bars of the noise, least squares, and intervals of the posterior, side by side."""
+    """Released values with bars of the noise, least squares, and posterior intervals, side by side."""
     place = np.arange(len(names))
-    draw_points(axes, place - 0.22, sums.released, (sums.spread, sums.spread), "s", "released")
+    draw_points(axes, place - 0.22, sums.released, (sums.half_width, sums.half_width), "s", "released")
     draw_points(axes, place, sums.estimate, None, "_", "least squares")
     draw_points(axes, place + 0.22, sums.mean, (sums.mean - sums.low, sums.high - sums.mean), "o", what)
     axes.axhline(0, color="0.8", linewidth=1, zorder=0)
     name_places(axes, names)
     axes.set(ylabel="count", xlim=(-0.6, len(names) - 0.4))
     tidy(axes, "bottom")
-    if np.max(sums.released) > STEEP * np.nanmax(np.append(sums.spread, 1.0)):
+    if np.max(sums.released) > STEEP * np.nanmax(np.append(sums.half_width, 1.0)):
         stretch_small(axes)
 
 
 def draw_points(
-    axes: Any, place: np.ndarray, height: np.ndarray, reach: tuple[np.ndarray, np.ndarray] | None, mark: str, name: str
+    axes: Any, place: np.ndarray, height: np.ndarray, errors: tuple[np.ndarray, np.ndarray] | None, mark: str, name: str
 ) -> None:
-    """One kind of points, with bars that reach so far below and above them."""
+    """Points with error bars of these lengths below and above."""
     colour = next(colour for way, colour in COLOURS.items() if name.startswith(way))
-    bars = None if reach is None else np.maximum(reach, 0.0)
+    bars = None if errors is None else np.maximum(errors, 0.0)
     style = {"markersize": 9 if mark == "_" else 4.5, "markeredgewidth": 1.8 if mark == "_" else 0.0, "elinewidth": 1.6}
     axes.errorbar(place, height, bars, fmt=mark, color=colour, label=name, **style)
 
 
 def stretch_small(axes: Any) -> None:
-    """A square root scale, on which noise of one size does not vanish beside large counts."""
+    """Set a square root scale, on which small counts remain visible beside large ones."""
     low, high = root(np.array([min(axes.dataLim.ymin, 0.0), axes.dataLim.ymax]))
     margin = 0.04 * (high - low)
     axes.set_yscale("function", functions=(root, lambda y: np.sign(y) * y**2))
@@ -199,5 +200,5 @@ def stretch_small(axes: Any) -> None:
 
 
 def root(numbers: Any) -> Any:
-    """Square roots that keep their sign."""
+    """Square roots of absolute values, with the sign of the numbers."""
     return np.sign(numbers) * np.sqrt(np.abs(numbers))

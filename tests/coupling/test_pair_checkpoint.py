@@ -79,7 +79,7 @@ def test_a_run_continues_to_the_same_results(interrupt, monkeypatch, path, whole
         except KeyboardInterrupt as error:
             texts.append(str(error))
     assert len(texts) >= 2
-    assert all("of 40 pairs were at their ends. Call again with the same arguments" in text for text in texts)
+    assert all("of 40 pairs had ended. Call again with the same arguments" in text for text in texts)
     assert_same(result, whole)
     assert [file.name for file in path.parent.iterdir() if file.suffix != ".lock"] == ["pairs.npz"]
 
@@ -91,7 +91,7 @@ def test_a_finished_run_is_read_and_not_made_again(interrupt, saved, whole):
 
 def test_an_interrupted_run_without_a_file_says_what_would_help(interrupt):
     interrupt(1)
-    with pytest.raises(KeyboardInterrupt, match=r"0 of 40 pairs were at their ends\. Pass `checkpoint`"):
+    with pytest.raises(KeyboardInterrupt, match=r"0 of 40 pairs had ended\. Pass `checkpoint`"):
         estimate()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import dpjax
 from dpjax import coupling, models, statistics
-from dpjax.models.whole_sums import check_integer_noise
+from dpjax.models.integer_noise import check_integer_noise
 from tests.extension.rounded_laplace import RoundedLaplace
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, agrees, enumerate_records
 

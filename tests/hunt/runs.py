@@ -64,7 +64,7 @@ def run(name: str) -> Run:
     def one(point: jax.Array, following: jax.Array, value: jax.Array, key: jax.Array) -> tuple:
         law, following_law = law_at(family, point), law_at(family, following)
         form, other = form_of(law), form_of(following_law)
-        words.append((form.words, form.log_density is None))
+        words.append((form.description, form.log_density is None))
         noise = form.noise(key, value)
         tilt = jnp.zeros(N)
         if form.log_density is not None and name in CONTINUOUS:

@@ -9,7 +9,7 @@ import dpjax
 from dpjax import coupling, models, statistics
 from dpjax.base import Model
 from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, Laplace
-from dpjax.models.whole_sums import check_integer_noise
+from dpjax.models.integer_noise import check_integer_noise
 from dpjax.release import LocalRelease, Release
 
 N = 10

@@ -98,7 +98,7 @@ def test_continuous_noise_has_the_density_that_its_form_says() -> None:
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_what_is_free_of_the_parameters(name: str) -> None:
     form = form_of(CONTINUOUS[name](jnp.array(0.7), jnp.array(1.6)).expand((1,)))
-    assert form.words != CENTRED
+    assert form.description != CENTRED
     assert (form.log_density is None) == (form.scores is not None) == (name in FREE)
 
 
@@ -138,5 +138,5 @@ def test_a_law_without_a_form_stays_centred() -> None:
     law = dist.Dirichlet(jnp.ones(3)).expand((4,))
     form = form_of(law)
     values = law.sample(jax.random.key(4))
-    assert form.words == CENTRED
+    assert form.description == CENTRED
     np.testing.assert_allclose(form.log_density(values), law.log_prob(values))

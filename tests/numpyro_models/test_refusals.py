@@ -97,7 +97,7 @@ REFUSED = {
         law(lambda mean: dist.RightCensoredDistribution(dist.Normal(mean, 1.0), jnp.array(True))),
         ["y"],
         ValueError,
-        "a RightCensoredDistribution, whose density takes for granted who is censored",
+        "a RightCensoredDistribution, whose density is conditional on who is censored",
     ),
     "an absolute value": (
         law(lambda mean: dist.TransformedDistribution(dist.Normal(mean, 1.0), transforms.AbsTransform())),
@@ -233,7 +233,7 @@ def test_an_error_inside_the_model_says_where_it_was_met() -> None:
 
     with pytest.raises(RuntimeError, match="from the model") as raised:
         dpjax.from_numpyro(broken, records=["y"])
-    assert "while dpjax looked at it" in " ".join(raised.value.__notes__)
+    assert "while dpjax inspected it" in " ".join(raised.value.__notes__)
 
 
 def shrunk(n, y=None) -> None:

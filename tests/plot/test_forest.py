@@ -7,9 +7,9 @@ import dpjax
 from dpjax import plot
 from dpjax.importance import ImportanceSample
 from dpjax.plot.intervals import MAX_ROWS
-from dpjax.plot.style import INK, KNOWN, MARKS, NAIVE, POSTERIOR, SERIES, looks_of
+from dpjax.plot.style import INK, KNOWN, MARKS, NAIVE, POSTERIOR, SERIES, styles_of
 from dpjax.smc.result import SMCSample
-from tests.plot.made_up import make_posterior
+from tests.plot.results import make_posterior
 
 figure = pytest.importorskip("matplotlib.figure")
 RNG = np.random.default_rng(2)
@@ -64,11 +64,11 @@ def test_weights_count():
 
 
 def test_things_beside_each_other_differ_in_colour_and_mark():
-    looks = looks_of(["dpjax", "first", "naive", "second", "third", "fourth"])
+    looks = styles_of(["dpjax", "first", "naive", "second", "third", "fourth"])
     assert len({look["color"] for look in looks.values()}) == 6
     assert [look["marker"] for look in looks.values()] == list(MARKS)
     assert {name: looks[name]["color"] for name in ("dpjax", "naive")} == {n: KNOWN[n] for n in ("dpjax", "naive")}
-    assert len(looks_of(map(str, range(20)))) == 20
+    assert len(styles_of(map(str, range(20)))) == 20
     assert len(set(SERIES)) == len(SERIES)
 
 

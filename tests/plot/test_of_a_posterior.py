@@ -8,7 +8,7 @@ import dpjax
 from dpjax.plot.acceptance import epsilon_of
 from dpjax.plot.predictive import draw_numbers, draw_values
 from dpjax.plot.style import NAIVE, name_places
-from tests.plot.made_up import MODEL, RELEASE, STATISTIC, N, make_posterior
+from tests.plot.results import MODEL, RELEASE, STATISTIC, N, make_posterior
 
 figure = pytest.importorskip("matplotlib.figure")
 EPSILON = 1.0  # a range of 4 over a scale of 4

@@ -9,7 +9,7 @@ from scipy import stats
 import dpjax
 from dpjax import coupling, diagnostics, models, statistics
 from dpjax.mechanisms.base import AdditiveNoise
-from dpjax.models.whole_sums import check_integer_noise
+from dpjax.models.integer_noise import check_integer_noise
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, agrees, enumerate_records
 
 NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)

@@ -1,4 +1,4 @@
-"""Rows of noisy measurement files: a query of one area each."""
+"""Rows of noisy measurement files, each a query of one area."""
 
 import os
 from collections.abc import Iterator
@@ -23,9 +23,10 @@ __all__ = [
 
 COLUMNS = ("geocode", "query_name", "query_shape", "value", "variance")
 SIGNS = {None: None, "=": "=", "<=": "<=", "le": "<=", ">=": ">=", "ge": ">="}
-"""The signs of constraints, and what the Bureau's own programs call them."""
+"""The signs of constraints by their names in the files."""
 
 ROWS_AT_ONCE = 1_000
+"""Number of rows that are read at once."""
 
 
 class Measurement(NamedTuple):
@@ -38,13 +39,13 @@ class Measurement(NamedTuple):
     query
         The query's name.
     coding
-        How it codes each attribute of the histogram.
+        The coding of each attribute of the histogram.
     sign
-        ``"="``, ``"<="`` or ``">="`` of a constraint; None of a noisy value.
+        ``"="``, ``"<="`` or ``">="`` for a constraint, None for a noisy value.
     value
-        What was published, or what a constraint says [q].
+        The published value, or the constraint's bound [q].
     variance
-        The squared scale of the noise; 0 of a constraint.
+        The squared scale of the noise; 0 for a constraint.
 
     Examples
     --------
@@ -63,12 +64,12 @@ class Measurement(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """The categories of which every query is a sum.
+    """A full table of categories, of which every query sums cells.
 
     Attributes
     ----------
     sizes
-        The number of categories of each attribute; the last attribute is the fastest.
+        The number of categories of each attribute, in C order.
     codings
         Coarser codings of an attribute by name: the attribute, and the group of each of its categories, -1 for none.
 
@@ -85,15 +86,29 @@ class Histogram(NamedTuple):
     codings: dict[str, tuple[str, tuple[int, ...]]]
 
 
+PL94_PERSON = Histogram(
+    {"hhgq": 8, "votingage": 2, "hispanic": 2, "cenrace": 63},
+    {
+        "hhinstlevels": ("hhgq", (0, 1, 1, 1, 1, 2, 2, 2)),
+        "gqNursingTotal": ("hhgq", (-1, -1, -1, 0, -1, -1, -1, -1)),
+        "nonvoting": ("votingage", (0, -1)),
+    },
+)
+"""Persons of the redistricting files: household or kind of group quarters, voting age, Hispanic origin, and race."""
+
+PL94_UNIT = Histogram({"h1": 2}, {})
+"""Housing units of the redistricting files: vacant or occupied."""
+
+
 def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[Measurement]:
-    """The queries of an area and of those in it, in all files.
+    """The queries of an area and of all areas within it.
 
     Raises
     ------
     ImportError
         If pyarrow is not installed.
     TypeError, ValueError
-        If a file has not the format's columns, or a row is none of the histogram's queries.
+        If a file does not have the format's columns, or a row is not a query of the histogram.
     """
     try:
         from pyarrow import compute, parquet
@@ -103,7 +118,7 @@ def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[
     chosen = compute.starts_with(compute.field("geocode"), within)
     for file in list_files(path):
         check_columns(file.name, parquet.read_schema(file))
-        # A folder named State=... holds part of the geocode once more.
+        # A folder named State=... would add a column.
         table = parquet.read_table(file, filters=chosen, partitioning=None)
         for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
             for row in batch.to_pylist():
@@ -111,7 +126,7 @@ def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[
 
 
 def list_files(path: Any) -> list[Path]:
-    """The Parquet files of one path or of several, or an error unless there are any."""
+    """The Parquet files of one or several paths, or an error if there are none."""
     several = [Path(one) for one in ([path] if isinstance(path, (str, os.PathLike)) else path)]
     files: list[Path] = []
     for one in several:
@@ -130,12 +145,12 @@ def check_columns(file: str, schema: Any) -> None:
         fail("path", f"{file} without {missing}", f"columns {list(COLUMNS)}", "Pass noisy measurement files.")
     kind = str(schema.field("geocode").type)
     if not kind.endswith("string"):
-        remedy = "Read them as text: zeros at their beginning count."
+        remedy = "Read them as text, with their leading zeros."
         fail("path", f"{file} with geocodes of type {kind}", "texts", remedy, error=TypeError)
 
 
 def measurement_of(row: dict[str, Any], histogram: Histogram, file: str) -> Measurement:
-    """A row in our terms, or an error unless its numbers fit its query."""
+    """A row as a measurement, or an error unless its numbers fit its query."""
     here = f"{row['query_name']!r} of area {row['geocode']!r} in {file}"
     sign = row.get("sign")
     if sign not in SIGNS:
@@ -145,13 +160,13 @@ def measurement_of(row: dict[str, Any], histogram: Histogram, file: str) -> Meas
     if sign is None:
         remedy = "Only constraints, which have a sign, are without noise."
         check_array(f"variance of {here}", row["variance"], lambda variance: variance > 0, "a number above 0", remedy)
-    check_array(f"value of {here}", row["value"], lambda value: value == np.round(value), "whole numbers", "See there.")
+    check_array(f"value of {here}", row["value"], lambda value: value == np.round(value), "whole numbers", "Check it.")
     value = np.asarray(row["value"], float)
     return Measurement(row["geocode"], row["query_name"], coding, SIGNS[sign], value, row["variance"] or 0.0)
 
 
 def check_shape(here: str, row: dict[str, Any], coding: tuple[str, ...], histogram: Histogram) -> None:
-    """Raise unless a row has as many numbers as its query, in its shape."""
+    """Raise unless the shape of a row's value is that of its query."""
     sizes = zip(histogram.sizes, coding, strict=True)
     shape = [int(codes_of(name, level, histogram).max()) + 1 for name, level in sizes]
     given = [list(row["query_shape"] or ()), len(row["value"] or ())]
@@ -161,22 +176,8 @@ def check_shape(here: str, row: dict[str, Any], coding: tuple[str, ...], histogr
         fail("path", f"{here} with shape {given[0]} and {given[1]} numbers", expected, remedy)
 
 
-PL94_PERSON = Histogram(
-    {"hhgq": 8, "votingage": 2, "hispanic": 2, "cenrace": 63},
-    {
-        "hhinstlevels": ("hhgq", (0, 1, 1, 1, 1, 2, 2, 2)),
-        "gqNursingTotal": ("hhgq", (-1, -1, -1, 0, -1, -1, -1, -1)),
-        "nonvoting": ("votingage", (0, -1)),
-    },
-)
-"""Persons of the redistricting files: household or kind of group quarters, voting age, Hispanic origin, and race."""
-
-PL94_UNIT = Histogram({"h1": 2}, {})
-"""Housing units of the redistricting files: vacant or occupied."""
-
-
 def choose_attributes(histogram: Histogram, attributes: Any) -> dict[str, int]:
-    """The sizes of the attributes that are wanted, or an error unless the histogram has them; all for None."""
+    """The sizes of the chosen attributes, all for None, or an error unless the histogram has them."""
     if attributes is None:
         return histogram.sizes
     wanted = {attributes} if isinstance(attributes, str) else set(attributes)
@@ -186,7 +187,7 @@ def choose_attributes(histogram: Histogram, attributes: Any) -> dict[str, int]:
 
 
 def coding_of(row: dict[str, Any], histogram: Histogram) -> tuple[str, ...]:
-    """How a row's query codes each attribute: ``"*"`` where it sums over it.
+    """The coding of each attribute in a row's query: ``"*"`` if it sums over the attribute.
 
     Raises
     ------
@@ -204,9 +205,9 @@ def coding_of(row: dict[str, Any], histogram: Histogram) -> tuple[str, ...]:
 
 
 def coding_in_name(query: str, histogram: Histogram) -> dict[str, str]:
-    """How a query codes each attribute by its name, such as ``hispanic * cenrace_dpq``, ``total_con`` or ``detailed``.
+    """The coding of each attribute by a query's name, such as ``hispanic * cenrace_dpq`` or ``total_con``.
 
-    Nothing where the name says nothing.
+    Empty if the name does not state the coding.
     """
     name = query.removesuffix("_dpq").removesuffix("_con")
     if name in ("total", "detailed"):
@@ -219,7 +220,7 @@ def coding_in_name(query: str, histogram: Histogram) -> dict[str, str]:
 
 
 def codes_of(attribute: str, level: str, histogram: Histogram) -> np.ndarray:
-    """The group [size] of each category of an attribute, -1 for none; one group where the query sums over it."""
+    """The group [size] of each category of an attribute, -1 for none; one group if the query sums over it."""
     size = histogram.sizes[attribute]
     if level == "*":
         return np.zeros(size, int)

@@ -32,16 +32,16 @@ class NoisyMeasurements:
     Parameters
     ----------
     release
-        The joint release of records ``{"cell": [] int}``: cells are counted in C order, the area slowest. Each part is
-        one query of the areas of one level.
+        The joint release of records ``{"cell": [] int}``, cells in C order with the area first. Each part is one query
+        of the areas of one level.
     areas
-        The geocodes of the table's rows: those areas in which no other one lies.
+        The geocodes of the table's rows: the areas that contain no other.
     attributes
         The attributes of the table's columns, with their numbers of categories.
     bounds
-        Constraints of sign ``<=`` and ``>=``, which the release does not use: what is known is more, not less.
+        Constraints of sign ``<=`` and ``>=``, which the release does not use.
     left_out
-        The names of queries that need an attribute that the table does not have.
+        The names of queries of attributes that the table does not have.
 
     Examples
     --------
@@ -75,37 +75,36 @@ def read_noisy_measurements(
 ) -> NoisyMeasurements:
     """Noisy measurement files of the 2020 Census as a joint release of one table of areas and categories.
 
-    Every query of every area is a sum of cells of that table: of areas by the beginning of their geocode, of categories
-    by the attributes that the query keeps. Noisy values have noise `dpjax.DiscreteGaussian(scale=variance ** 0.5)`;
-    constraints of sign ``=`` are `dpjax.Exact()`, and so are those that allow no more than 0 people.
+    Every query of every area is a sum of cells of that table: over areas with the geocode as a prefix, and over the
+    attributes that the query does not keep. Noisy values have noise `dpjax.DiscreteGaussian(scale=variance ** 0.5)`;
+    constraints of sign ``=`` are `dpjax.Exact()`, and so are upper bounds of 0.
 
     Parameters
     ----------
     path
-        A Parquet file, a folder of them at any depth, or several of either: levels, noisy values and constraints.
+        One or several Parquet files, or folders with such files at any depth: levels, noisy values and constraints.
     histogram
-        What the files count: `PL94_PERSON`, `PL94_UNIT`, or a `Histogram` of your own.
+        The histogram of the files: `PL94_PERSON`, `PL94_UNIT`, or another `Histogram`.
     attributes
-        Those attributes of the histogram that the table has, by default all. Queries that need others are left out:
+        The attributes of the histogram that the table has, by default all. Queries of other attributes are left out:
         with voting age, origin and race a row has 252 cells instead of 2,016.
     within
-        The geocode of an area: only it and what lies in it is read.
+        The geocode of an area: only the area itself and those within it are read.
     n
-        The number of people, or `dpjax.UnknownCount(prior)`; by default the exact total of all areas, if the files hold
-        it, as they do for persons of a state or the nation and for housing units anywhere.
+        The number of people, or `dpjax.UnknownCount(prior)`; by default the exact total of all areas, which the files
+        hold for persons of a state or the nation and for all housing units.
 
     Raises
     ------
     ImportError
         If pyarrow is not installed; it comes with ``pip install "dpjax[census]"``.
     TypeError, ValueError
-        If columns are missing, a row is none of the histogram's queries, an area has a query twice, nothing is left, or
-        n is not known.
+        If columns are missing, a row is not a query of the histogram, an area has a query twice, no query is left, or n
+        is not known.
 
     Notes
     -----
-    A geocode of one character is the nation's. Read areas whole: one of which only parts are in the files would count
-    as if they were all of it.
+    A geocode of one character is the nation's. The files must contain all parts of an area if they contain any.
     """
     check_instance("histogram", histogram, Histogram, "Pass dpjax.adapters.census.PL94_PERSON or a Histogram.")
     kept = choose_attributes(histogram, attributes)
@@ -121,8 +120,8 @@ def read_noisy_measurements(
     areas = leaves(row.geocode for row in found)
     parts = group_parts(found)
     n = choose_n(n, total_of(parts, areas))
-    every = (release_of(part, groups_of(part[0].coding, histogram, kept), areas, n) for part in parts)
-    releases = [release for release in every if release is not None]
+    candidates = (release_of(part, groups_of(part[0].coding, histogram, kept), areas, n) for part in parts)
+    releases = [release for release in candidates if release is not None]
     if not releases:
         fail("path", "bounds alone", "some noisy values", "Pass the files of noisy values too.")
     bounds = tuple(row for row in found if row.sign in ("<=", ">=") and np.any(row.value > 0))
@@ -131,21 +130,21 @@ def read_noisy_measurements(
 
 
 def leaves(geocodes: Iterable[str]) -> tuple[str, ...]:
-    """The areas, in order, in which no other one lies."""
+    """The areas that contain no other, in order."""
     ordered = sorted(set(geocodes), key=lambda geocode: (not is_nation(geocode), geocode))
-    # In this order an area is followed by those that lie in it.
+    # In this order an area is followed by those within it.
     following = [*ordered[1:], ""]
     pairs = zip(ordered, following, strict=True)
     return tuple(area for area, other in pairs if not other or not (is_nation(area) or other.startswith(area)))
 
 
 def is_nation(geocode: str) -> bool:
-    """Whether a geocode is that of the nation, in which all areas lie whatever they begin with."""
+    """Whether a geocode is that of the nation, which contains all areas."""
     return len(geocode) <= 1
 
 
 def group_parts(found: list[Measurement]) -> list[list[Measurement]]:
-    """The rows by level and query: areas of one level do not overlap.
+    """The rows grouped by level and query; areas of one level do not overlap.
 
     Raises
     ------
@@ -164,7 +163,7 @@ def group_parts(found: list[Measurement]) -> list[list[Measurement]]:
 
 
 def total_of(parts: list[list[Measurement]], areas: tuple[str, ...]) -> int | None:
-    """The exact number of people in all areas, where one part tells it."""
+    """The exact number of people in all areas, if one part states it."""
     for part in parts:
         is_total = part[0].sign == "=" and set(part[0].coding) == {"*"}
         if is_total and np.all(places_in(part, areas) >= 0):
@@ -173,7 +172,7 @@ def total_of(parts: list[list[Measurement]], areas: tuple[str, ...]) -> int | No
 
 
 def choose_n(n: Any, total: int | None) -> Any:
-    """The number of people, or an error where nothing tells it, or the files another one."""
+    """The number of people, or an error if it is not known or differs from that of the files."""
     if n is None and total is None:
         remedy = "Pass n, or n=dpjax.UnknownCount(prior): the files hold no exact total of all their areas."
         fail("n", None, "the number of people", remedy)
@@ -183,7 +182,7 @@ def choose_n(n: Any, total: int | None) -> Any:
 
 
 def places_in(part: list[Measurement], areas: tuple[str, ...]) -> np.ndarray:
-    """The row of a part [area] in whose area each area lies, -1 for none."""
+    """The row of a part whose area contains each area [area], -1 for none."""
     if is_nation(part[0].geocode):
         return np.zeros(len(areas), int)
     place = {row.geocode: number for number, row in enumerate(part)}
@@ -191,7 +190,7 @@ def places_in(part: list[Measurement], areas: tuple[str, ...]) -> np.ndarray:
 
 
 def release_of(part: list[Measurement], groups: np.ndarray, areas: tuple[str, ...], n: Any) -> Release | None:
-    """The release of one query of the areas of one level; None of bounds that are not 0."""
+    """The release of one query of the areas of one level; None for bounds that are not 0."""
     sign = part[0].sign
     value = np.concatenate([row.value for row in part])
     used = (value == 0) if sign == "<=" else np.full(value.size, sign != ">=")
@@ -199,7 +198,7 @@ def release_of(part: list[Measurement], groups: np.ndarray, areas: tuple[str, ..
         return None
     row = places_in(part, areas)[:, None]
     coordinate = np.where((row < 0) | (groups < 0), -1, row * len(part[0].value) + groups).reshape(-1)
-    # Those that are used are counted anew; the last entry is for -1.
+    # Used coordinates are renumbered; the last entry is for -1.
     renumbered = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
     statistic = grouped("cell", renumbered[coordinate].tolist(), num_groups=int(np.sum(used)))
     mechanism = Exact() if sign else DiscreteGaussian(scale_of(part))
@@ -207,6 +206,6 @@ def release_of(part: list[Measurement], groups: np.ndarray, areas: tuple[str, ..
 
 
 def scale_of(part: list[Measurement]) -> Any:
-    """The scale of the noise: one number where all areas have the same, else [d]."""
+    """The scale of the noise: one number if all areas have the same, else [d]."""
     scales = np.sqrt([row.variance for row in part])
     return float(scales[0]) if np.all(scales == scales[0]) else np.repeat(scales, len(part[0].value))

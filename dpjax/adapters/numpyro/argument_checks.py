@@ -1,8 +1,8 @@
-"""Whether the arguments of every distribution meet its constraints, over the whole of the prior's support.
+"""Checks that the arguments of every distribution meet its constraints over the whole support of the prior.
 
-NumPyro looks at arguments only where its validation is on and they are known. Beyond the constraints a density is no
-density: unnormalised probabilities, or a probability above 1. Parameters are drawn from the prior, and set close to the
-ends of their supports. There rounding takes open ends for closed ones, so that a value at an end passes.
+NumPyro checks arguments only if its validation is on and they are concrete. Outside of the constraints a density is
+invalid: unnormalised probabilities, or a probability above 1. Here parameters are drawn from the prior, and also set
+close to the ends of their supports. Values at an end pass, as rounding may reach open ends.
 """
 
 from functools import partial
@@ -16,33 +16,36 @@ from numpyro.distributions.constraints import is_dependent
 
 from dpjax._util.jit import jit_quickly
 from dpjax.adapters.numpyro import refusals
-from dpjax.adapters.numpyro.laws import Laws
-from dpjax.adapters.numpyro.visit import draw
+from dpjax.adapters.numpyro.densities import ModelDensities
+from dpjax.adapters.numpyro.trace import draw
 from dpjax.base import Array, Key, Parameters
 from dpjax.numerics import take_if
 
 NUM_DRAWS = 512
-"""Points tried: the first half are prior draws, the others stand at the ends of the supports."""
+"""Number of points tried: the first half are prior draws, the others lie at the ends of the supports."""
 
 EDGE = 12.0
-"""The unconstrained place of an end."""
+"""Unconstrained coordinate that stands for an end of a support."""
 
 FAR = 100.0
-"""How far out a parameter is tried that may be any real number."""
+"""Absolute value at which an unbounded parameter is tried."""
 
 TOLERANCE = 1e-4
+"""Relative distance beyond an end that passes as rounding."""
+
 PARTS = ("base_dist", "_mixing_distribution", "_component_distribution", "_component_distributions", "_vmapped_dist")
+"""Attributes of distributions that hold other distributions."""
 
 
-def check_arguments(laws: Laws) -> None:
-    """Refuse distributions whose arguments leave their constraints somewhere in the prior's support."""
+def check_arguments(densities: ModelDensities) -> None:
+    """Raise if an argument of a distribution violates its constraint somewhere in the prior's support."""
     keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
     edges = jnp.arange(NUM_DRAWS) >= NUM_DRAWS // 2
-    program = jit_quickly(lambda keys, edges: jax.lax.map(lambda one: violations(laws, *one), (keys, edges)))
+    program = jit_quickly(lambda keys, edges: jax.lax.map(lambda one: find_violations(densities, *one), (keys, edges)))
     for (name, family, argument, expected), bad in unpack(jax.device_get(program(keys, edges))):
         if np.any(bad):
             refusals.refuse(
-                f"the site {name!r}, a {family} whose {argument} leaves its constraint in the prior's support",
+                f"the site {name!r}, a {family} whose {argument} violates its constraint in the prior's support",
                 f"{argument} within its constraint ({expected}) for all parameters",
                 "Give the parameters a prior within it, or map them there: Dirichlet or softmax for probabilities, "
                 "Beta or a sigmoid for one, exp for a positive number.",
@@ -53,61 +56,63 @@ Label = tuple[str, str, str, str]
 
 
 def unpack(found: dict[str, Array]) -> list[tuple[Label, np.ndarray]]:
-    """The labels of the arguments, and whether each left its constraint at each point."""
+    """The labels of the arguments, and whether each violates its constraint at each point."""
     return [(tuple(label.split("|", 3)), np.asarray(bad)) for label, bad in found.items()]  # type: ignore[misc]
 
 
-def violations(laws: Laws, key: Key, edge: Array) -> dict[str, Array]:
-    """Whether each argument of each site leaves its constraint, at one point."""
+def find_violations(densities: ModelDensities, key: Key, edge: Array) -> dict[str, Array]:
+    """Whether each argument of each site violates its constraint, at one point."""
     prior_key, sign_key, record_key = jax.random.split(key, 3)
-    drawn = laws.sample_prior(prior_key)
-    parameters = take_if(edge, at_edges(laws, sign_key, drawn), drawn)
+    drawn = densities.sample_prior(prior_key)
+    parameters = take_if(edge, draw_edges(densities, sign_key, drawn), drawn)
     found: dict[str, Array] = {}
     draws = draw(record_key)
 
-    def choose(name: str, law: Any) -> Array:
-        for family, argument, constraint, value in arguments_of(law):
+    def choose(name: str, distribution: Any) -> Array:
+        for family, argument, constraint, value in arguments_of(distribution):
             label = "|".join((name, family, argument, name_of(constraint)))
-            found[label] = found.get(label, jnp.array(False)) | leaves(constraint, value)
-        return parameters[name] if name in parameters else draws(name, law)
+            found[label] = found.get(label, jnp.array(False)) | violates(constraint, value)
+        return parameters[name] if name in parameters else draws(name, distribution)
 
-    laws.layout.run(laws.layout.size, choose)
+    densities.layout.run(densities.layout.size, choose)
     return found
 
 
-def at_edges(laws: Laws, key: Key, drawn: Parameters) -> Parameters:
-    """The parameters at random ends of their supports; those that may be any real number far out on either side."""
+def draw_edges(densities: ModelDensities, key: Key, drawn: Parameters) -> Parameters:
+    """The parameters at random ends of their supports; unbounded parameters at a large value of either sign."""
     parameters: Parameters = {}
 
-    def choose(name: str, law: Any) -> Array:
-        transform = biject_to(law.support)
-        free = transform.inv(drawn[name])
-        signs = jax.random.rademacher(jax.random.fold_in(key, len(parameters)), free.shape, free.dtype)
-        real = law.support in (constraints.real, constraints.real_vector, constraints.real_matrix)
+    def choose(name: str, distribution: Any) -> Array:
+        transform = biject_to(distribution.support)
+        unconstrained = transform.inv(drawn[name])
+        signs = jax.random.rademacher(
+            jax.random.fold_in(key, len(parameters)), unconstrained.shape, unconstrained.dtype
+        )
+        real = distribution.support in (constraints.real, constraints.real_vector, constraints.real_matrix)
         edge = FAR * signs if real else transform(EDGE * signs)
         parameters[name] = edge.astype(drawn[name].dtype)
         return parameters[name]
 
-    laws.layout.run_parameters(choose)
+    densities.layout.run_parameters(choose)
     return parameters
 
 
-def arguments_of(law: Any) -> list[tuple[str, str, Any, Any]]:
-    """The class, name, constraint and value of each argument of a law and of those it is made of."""
+def arguments_of(distribution: Any) -> list[tuple[str, str, Any, Any]]:
+    """The class, name, constraint and value of each argument of a distribution and its parts."""
     found = []
-    for name, constraint in getattr(law, "arg_constraints", {}).items():
-        value = law.__dict__.get(name)
+    for name, constraint in getattr(distribution, "arg_constraints", {}).items():
+        value = distribution.__dict__.get(name)
         if value is not None and not is_dependent(constraint) and not isinstance(value, (list, tuple)):
-            found.append((type(law).__name__, name, constraint, value))
+            found.append((type(distribution).__name__, name, constraint, value))
     for part in PARTS:
-        inside = law.__dict__.get(part)
+        inside = distribution.__dict__.get(part)
         for one in inside if isinstance(inside, (list, tuple)) else [inside]:
             found += arguments_of(one) if hasattr(one, "arg_constraints") else []
     return found
 
 
-def leaves(constraint: Any, value: Any) -> Array:
-    """Whether a value is clearly outside a constraint; numbers that are not finite are left to the chains."""
+def violates(constraint: Any, value: Any) -> Array:
+    """Whether a value is clearly outside a constraint; non-finite numbers pass, as the chains reject them."""
     value = jnp.asarray(value)
     base = constraint
     while hasattr(base, "base_constraint"):
@@ -123,7 +128,7 @@ def leaves(constraint: Any, value: Any) -> Array:
 
 
 def bounds_of(constraint: Any) -> tuple[Array, Array]:
-    """The least and greatest values of an interval; infinite where a constraint is none."""
+    """The bounds of an interval constraint; infinite for other constraints."""
     positive = (constraints.positive, constraints.nonnegative, constraints.softplus_positive)
     whole = (constraints.positive_integer, constraints.nonnegative_integer)
     low = 0.0 if constraint in (*positive, *whole) else getattr(constraint, "lower_bound", -jnp.inf)
@@ -132,5 +137,5 @@ def bounds_of(constraint: Any) -> tuple[Array, Array]:
 
 
 def name_of(constraint: Any) -> str:
-    """What a constraint is called."""
+    """The name of a constraint."""
     return type(constraint).__name__.strip("_").lower()

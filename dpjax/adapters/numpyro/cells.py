@@ -1,4 +1,4 @@
-"""Discrete values as a uniform within their cell: the cell of x holds the uniforms from P(X < x) to P(X ≤ x)."""
+"""Forms of discrete values: a uniform within the cell of x, the interval from P(X < x) to P(X ≤ x)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro import distributions as dist
 
-from dpjax.adapters.numpyro.form import Form, along
+from dpjax.adapters.numpyro.form import Form, expand_as
 from dpjax.adapters.numpyro.truncation import in_support
 from dpjax.base import Array, Key
-from dpjax.numerics.cells import bounded, cell_edges, uniforms_within
+from dpjax.numerics.cells import all_edges, cell_edges, uniforms_within
 from dpjax.numerics.scores import UNIFORM_SCORES
 
-WORDS = "a uniform within its cell"
+DESCRIPTION = "a uniform within its cell"
 
 MAX_COUNT = 1_000_000
-"""A search for the cell of a count ends here, whatever its law; larger counts have no noise."""
+"""Largest count in the search for a cell; larger counts have no noise."""
 
 
 def cells(
@@ -26,16 +26,16 @@ def cells(
     inner: Any,
     reached: Callable[[Array], Array] | None = None,
 ) -> Form:
-    """The form whose cells lie between ``edges(value)``; ``value(noise)`` finds the cell that holds a uniform.
+    """The form of a discrete distribution whose cells are ``edges(value)``; ``value(noise)`` is the inverse.
 
-    Far out in the upper tail a cell is too narrow to hold any number: the noise of its value is NaN, and impossible. So
-    is noise whose cell is beyond reach, where ``reached(value)`` says so.
+    Far in the upper tail a cell may contain no float: the noise of its value is NaN, and impossible. So is noise whose
+    cell the search does not reach, which is where ``reached(value)`` is false.
     """
-    kind = kind_of(inner)
+    dtype = dtype_of(inner)
 
     def noise(key: Key, values: Array) -> Array:
         place = uniforms_within(key, *edges(values))
-        return jnp.where(value(place).astype(kind) == values, place, jnp.nan)
+        return jnp.where(value(place).astype(dtype) == values, place, jnp.nan)
 
     def possible(noise: Array) -> Array:
         holds = ~jnp.isnan(noise)
@@ -44,37 +44,37 @@ def cells(
         return jnp.all(holds, axis=tuple(range(1, holds.ndim)))
 
     return Form(
-        WORDS,
+        DESCRIPTION,
         noise,
-        lambda noise: value(noise).astype(kind),
+        lambda noise: value(noise).astype(dtype),
         scores=UNIFORM_SCORES,
         draw=jax.random.uniform,
         possible=possible,
     )
 
 
-def kind_of(inner: Any) -> Any:
-    """The type of a law's values."""
+def dtype_of(inner: Any) -> Any:
+    """The dtype of a distribution's values."""
     return jax.eval_shape(inner.sample, jax.random.key(0)).dtype
 
 
 def binary_form(inner: Any) -> Form:
-    """A Bernoulli law: 1 holds the uniforms above P(X = 0)."""
+    """The form of a Bernoulli distribution: the cell of 1 lies above P(X = 0)."""
     edge = 1 - jnp.asarray(inner.probs, float)
 
     def edges(values: Array) -> tuple[Array, Array]:
         ends = jnp.broadcast_to(edge, values.shape)
         return jnp.where(values == 1, ends, 0.0), jnp.where(values == 1, 1.0, ends)
 
-    return cells(edges, lambda noise: noise >= along(edge, noise), inner)
+    return cells(edges, lambda noise: noise >= expand_as(edge, noise), inner)
 
 
 def category_form(inner: Any) -> Form:
-    """A Categorical law."""
+    """The form of a Categorical distribution."""
     inside = cell_edges(inner.probs)
 
     def edges(values: Array) -> tuple[Array, Array]:
-        ends = jnp.broadcast_to(bounded(inside), (*values.shape, inside.shape[-1] + 2))
+        ends = jnp.broadcast_to(all_edges(inside), (*values.shape, inside.shape[-1] + 2))
         lower, upper = (jnp.take_along_axis(ends, values[..., None] + step, axis=-1)[..., 0] for step in (0, 1))
         return lower, upper
 
@@ -86,7 +86,7 @@ def category_form(inner: Any) -> Form:
 
 
 def level_form(inner: Any) -> Form:
-    """A discrete Uniform law: cells of equal width from its lowest to its highest value."""
+    """The form of a discrete Uniform distribution, with cells of equal width."""
 
     def span(values: Array) -> tuple[Array, Array]:
         low, high = (jnp.broadcast_to(jnp.asarray(bound), values.shape) for bound in (inner.low, inner.high))
@@ -106,7 +106,7 @@ def level_form(inner: Any) -> Form:
 
 
 def is_counted(inner: Any) -> bool:
-    """Whether the values of a law are single whole numbers from 0 on."""
+    """Whether a distribution is one of single integers from 0 on."""
     if inner.event_shape or not inner.support.is_discrete:
         return False
     parts = inner.component_distributions if isinstance(inner, dist.MixtureGeneral) else [inner]
@@ -114,13 +114,13 @@ def is_counted(inner: Any) -> bool:
 
 
 def starts_at_zero(support: Any) -> bool:
-    """Whether 0 is known to be the least value."""
+    """Whether 0 is known to be the smallest value."""
     least = getattr(support, "lower_bound", None)
     return least is not None and not isinstance(least, jax.core.Tracer) and bool(np.all(np.asarray(least) == 0))
 
 
 def count_form(inner: Any) -> Form:
-    """A law on 0, 1, 2, ..., to at most the end of its support."""
+    """The form of a distribution of counts 0, 1, 2, ..."""
     probability = find_probability(inner)
 
     def edges(values: Array) -> tuple[Array, Array]:
@@ -132,37 +132,37 @@ def count_form(inner: Any) -> Form:
         return lower, jnp.minimum(lower + probability(values), 1.0)
 
     def value(noise: Array) -> Array:
-        return jnp.minimum(search(probability, inner, noise), largest(inner, noise))
+        return jnp.minimum(search(probability, inner, noise), upper_bound(inner, noise))
 
     form = cells(edges, value, inner, reached=lambda values: values < MAX_COUNT - 1)
-    # NumPyro's samplers need no search, but that of a hurdle draws until nothing is zero.
+    # NumPyro's samplers need no search, but that of a hurdle repeats until no draw is zero.
     return form if isinstance(inner, dist.HurdleProbs) else form._replace(draw=None)
 
 
 def find_probability(inner: Any) -> Callable[[Array], Array]:
-    """The probability of each count, 0 beyond the support, where some of NumPyro's formulas are not a number."""
-    kind = kind_of(inner)
+    """The probability of counts, 0 outside the support, where some of NumPyro's formulas are NaN."""
+    dtype = dtype_of(inner)
 
     def probability(counts: Array) -> Array:
-        counts = counts.astype(kind)
+        counts = counts.astype(dtype)
         return jnp.where(in_support(inner, counts), jnp.exp(inner.log_prob(counts)), 0.0).astype(float)
 
     return probability
 
 
-def largest(inner: Any, noise: Array) -> Array:
-    """The last value of the support, which sums that are rounded to less than 1 must not pass."""
+def upper_bound(inner: Any, noise: Array) -> Array:
+    """The largest value of the support, which bounds the search if rounded probabilities sum to less than 1."""
     end = getattr(inner.support, "upper_bound", MAX_COUNT)
     return jnp.broadcast_to(jnp.asarray(end, int), noise.shape)
 
 
 def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> Array:
-    """The count whose cell holds each uniform; `MAX_COUNT` where the mean lies beyond.
+    """The count whose cell contains each uniform; `MAX_COUNT` if the mean is larger.
 
-    A sum that no longer grows may have met a gap between two modes. It has met the end of the law where next to nothing
-    is left and the mean is many standard deviations behind; a uniform above it belongs to the last count of the sum.
+    The search does not stop in a gap between two modes. It stops where the remaining probability is that of rounding
+    and the count is many standard deviations above the mean; a uniform above the sum belongs to its last count.
     """
-    mean, end = along(inner.mean, noise), along(distant(inner), noise)
+    mean, end = expand_as(inner.mean, noise), expand_as(far_above_mean(inner), noise)
     known = mean < MAX_COUNT
     rounding = jnp.finfo(noise.dtype).eps
 
@@ -183,8 +183,8 @@ def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> A
     return jnp.where(known, found, MAX_COUNT)
 
 
-def distant(inner: Any) -> Array:
-    """A hundred standard deviations above the mean, where that is finite and known."""
+def far_above_mean(inner: Any) -> Array:
+    """A hundred standard deviations above the mean, or the mean if that is infinite or not known."""
     mean = jnp.asarray(inner.mean, float)
     try:
         end = mean + 100 * jnp.sqrt(jnp.asarray(inner.variance, float))

@@ -1,4 +1,4 @@
-"""One distribution's values as noise."""
+"""The form of a distribution: its values as noise."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,27 +11,27 @@ CENTRED = "centred"
 
 
 class Form(NamedTuple):
-    """One distribution's values [n, ...] as noise [n, ...].
+    """A map between a distribution's values [n, ...] and noise [n, ...].
 
     Attributes
     ----------
-    words
-        The form, for `Model.describe`.
+    description
+        The form in words, for `Model.describe`.
     noise
         ``(key, value) -> noise``.
     value
         Its inverse ``noise -> value``.
     log_density
-        ``noise -> [n]`` where the noise is not free of the distribution's parameters.
+        ``noise -> [n]``, the log-density of the noise if it depends on the distribution's parameters.
     scores
-        The noise as standard Normal numbers.
+        The noise as standard Normal variables.
     draw
-        ``(key, shape, dtype) -> noise``, where its law is one that JAX draws from at once.
+        ``(key, shape, dtype) -> noise``, if JAX has a sampler for the noise.
     possible
-        ``noise -> [n] bool``, whether it gives a value, where some does not.
+        ``noise -> [n] bool``, whether noise gives a value; None if it always does.
     """
 
-    words: str
+    description: str
     noise: Callable[[Key, Array], Array]
     value: Callable[[Array], Array]
     log_density: Callable[[Array], Array] | None = None
@@ -40,8 +40,8 @@ class Form(NamedTuple):
     possible: Callable[[Array], Array] | None = None
 
 
-def along(parameter: Any, value: Array) -> Array:
-    """A parameter in the shape and type of a value."""
+def expand_as(parameter: Any, value: Array) -> Array:
+    """A parameter broadcast to the shape and dtype of a value."""
     return jnp.broadcast_to(jnp.asarray(parameter, value.dtype), value.shape)
 
 

@@ -1,8 +1,8 @@
-"""How the values of a distribution are written as noise that is free of its parameters, or nearly so.
+"""Forms of distributions: their values as noise that depends on their parameters little or not at all.
 
-Families with a location or a scale are standardised; others go through their distribution function where it is known on
-the log scale, which neither tail saturates; discrete values are a uniform within their cell. Families with a shape have
-a module of their own. A law that is none of these stays centred.
+Families with a location or a scale are standardised; others use their distribution function if it is known on the log
+scale, where neither tail saturates; discrete values are a uniform within their cell. All other distributions stay
+centred.
 """
 
 from collections.abc import Callable
@@ -34,53 +34,53 @@ from dpjax.adapters.numpyro.families import (
     with_scale,
 )
 from dpjax.adapters.numpyro.floats import on_floats
-from dpjax.adapters.numpyro.form import CENTRED, Form, along
-from dpjax.adapters.numpyro.truncation import is_cut, log_density, truncated_form
-from dpjax.adapters.numpyro.visit import unwrap
+from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
+from dpjax.adapters.numpyro.trace import unwrap
+from dpjax.adapters.numpyro.truncation import is_truncated, log_density, truncated_form
 from dpjax.base import Array, Key
 from dpjax.numerics.linear_algebra import product, solve_lower
 from dpjax.numerics.scores import HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
 from dpjax.numerics.tails import CAUCHY, LAPLACE, LOGISTIC, SOFT_LAPLACE
 
 
-def form_of(law: Any) -> Form:
-    """The form of a distribution; the centred one, in which the values are the noise, where there is no other."""
-    inner = unwrap(law)
+def form_of(distribution: Any) -> Form:
+    """The form of a distribution; centred, with the values as noise, if there is no other."""
+    inner = unwrap(distribution)
     for family, build in FAMILIES:
         if isinstance(inner, family):
             return build(inner)
     if isinstance(inner, dist.FoldedDistribution):
-        return folded_form(law, inner)
+        return folded_form(distribution, inner)
     if isinstance(inner, dist.TransformedDistribution):
-        return transformed_form(law, inner)
-    if is_cut(inner):
+        return transformed_form(distribution, inner)
+    if is_truncated(inner):
         return truncated_form(inner)
-    return count_form(inner) if is_counted(inner) else centred_form(law)
+    return count_form(inner) if is_counted(inner) else centred_form(distribution)
 
 
-def draw_value(key: Key, law: Any) -> Array:
-    """A draw from a distribution: through its noise, or dpjax's own sampler, where that is faster than NumPyro's."""
-    form = form_of(law)
+def draw_value(key: Key, distribution: Any) -> Array:
+    """A draw from a distribution on floats, through its noise if that is faster."""
+    form = form_of(distribution)
     if form.draw is None:
-        return on_floats(law).sample(key)
-    return form.value(form.draw(key, law.batch_shape + law.event_shape, float))
+        return on_floats(distribution).sample(key)
+    return form.value(form.draw(key, distribution.batch_shape + distribution.event_shape, float))
 
 
-def draw_parameter(key: Key, law: Any) -> Array:
-    """NumPyro's own draw from a distribution, unless that would lose a tail."""
-    return draw_value(key, law) if is_cut(unwrap(law)) else law.sample(key)
+def draw_parameter(key: Key, distribution: Any) -> Array:
+    """A draw from a distribution by NumPyro's sampler, unless that is inaccurate in a tail."""
+    return draw_value(key, distribution) if is_truncated(unwrap(distribution)) else distribution.sample(key)
 
 
-def centred_form(law: Any) -> Form:
-    """The values themselves, with their density."""
-    return Form(CENTRED, lambda key, value: value, lambda noise: noise, partial(log_density, on_floats(law)))
+def centred_form(distribution: Any) -> Form:
+    """The centred form: the values themselves, with their density."""
+    return Form(CENTRED, lambda key, value: value, lambda noise: noise, partial(log_density, on_floats(distribution)))
 
 
-def folded_form(law: Any, inner: Any) -> Form:
-    """The absolute value of a number: its sign is drawn given the value, then the number has the form of its law."""
+def folded_form(distribution: Any, inner: Any) -> Form:
+    """The form of an absolute value: the sign is drawn given the value, then the base distribution's form is used."""
     base = form_of(inner.base_dist)
-    if base.words == CENTRED:
-        return centred_form(law)
+    if base.description == CENTRED:
+        return centred_form(distribution)
 
     def noise(key: Key, value: Array) -> Array:
         sign_key, noise_key = jax.random.split(key)
@@ -89,47 +89,47 @@ def folded_form(law: Any, inner: Any) -> Form:
         return base.noise(noise_key, jnp.where(positive, value, -value))
 
     return base._replace(
-        words=f"{base.words}, before its sign is lost",
+        description=f"{base.description}, before its sign is lost",
         noise=noise,
         value=lambda noise: jnp.abs(base.value(noise)),
     )
 
 
 def normal_form(inner: Any) -> Form:
-    """A Normal law."""
+    """The form of a Normal distribution."""
     return standardised(inner.loc, inner.scale, NORMAL_SCORES)
 
 
 def uniform_form(inner: Any) -> Form:
-    """A Uniform law, whose bounds may move."""
+    """The form of a Uniform distribution, whose bounds may depend on parameters."""
     return standardised(inner.low, inner.high - inner.low, UNIFORM_SCORES)
 
 
 def multivariate_form(inner: Any) -> Form:
-    """A multivariate Normal law, ``value = loc + L noise`` with its lower factor L."""
+    """The form of a multivariate Normal distribution, ``value = loc + L noise`` with its Cholesky factor L."""
     factor = inner.scale_tril
 
     def noise(key: Key, value: Array) -> Array:
-        shift = value - along(inner.loc, value)
+        shift = value - expand_as(inner.loc, value)
         if factor.ndim == 2:
             return solve_lower(factor, shift.T).T
         return jax.vmap(lambda one, column: solve_lower(one, column[:, None])[:, 0])(factor, shift)
 
     def value(noise: Array) -> Array:
-        spread = product(noise, factor.T) if factor.ndim == 2 else product(factor, noise[..., None])[..., 0]
-        return along(inner.loc, noise) + spread
+        shift = product(noise, factor.T) if factor.ndim == 2 else product(factor, noise[..., None])[..., 0]
+        return expand_as(inner.loc, noise) + shift
 
     return Form("standardised by its Cholesky factor", noise, value, scores=NORMAL_SCORES, draw=jax.random.normal)
 
 
-def transformed_form(law: Any, inner: Any) -> Form:
-    """The form of the distribution that is transformed."""
+def transformed_form(distribution: Any, inner: Any) -> Form:
+    """The form of a transformed distribution, that of its base distribution."""
     base = form_of(inner.base_dist)
-    if base.words == CENTRED:
-        return centred_form(law)
+    if base.description == CENTRED:
+        return centred_form(distribution)
     transform = ComposeTransform(inner.transforms)
     return base._replace(
-        words=f"{base.words}, before its transform",
+        description=f"{base.description}, before its transform",
         noise=lambda key, value: base.noise(key, transform.inv(value)),
         value=lambda noise: transform(base.value(noise)),
     )
@@ -162,4 +162,4 @@ FAMILIES: tuple[tuple[Any, Callable[[Any], Form]], ...] = (
     ((dist.CategoricalProbs, dist.CategoricalLogits), category_form),
     (dist.DiscreteUniform, level_form),
 )
-"""The families with a form of their own; subclasses, such as Chi2 of Gamma, share it."""
+"""Families and their forms, also for subclasses such as Chi2 of Gamma."""

@@ -1,4 +1,4 @@
-"""Looks at a NumPyro model once, concretely, and refuses what is not independent records given parameters."""
+"""Inspection of a NumPyro model: its layout, and checks that records are independent given the parameters."""
 
 import inspect as signatures
 from collections.abc import Callable, Sequence
@@ -9,22 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly, reads
+from dpjax._util.jit import depends_on, jit_quickly
 from dpjax._util.validation import check_count, fail, is_refusal, summarize_error
 from dpjax.adapters.numpyro import refusals
-from dpjax.adapters.numpyro.laws import Laws
-from dpjax.adapters.numpyro.visit import Layout, draw, run, watch
+from dpjax.adapters.numpyro.densities import ModelDensities
+from dpjax.adapters.numpyro.trace import Layout, draw, run, trace_statements
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.numerics import take_if
 
 DEFAULT_SIZE = 5
-"""How many records a model is looked at with that takes any number."""
+"""Number of records for inspecting a model that takes any number."""
 
 NUM_DRAWS = 8
-"""Parameters are tried at so many draws from the prior, and at as many pairs of opposite unconstrained points."""
+"""Number of prior draws, and of pairs of opposite unconstrained points, at which parameters are tried."""
 
-SPREAD = 2.0
-"""The standard deviation of these points."""
+POINT_SCALE = 2.0
+"""Standard deviation of these points."""
 
 
 def inspect(
@@ -38,7 +38,7 @@ def inspect(
         See `dpjax.from_numpyro`.
     """
     names = check_names(function, records)
-    arguments, takes_size = complete(function, names, arguments)
+    arguments, takes_size = complete_arguments(function, names, arguments)
     size = choose_size(function, names, arguments) if n is None else check_count("n", n, "Pass a number of records.")
     statements = first_run(function, arguments | ({"n": size} if takes_size else {}), takes_size and n is None)
     refusals.check_statements(statements)
@@ -63,7 +63,7 @@ def inspect(
         fail("n", given, "the size of the plate", "Leave n out, or let the plate take it.")
     refusals.check_known(layout)
     refusals.check_shapes(layout)
-    return settle(layout)
+    return check_exchangeability(layout)
 
 
 def check_names(function: Any, records: Any) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def check_names(function: Any, records: Any) -> tuple[str, ...]:
     return tuple(records)
 
 
-def complete(
+def complete_arguments(
     function: Callable[..., Any], names: tuple[str, ...], arguments: dict[str, Any]
 ) -> tuple[dict[str, Any], bool]:
     """The model's arguments, with None for the data, and whether it has an argument ``n``."""
@@ -104,67 +104,69 @@ def complete(
 
 
 def choose_size(function: Callable[..., Any], names: tuple[str, ...], arguments: dict[str, Any]) -> int:
-    """How many records to look at: as many as the known fields have, else the model's own default."""
+    """The number of records for the inspection: that of the known fields, else the model's default."""
     lengths = [np.shape(arguments[name])[0] for name in names if name in arguments and np.ndim(arguments[name])]
     expected = signatures.signature(function).parameters
     default = expected["n"].default if "n" in expected else None
     return lengths[0] if lengths else default if isinstance(default, int) else DEFAULT_SIZE
 
 
-def first_run(function: Callable[..., Any], arguments: dict[str, Any], made_up: bool) -> list[dict[str, Any]]:
-    """The statements of the model as it stands, with a size that may be made up; nothing is computed."""
+def first_run(function: Callable[..., Any], arguments: dict[str, Any], is_default: bool) -> list[dict[str, Any]]:
+    """The statements of the model, which is traced without computing; `is_default` says whether its size is ours."""
 
     def statements_of(key: Key) -> list[dict[str, Any]]:
         values = draw(key)
-        return run(function, arguments, lambda name, law: refusals.draw_or_refuse(name, law, values), {})
+        return run(
+            function, arguments, lambda name, distribution: refusals.draw_or_refuse(name, distribution, values), {}
+        )
 
     try:
-        return watch(statements_of)
+        return trace_statements(statements_of)
     except Exception as error:
         if is_refusal(error):
             raise
-        if made_up and any(np.ndim(value) for value in arguments.values() if hasattr(value, "__array__")):
+        if is_default and any(np.ndim(value) for value in arguments.values() if hasattr(value, "__array__")):
             remedy = "Pass n, the number of records that the arrays among the arguments have."
             given = f"nothing, and fn fails for another number than its arrays have ({summarize_error(error)})"
-            fail("n", given, "the number of records to look at fn with", remedy)
-        error.add_note("Raised by the NumPyro model while dpjax looked at it, with every data argument None.")
+            fail("n", given, "the number of records to inspect fn with", remedy)
+        error.add_note("Raised by the NumPyro model while dpjax inspected it, with every data argument None.")
         raise
 
 
-def settle(layout: Layout) -> tuple[Layout, bool]:
-    """The layout with its number of records fixed where only one is possible, and whether they are exchangeable."""
-    laws = Laws(layout)
-    any_size = takes_any_size(laws)
-    trials = jax.device_get(jit_quickly(partial(try_all, laws, any_size))(jax.random.key(0)))
+def check_exchangeability(layout: Layout) -> tuple[Layout, bool]:
+    """The layout, with its number of records fixed if only one is possible, and whether records are exchangeable."""
+    densities = ModelDensities(layout)
+    any_size = takes_any_size(densities)
+    trials = jax.device_get(jit_quickly(partial(run_trials, densities, any_size))(jax.random.key(0)))
     refusals.check_independence(trials.mixed, trials.density_of_mixed)
     refusals.check_independence(trials.even, trials.density_of_even)
     alike = [(trials.rolled, trials.density_of_rolled), (trials.first, trials.density_of_first)]
-    one_law = all(refusals.same(*pair) for pair in alike) and not layout.known
-    exchangeable = one_law and any_size and not reads_place(laws)
+    identically_distributed = all(refusals.same(*pair) for pair in alike) and not layout.known
+    exchangeable = identically_distributed and any_size and not depends_on_index(densities)
     return layout._replace(fixed=layout.fixed or not exchangeable), exchangeable
 
 
 class Trial(NamedTuple):
-    """Densities [n] of drawn records, which agree pairwise where records are independent, and where they have one law.
+    """Log-densities [n] of drawn records, which agree pairwise if records are independent or identically distributed.
 
     Attributes
     ----------
     mixed
-        Mixed from two draws.
+        Alternately from two draws of the records.
     density_of_mixed
-        Of the mixture.
+        Those of records mixed alternately from the two draws.
     even
-        Of the records at even places.
+        Those of the records at even places.
     density_of_even
-        Of these beside others that are not a number.
+        The same if the records at odd places are NaN.
     rolled
-        Rolled.
+        Rolled by one place.
     density_of_rolled
-        Of the rolled records.
+        Those of records rolled by one place.
     first
-        Of the first record among all.
+        That of the first record among all.
     density_of_first
-        Of it alone where the model takes any number.
+        That of the first record alone, if the model takes any number.
     """
 
     mixed: Array
@@ -177,88 +179,93 @@ class Trial(NamedTuple):
     density_of_first: Array
 
 
-def try_all(laws: Laws, any_size: bool, key: Key) -> Trial:
-    """The densities [draw, n] at draws from the prior, and at points and their opposites on the unconstrained scale."""
+def run_trials(densities: ModelDensities, any_size: bool, key: Key) -> Trial:
+    """Trials [draw, n] at draws from the prior, and at points and their opposites on the unconstrained scale."""
     signs = jnp.repeat(jnp.asarray([0, 1, -1]), NUM_DRAWS)
     numbers = jnp.tile(jnp.arange(NUM_DRAWS), 3)
 
     def one(draw: tuple[Array, Array, Key]) -> Trial:
         sign, number, record_key = draw
-        # Opposite points have one key between them.
+        # Opposite points share a key.
         prior_key, point_key = jax.random.split(jax.random.fold_in(point_keys, number))
-        drawn = laws.sample_prior(prior_key)
-        point = jax.tree.map(lambda leaf: sign.astype(leaf.dtype) * leaf, wide(point_key, laws.unconstrain(drawn)))
-        return try_records(laws, any_size, record_key, take_if(sign == 0, drawn, laws.constrain(point)))
+        drawn = densities.sample_prior(prior_key)
+        point = jax.tree.map(
+            lambda leaf: sign.astype(leaf.dtype) * leaf, draw_points(point_key, densities.unconstrain(drawn))
+        )
+        return run_trial(densities, any_size, record_key, take_if(sign == 0, drawn, densities.constrain(point)))
 
     point_keys, record_keys = jax.random.split(key)
-    # A loop rather than a batch: each law is compiled once.
+    # A loop compiles each distribution once.
     return jax.lax.map(one, (signs, numbers, jax.random.split(record_keys, 3 * NUM_DRAWS)))
 
 
-def wide(key: Key, like: Parameters) -> Parameters:
-    """Normal draws, of the shapes of some unconstrained parameters."""
+def draw_points(key: Key, like: Parameters) -> Parameters:
+    """Normal draws of the shapes of unconstrained parameters."""
     leaves, structure = jax.tree.flatten(like)
     keys = [jax.random.fold_in(key, index) for index in range(len(leaves))]
-    draws = [SPREAD * jax.random.normal(one, leaf.shape, leaf.dtype) for one, leaf in zip(keys, leaves, strict=True)]
+    draws = [
+        POINT_SCALE * jax.random.normal(one, leaf.shape, leaf.dtype) for one, leaf in zip(keys, leaves, strict=True)
+    ]
     return jax.tree.unflatten(structure, draws)
 
 
-def try_records(laws: Laws, any_size: bool, key: Key, parameters: Parameters) -> Trial:
-    """The densities of two draws of the records."""
-    n = laws.layout.size
-    two = jax.lax.map(lambda key: laws.sample_records(key, parameters, n), jax.random.split(key))
+def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: Parameters) -> Trial:
+    """The trial at these parameters, of two draws of the records."""
+    n = densities.layout.size
+    two = jax.lax.map(lambda key: densities.sample_records(key, parameters, n), jax.random.split(key))
     is_even = jnp.arange(n) % 2 == 0
 
     def variants(field: Array) -> Array:
-        tainted = jnp.full_like(field[0], jnp.nan) if jnp.issubdtype(field.dtype, jnp.floating) else field[0]
+        with_nan = jnp.full_like(field[0], jnp.nan) if jnp.issubdtype(field.dtype, jnp.floating) else field[0]
         mixed, rolled = take_if(is_even, field[0], field[1]), jnp.roll(field[0], 1, axis=0)
-        return jnp.concatenate([field, jnp.stack([mixed, take_if(is_even, field[0], tainted), rolled])])
+        return jnp.concatenate([field, jnp.stack([mixed, take_if(is_even, field[0], with_nan), rolled])])
 
-    densities = jax.lax.map(lambda records: laws.log_density(parameters, records), jax.tree.map(variants, two))
-    one, other, density_of_mixed, density_of_tainted, density_of_rolled = densities
+    one, other, density_of_mixed, density_with_nan, density_of_rolled = jax.lax.map(
+        lambda records: densities.log_density(parameters, records), jax.tree.map(variants, two)
+    )
     alone = jax.tree.map(lambda field: field[0, :1], two)
     return Trial(
         mixed=take_if(is_even, one, other),
         density_of_mixed=density_of_mixed,
         even=one[::2],
-        density_of_even=density_of_tainted[::2],
+        density_of_even=density_with_nan[::2],
         rolled=jnp.roll(one, 1),
         density_of_rolled=density_of_rolled,
         first=one[:1],
-        density_of_first=laws.log_density(parameters, alone) if any_size else one[:1],
+        density_of_first=densities.log_density(parameters, alone) if any_size else one[:1],
     )
 
 
-def reads_place(laws: Laws) -> bool:
-    """Whether the law of a record reads the place that the plate gives it, as covariates by index do."""
-    n = laws.layout.size
+def depends_on_index(densities: ModelDensities) -> bool:
+    """Whether the density of a record depends on its index in the plate, as with covariates by index."""
+    n = densities.layout.size
 
     def drawn(key: Key) -> tuple[Parameters, Records]:
         prior_key, record_key = jax.random.split(key)
-        parameters = laws.sample_prior(prior_key)
-        return parameters, laws.sample_records(record_key, parameters, n)
+        parameters = densities.sample_prior(prior_key)
+        return parameters, densities.sample_records(record_key, parameters, n)
 
     parameters, records = jax.eval_shape(drawn, jax.random.key(0))
     place = jax.ShapeDtypeStruct((n,), int)
 
     def density(place: Array, parameters: Parameters, records: Records) -> Array:
-        return laws.log_density(parameters, records, place)
+        return densities.log_density(parameters, records, place)
 
-    return reads(density, place, parameters, records)
+    return depends_on(density, place, parameters, records)
 
 
-def takes_any_size(laws: Laws) -> bool:
-    """Whether the model, with a plate of another size, still gives that many records and densities."""
+def takes_any_size(densities: ModelDensities) -> bool:
+    """Whether the model gives as many records and densities for other sizes of the plate."""
 
-    def densities(n: int) -> Any:
+    def trace(n: int) -> Any:
         def density(key: Key) -> Array:
             prior_key, record_key = jax.random.split(key)
-            parameters = laws.sample_prior(prior_key)
-            return laws.log_density(parameters, laws.sample_records(record_key, parameters, n))
+            parameters = densities.sample_prior(prior_key)
+            return densities.log_density(parameters, densities.sample_records(record_key, parameters, n))
 
         return jax.eval_shape(density, jax.random.key(0))
 
     try:
-        return all(densities(n).shape == (n,) for n in (1, laws.layout.size + 1))
-    except Exception:  # whatever the model raises, it does not take this size
+        return all(trace(n).shape == (n,) for n in (1, densities.layout.size + 1))
+    except Exception:  # any error means that the model does not take this size
         return False

@@ -1,4 +1,4 @@
-"""The non-centred form of a NumPyro model, site by site: each record site from noise and the sites before it."""
+"""The non-centred form of a NumPyro model: each record site as a function of noise and the sites before it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,9 +9,9 @@ import numpy as np
 from numpyro import distributions as dist
 from numpyro.distributions import biject_to
 
-from dpjax.adapters.numpyro.form import CENTRED, Form, along
+from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
 from dpjax.adapters.numpyro.forms import form_of
-from dpjax.adapters.numpyro.visit import Layout, draw, unwrap
+from dpjax.adapters.numpyro.trace import Layout, draw, unwrap
 from dpjax.base import Array, Coordinates, Key, NonCentred, NormalScores, Parameters, Records
 
 __all__ = ["derive_noncentred"]
@@ -23,11 +23,11 @@ FAMILIES = (dist.Normal, dist.Laplace, dist.Cauchy, dist.Logistic, dist.Gumbel, 
 def derive_noncentred(layout: Layout) -> NonCentred | None:
     """The non-centred form, or None if no site has one.
 
-    Noise is a dict of the fields, record axis last. A site without a form keeps its values as its noise, whose density
-    then depends on the parameters as the records' does.
+    Noise is a dict of the fields, record axis last. The noise of a centred site is its values, whose density depends on
+    the parameters.
     """
     forms = find_forms(layout)
-    if all(form.words == CENTRED for form in forms.values()) or not layout.parameters:
+    if all(form.description == CENTRED for form in forms.values()) or not layout.parameters:
         return None
     free = all(form.log_density is None for form in forms.values())
     always = all(form.possible is None for form in forms.values())
@@ -37,21 +37,21 @@ def derive_noncentred(layout: Layout) -> NonCentred | None:
         records=lambda parameters, noise: records_at(layout, parameters, noise),
         log_density=None if free else lambda parameters, noise: sum_terms(layout, density_term, parameters, noise),
         scores=join_scores(scores) if len(scores) == len(forms) else None,
-        forms=tuple((name, form.words) for name, form in forms.items()),
+        forms=tuple((name, form.description) for name, form in forms.items()),
         coordinates=find_coordinates(layout),
         possible=None if always else lambda parameters, noise: sum_terms(layout, missing_term, parameters, noise) == 0,
     )
 
 
 def find_forms(layout: Layout) -> dict[str, Form]:
-    """The form of each record site; of use are only the parts that hold for all parameters."""
+    """The form of each record site; only parts that do not depend on the parameters are used."""
     forms: dict[str, Form] = {}
 
-    def look(name: str, law: Any, value: Array) -> None:
+    def collect(name: str, distribution: Any, value: Array) -> None:
         del value
-        forms[name] = form_of(law)
+        forms[name] = form_of(distribution)
 
-    layout.watch_fields(look)
+    layout.trace_fields(collect)
     return forms
 
 
@@ -60,10 +60,10 @@ def noise_of(layout: Layout, key: Key, parameters: Parameters, records: Records)
     noise: dict[str, Array] = {}
     values = parameters | {name: records[name] for name in layout.fields}
 
-    def choose(name: str, law: Any) -> Array:
+    def choose(name: str, distribution: Any) -> Array:
         if name in layout.fields:
             site_key = jax.random.fold_in(key, len(noise))
-            noise[name] = jnp.moveaxis(form_of(law).noise(site_key, values[name]), 0, -1)
+            noise[name] = jnp.moveaxis(form_of(distribution).noise(site_key, values[name]), 0, -1)
         return values[name]
 
     layout.run(len(records[layout.fields[0]]), choose)
@@ -74,10 +74,10 @@ def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) 
     """The records with this noise."""
     records: Records = {}
 
-    def choose(name: str, law: Any) -> Array:
+    def choose(name: str, distribution: Any) -> Array:
         if name not in layout.fields:
             return parameters[name]
-        records[name] = form_of(law).value(jnp.moveaxis(noise[name], -1, 0))
+        records[name] = form_of(distribution).value(jnp.moveaxis(noise[name], -1, 0))
         return records[name]
 
     n = noise[layout.fields[0]].shape[-1]
@@ -86,12 +86,12 @@ def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) 
 
 
 def density_term(form: Form, noise: Array) -> Array | None:
-    """The log-density [n] of noise that is not free of the parameters."""
+    """The log-density [n] of noise that depends on the parameters; None for other noise."""
     return None if form.log_density is None else form.log_density(noise)
 
 
 def missing_term(form: Form, noise: Array) -> Array | None:
-    """1 for noise that gives no value [n]."""
+    """1 for noise that gives no value, else 0 [n]; None if noise always gives one."""
     return None if form.possible is None else 1 - form.possible(noise).astype(int)
 
 
@@ -101,21 +101,21 @@ def sum_terms(
     """The sum [n] over the fields of a term of their forms and noise, at these parameters."""
     terms: list[Array] = []
 
-    def choose(name: str, law: Any) -> Array:
+    def choose(name: str, distribution: Any) -> Array:
         if name not in layout.fields:
             return parameters[name]
-        form, own = form_of(law), jnp.moveaxis(noise[name], -1, 0)
-        found = term(form, own)
+        form, field = form_of(distribution), jnp.moveaxis(noise[name], -1, 0)
+        found = term(form, field)
         if found is not None:
             terms.append(found)
-        return form.value(own)
+        return form.value(field)
 
     layout.run(noise[layout.fields[0]].shape[-1], choose)
     return sum(terms[1:], start=terms[0])
 
 
 def join_scores(scores: dict[str, NormalScores]) -> NormalScores:
-    """The scores of all fields together."""
+    """The scores of all fields."""
     return NormalScores(
         scores=lambda noise: {name: scores[name].scores(noise[name]) for name in scores},
         noise=lambda normals: {name: scores[name].noise(normals[name]) for name in scores},
@@ -139,11 +139,11 @@ def find_effects(layout: Layout) -> tuple[str, ...]:
         found: dict[str, tuple[Array, Array]] = {}
         draws = draw(key)
 
-        def choose(name: str, law: Any) -> Array:
-            inner = unwrap(law)
+        def choose(name: str, distribution: Any) -> Array:
+            inner = unwrap(distribution)
             if type(inner) in FAMILIES and name != layout.parameters[0]:
                 found[name] = inner.loc, inner.scale
-            return draws(name, law)
+            return draws(name, distribution)
 
         layout.run_parameters(choose)
         return found
@@ -164,9 +164,9 @@ class Standardised(NamedTuple):
         """The parameters in these coordinates."""
         coordinates: Parameters = {}
 
-        def choose(name: str, law: Any) -> Array:
-            free = biject_to(law.support).inv(parameters[name])
-            location, scale = self.moments(name, law, free)
+        def choose(name: str, distribution: Any) -> Array:
+            free = biject_to(distribution.support).inv(parameters[name])
+            location, scale = self.moments(name, distribution, free)
             coordinates[name] = (free - location) / scale
             return parameters[name]
 
@@ -177,9 +177,9 @@ class Standardised(NamedTuple):
         """The parameters at these coordinates."""
         parameters: Parameters = {}
 
-        def choose(name: str, law: Any) -> Array:
-            location, scale = self.moments(name, law, coordinates[name])
-            parameters[name] = biject_to(law.support)(location + scale * coordinates[name])
+        def choose(name: str, distribution: Any) -> Array:
+            location, scale = self.moments(name, distribution, coordinates[name])
+            parameters[name] = biject_to(distribution.support)(location + scale * coordinates[name])
             return parameters[name]
 
         self.layout.run_parameters(choose)
@@ -189,9 +189,9 @@ class Standardised(NamedTuple):
         """The log absolute determinant [] of `constrain`, which is triangular in the order of the sites."""
         terms: list[Array] = []
 
-        def choose(name: str, law: Any) -> Array:
-            location, scale = self.moments(name, law, coordinates[name])
-            transform, free = biject_to(law.support), location + scale * coordinates[name]
+        def choose(name: str, distribution: Any) -> Array:
+            location, scale = self.moments(name, distribution, coordinates[name])
+            transform, free = biject_to(distribution.support), location + scale * coordinates[name]
             value = transform(free)
             terms.append(jnp.sum(transform.log_abs_det_jacobian(free, value)) + jnp.sum(jnp.log(scale)))
             return value
@@ -199,9 +199,9 @@ class Standardised(NamedTuple):
         self.layout.run_parameters(choose)
         return sum(terms, start=jnp.zeros((), float))
 
-    def moments(self, name: str, law: Any, free: Array) -> tuple[Array, Array]:
+    def moments(self, name: str, distribution: Any, free: Array) -> tuple[Array, Array]:
         """The location and scale of a site in the shape of its unconstrained value; 0 and 1 for all other sites."""
         if name not in self.names:
             return jnp.zeros_like(free), jnp.ones_like(free)
-        inner = unwrap(law)
-        return along(inner.loc, free), along(inner.scale, free)
+        inner = unwrap(distribution)
+        return expand_as(inner.loc, free), expand_as(inner.scale, free)

@@ -1,4 +1,4 @@
-"""A NumPyro model with its confidential data, as the target of a private run."""
+"""Targets of private runs from NumPyro models and their confidential data."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,17 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail, is_traced
+from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import inspect
-from dpjax.adapters.numpyro.laws import Laws
-from dpjax.adapters.numpyro.visit import Layout
+from dpjax.adapters.numpyro.trace import Layout
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records
 
 __all__ = ["private_target"]
 
-MADE_UP = 8
-"""Records on which a model is looked at."""
+NUM_RECORDS = 8
+"""Number of simulated records for checking a model."""
 
 
 def private_target(
@@ -34,13 +34,13 @@ def private_target(
     Parameters
     ----------
     fn
-        The NumPyro model, as `dpjax.from_numpyro` takes it. It must not observe its sites: the data come here.
+        The NumPyro model, as `dpjax.from_numpyro` takes it. It must not observe its sites.
     records
         The values of every sample site inside the plate, by name, with leading axis [n].
     covariates
         Arguments of ``fn`` with one entry for each record [n, ...]. They are as confidential as the records.
     chunk_size
-        How many records' gradients are held at once.
+        How many records' gradients are in memory at once.
     **arguments
         Further arguments of ``fn``, the same for all records and public.
 
@@ -52,7 +52,7 @@ def private_target(
 
     Notes
     -----
-    A run evaluates the model on one record at a time. That this is the same model is found out on made-up data.
+    A run evaluates the model on one record at a time. That this gives the same model is checked on simulated data.
     """
     check_named("records", records)
     check_named("covariates", covariates or {})
@@ -60,22 +60,22 @@ def private_target(
     data = {**records, **covariates}
     check_records(data)
     layout, exchangeable = inspect(fn, tuple(data), None, arguments | covariates)
-    check_own_laws(layout, exchangeable, covariates)
+    check_record_differences(layout, exchangeable, covariates)
 
-    def laws_of(known: Mapping[str, Any], size: int = 1) -> Laws:
-        """The laws of records with these covariates."""
-        return Laws(layout._replace(arguments=layout.arguments | dict(known), size=size))
+    def densities_of(known: Mapping[str, Any], size: int = 1) -> ModelDensities:
+        """The densities of `size` records with these covariates."""
+        return ModelDensities(layout._replace(arguments=layout.arguments | dict(known), size=size))
 
-    # The prior knows of no record; the model still wants covariates of some shape.
-    prior = laws_of(
+    # The prior does not depend on records, but the model needs covariates of the right shapes.
+    prior = densities_of(
         {name: jnp.zeros((1, *jnp.shape(value)[1:]), jnp.result_type(value)) for name, value in covariates.items()}
     )
 
     def density(parameters: Parameters, record: Records) -> Array:
         one = jax.tree.map(lambda leaf: leaf[None], record)
-        found = laws_of({name: one[name] for name in covariates}).log_density(parameters, one)
+        found = densities_of({name: one[name] for name in covariates}).log_density(parameters, one)
         if found.shape != (1,):
-            refuse_own_laws(f"{found.shape} log-densities for one record")
+            refuse_record_differences(f"{found.shape} log-densities for one record")
         return found[0]
 
     def log_prior(unconstrained: Parameters) -> Array:
@@ -84,7 +84,7 @@ def private_target(
     def log_likelihood(unconstrained: Parameters, record: Records) -> Array:
         return density(prior.constrain(unconstrained), record)
 
-    check_readings(laws_of, covariates, prior.log_prior, density)
+    check_factorization(densities_of, covariates, prior.log_prior, density)
     start = jax.eval_shape(lambda key: prior.unconstrain(prior.sample_prior(key)), jax.random.key(0))
     return build_target(Terms(log_likelihood, log_prior, prior.constrain), data, start, chunk_size)
 
@@ -96,44 +96,44 @@ def check_named(argument: str, value: Any) -> None:
         fail(argument, type(value).__name__, "a dict such as {'y': y}", remedy, error=TypeError)
 
 
-def check_readings(
-    laws_of: Callable[..., Laws],
+def check_factorization(
+    densities_of: Callable[..., ModelDensities],
     covariates: Mapping[str, Any],
     prior: Callable[[Parameters], Array],
     density: Callable[[Parameters, Records], Array],
 ) -> None:
-    """Raise unless the model of all records is the prior times that of one record at a time."""
+    """Raise unless the joint density is the prior times the densities of single records."""
 
     def joint(parameters: Parameters, records: Records) -> Densities:
-        laws = laws_of({name: records[name] for name in covariates}, MADE_UP)
-        return Densities(laws.log_prior(parameters), laws.log_density(parameters, records))
+        densities = densities_of({name: records[name] for name in covariates}, NUM_RECORDS)
+        return Densities(densities.log_prior(parameters), densities.log_density(parameters, records))
 
     def draw(key: Key, known: Records) -> tuple[Parameters, Records]:
         prior_key, record_key = jax.random.split(key)
-        laws = laws_of(known, MADE_UP)
-        parameters = laws.sample_prior(prior_key)
-        return parameters, laws.sample_records(record_key, parameters, MADE_UP) | known
+        densities = densities_of(known, NUM_RECORDS)
+        parameters = densities.sample_prior(prior_key)
+        return parameters, densities.sample_records(record_key, parameters, NUM_RECORDS) | known
 
     remedy = (
         "Compute what it needs of all records beforehand, from public numbers, and pass that as a further argument: a"
         " public centre and scale of a covariate, a public size of the study."
     )
     model = ByRecord(draw, joint, prior, density)
-    if check_by_record(model, made_up(covariates), remedy):
+    if check_by_record(model, simulate_covariates(covariates), remedy):
         return
-    # Made-up covariates may be out of the range of the model's.
+    # Simulated covariates may be out of the model's range.
     if not is_traced(covariates) and check_by_record(model, first_rows(covariates), remedy):
         return
     given = "a model without a finite density at draws from its prior"
     fail("fn", given, "one that can be evaluated there", "Give it a prior of which draws are plausible.")
 
 
-def made_up(covariates: Mapping[str, Any]) -> Records:
-    """Covariates [trials, m, ...] of the given types: real ones of both signs or positive, whole ones 0 or 1."""
+def simulate_covariates(covariates: Mapping[str, Any]) -> Records:
+    """Simulated covariates [trials, m, ...] of the given types: floats of both signs or positive, integers 0 or 1."""
     rng = np.random.default_rng(1)
     values = {}
     for name, value in covariates.items():
-        shape, dtype = (NUM_TRIALS, MADE_UP, *jnp.shape(value)[1:]), jnp.result_type(value)
+        shape, dtype = (NUM_TRIALS, NUM_RECORDS, *jnp.shape(value)[1:]), jnp.result_type(value)
         if jnp.issubdtype(dtype, jnp.floating):
             numbers = rng.normal(size=shape)
             numbers[::2] = rng.uniform(0.1, 1.0, shape)[::2]
@@ -144,23 +144,23 @@ def made_up(covariates: Mapping[str, Any]) -> Records:
 
 
 def first_rows(covariates: Mapping[str, Any]) -> Records:
-    """The first records' covariates [trials, m, ...], over and over if there are fewer."""
+    """The first records' covariates [trials, m, ...], repeated if there are fewer."""
 
     def rows(value: Any) -> Array:
         array = jnp.asarray(value)
-        first = array[jnp.arange(MADE_UP) % len(array)]
+        first = array[jnp.arange(NUM_RECORDS) % len(array)]
         return jnp.broadcast_to(first[None], (NUM_TRIALS, *first.shape))
 
     return {name: rows(value) for name, value in covariates.items()}
 
 
-def check_own_laws(layout: Layout, exchangeable: bool, covariates: Mapping[str, Any]) -> None:
-    """Raise if records have laws of their own by anything but covariates."""
+def check_record_differences(layout: Layout, exchangeable: bool, covariates: Mapping[str, Any]) -> None:
+    """Raise if records are not identically distributed given their covariates."""
     if not covariates and (layout.fixed or not exchangeable):
-        refuse_own_laws(f"records that differ in their laws, or a plate that takes {layout.size} of them only")
+        refuse_record_differences(f"records that are not exchangeable, or a plate of exactly {layout.size} of them")
 
 
-def refuse_own_laws(given: str) -> None:
-    """Raise for an argument, or a value that the model holds, with an entry for each record."""
+def refuse_record_differences(given: str) -> None:
+    """Raise for a model that holds an array with one entry per record."""
     remedy = "Make it an argument of fn and pass it in `covariates`."
-    fail("fn", f"a model with {given}", "one in which all that differs between records is a record's", remedy)
+    fail("fn", f"a model with {given}", "one whose records differ only in their fields and covariates", remedy)

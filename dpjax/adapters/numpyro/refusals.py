@@ -1,4 +1,4 @@
-"""What `from_numpyro` refuses, each with its remedy: whatever is not independent records given parameters."""
+"""Errors of `from_numpyro` for models that are not independent records given parameters."""
 
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from numpyro.distributions.distribution import Unit
 from numpyro.distributions.transforms import AbsTransform
 
 from dpjax._util.validation import fail
-from dpjax.adapters.numpyro.visit import Choose, Layout, unwrap
+from dpjax.adapters.numpyro.trace import Choose, Layout, unwrap
 from dpjax.base import Array
 from dpjax.models.priors import warn_of_underflow
 
@@ -35,7 +35,7 @@ CENSORED = (LeftCensoredDistribution, RightCensoredDistribution, IntervalCensore
 STATEMENTS = {
     "param": ("an optimised parameter (numpyro.param)", "Give it a prior: numpyro.sample."),
     "mutable": ("mutable state", "Write the model as a function of its sample sites alone."),
-    "control_flow": ("NumPyro's scan or cond", "Write the records' law without it: they are independent."),
+    "control_flow": ("NumPyro's scan or cond", "State the distribution of one record without it."),
     "prng_key": ("a random key (numpyro.prng_key)", "Draw everything random at sample sites, without handlers.block."),
 }
 
@@ -49,12 +49,12 @@ class Plate(NamedTuple):
 
 
 def refuse(given: str, expected: str, remedy: str) -> None:
-    """Raise for something in the NumPyro model."""
+    """Raise an error about the NumPyro model."""
     fail("fn", f"a model with {given}", expected, remedy)
 
 
 def check_statements(statements: list[dict[str, Any]]) -> None:
-    """Refuse statements that are no sample site, and sites that are scaled, masked, observed or factors."""
+    """Raise for unsupported statements, and for sites that are scaled, masked, observed or factors."""
     for statement in statements:
         kind = statement["type"]
         if kind in STATEMENTS:
@@ -70,15 +70,15 @@ def check_statements(statements: list[dict[str, Any]]) -> None:
 
 
 def check_site(site: dict[str, Any]) -> None:
-    """Refuse a sample site whose density is not that of its distribution."""
-    name, law = site["name"], site["fn"]
+    """Raise for a sample site whose density is not that of its distribution."""
+    name, distribution = site["name"], site["fn"]
     if site["is_substituted"] and not site["is_observed"]:
         refuse(
             f"the site {name!r} given a value by handlers.substitute",
             "sample sites that are drawn",
-            "Leave out the handler; what is fixed is an argument of fn.",
+            "Leave out the handler; fixed values are arguments of fn.",
         )
-    if isinstance(unwrap(law), Unit):
+    if isinstance(unwrap(distribution), Unit):
         refuse(f"a factor, {name!r}", "records independent given the parameters", "State it as a distribution.")
     if site["scale"] is not None and np.any(np.asarray(site["scale"]) != 1):
         refuse(
@@ -86,52 +86,56 @@ def check_site(site: dict[str, Any]) -> None:
             "every record counted once",
             "Leave out handlers.scale and subsample_size: dpjax imputes all records.",
         )
-    if isinstance(unwrap(law), MaskedDistribution):
+    if isinstance(unwrap(distribution), MaskedDistribution):
         refuse(f"the site {name!r} masked", "sites that always count", "Leave out handlers.mask and obs_mask.")
-    check_law(name, unwrap(law))
+    check_distribution(name, unwrap(distribution))
     if site["is_observed"]:
         refuse(
             f"the site {name!r} observed",
             "no data: the confidential records are imputed",
-            "Leave its data argument out (default None); pass known covariates as arguments that are no site.",
+            "Leave its data argument out (default None); pass known covariates as arguments, not sites.",
         )
 
 
-def check_law(name: str, law: Any) -> None:
-    """Refuse distributions whose draws and density are not of one law."""
-    kind = type(law).__name__
-    if isinstance(law, Delta):
+def check_distribution(name: str, distribution: Any) -> None:
+    """Raise for distributions whose draws do not follow their density."""
+    kind = type(distribution).__name__
+    if isinstance(distribution, Delta):
         refuse(
             f"the site {name!r}, a point mass (Delta)",
-            "laws with a density",
+            "distributions with a density",
             "Use numpyro.deterministic for a value that follows from others, or a constant.",
         )
-    if isinstance(law, CENSORED):
+    if isinstance(distribution, CENSORED):
         refuse(
-            f"the site {name!r}, a {kind}, whose density takes for granted who is censored",
-            "a law of what each record holds",
-            "State the law of the uncensored value, and censor it in the release's statistic.",
+            f"the site {name!r}, a {kind}, whose density is conditional on who is censored",
+            "the distribution of each record's value",
+            "State the distribution of the uncensored value, and censor it in the release's statistic.",
         )
-    if isinstance(law, MixtureGeneral) and any(
-        is_dependent(type(part).support) for part in law.component_distributions
+    if isinstance(distribution, MixtureGeneral) and any(
+        is_dependent(type(part).support) for part in distribution.component_distributions
     ):
         refuse(
             f"the site {name!r}, a {kind} of parts with supports of their own",
-            "parts of one support, which no parameter moves",
+            "parts with one fixed support",
             "Add a field for the part that each record belongs to.",
         )
-    if isinstance(law, TransformedDistribution) and not isinstance(law, FoldedDistribution) and not one_to_one(law):
+    if (
+        isinstance(distribution, TransformedDistribution)
+        and not isinstance(distribution, FoldedDistribution)
+        and not one_to_one(distribution)
+    ):
         refuse(
             f"the site {name!r}, a {kind} whose transform several values share",
             "a transform that is one-to-one on the values of its base distribution",
-            "Use FoldedDistribution for absolute values, or a transform of a positive law.",
+            "Use FoldedDistribution for absolute values, or a transform of a positive distribution.",
         )
 
 
-def one_to_one(law: Any) -> bool:
-    """Whether no transform is an absolute value, nor takes real numbers where its domain is smaller."""
-    values = law.base_dist.support
-    for transform in law.transforms:
+def one_to_one(distribution: Any) -> bool:
+    """Whether no transform is an absolute value, or applied to real numbers outside its domain."""
+    values = distribution.base_dist.support
+    for transform in distribution.transforms:
         smaller = values is constraints.real and transform.domain in (constraints.positive, constraints.nonnegative)
         if isinstance(transform, AbsTransform) or smaller:
             return False
@@ -168,13 +172,13 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
     )
     if unnamed:
         given = f"{fields}, without the site {unnamed[0]!r} of the same plate {plate.name!r}"
-        remedy = f"Add {unnamed[0]!r}: what is drawn for each record is a field of it."
+        remedy = f"Add {unnamed[0]!r}: everything drawn per record is a field."
         fail("records", given, "all sample sites of the plate", remedy)
     return plate
 
 
 def check_parameters(sites: dict[str, Any], plate: str) -> None:
-    """Refuse parameters that no kernel here can move, and warn of priors beyond the floats."""
+    """Raise for discrete parameters, and warn of priors whose draws underflow."""
     for name, site in sites.items():
         inside = plate in [frame.name for frame in site["cond_indep_stack"]]
         if not inside and site["fn"].support.is_discrete:
@@ -185,29 +189,33 @@ def check_parameters(sites: dict[str, Any], plate: str) -> None:
                 warn_of_underflow(f"the shape of the site {name!r}", shape)
 
 
-def small_shapes(law: Any) -> tuple[Any, ...]:
-    """The shapes of a law that put it beyond the floats where they are small."""
-    if isinstance(law, (Beta, Kumaraswamy)):
-        return law.concentration1, law.concentration0
-    if isinstance(law, Pareto):
-        return (law.alpha,)
-    return (law.concentration,) if isinstance(law, (Gamma, InverseGamma, Dirichlet, Weibull)) else ()
+def small_shapes(distribution: Any) -> tuple[Any, ...]:
+    """The shape parameters of a distribution whose draws underflow if these are small."""
+    if isinstance(distribution, (Beta, Kumaraswamy)):
+        return distribution.concentration1, distribution.concentration0
+    if isinstance(distribution, Pareto):
+        return (distribution.alpha,)
+    return (distribution.concentration,) if isinstance(distribution, (Gamma, InverseGamma, Dirichlet, Weibull)) else ()
 
 
-def draw_or_refuse(name: str, law: Any, values: Choose) -> Array:
-    """A draw at a site, or the error of one that cannot be drawn from."""
-    if isinstance(unwrap(law), Delta):
-        check_law(name, unwrap(law))
+def draw_or_refuse(name: str, distribution: Any, values: Choose) -> Array:
+    """A draw at a site, or an error if its distribution cannot be sampled."""
+    if isinstance(unwrap(distribution), Delta):
+        check_distribution(name, unwrap(distribution))
     try:
-        return values(name, law)
+        return values(name, distribution)
     except (NotImplementedError, ImportError):
         remedy = "Give it a proper prior: starts, predictions and calibration draw from it."
-        refuse(f"the site {name!r}, a {type(unwrap(law)).__name__} that cannot be drawn from", "proper laws", remedy)
+        refuse(
+            f"the site {name!r}, a {type(unwrap(distribution)).__name__} that cannot be drawn from",
+            "proper distributions",
+            remedy,
+        )
         raise
 
 
 def check_known(layout: Layout) -> None:
-    """Refuse known record fields that are not one value for each record."""
+    """Raise for known record fields without one entry for each record."""
     for name in layout.known:
         shape = np.shape(layout.arguments[name])
         if shape[:1] != (layout.size,):
@@ -216,21 +224,21 @@ def check_known(layout: Layout) -> None:
 
 
 def check_shapes(layout: Layout) -> None:
-    """Refuse record sites without one log-density for each record."""
+    """Raise for record sites without one log-density for each record."""
 
-    def laws_of_records(key: Array) -> dict[str, Array]:
+    def log_densities(key: Array) -> dict[str, Array]:
         terms: dict[str, Array] = {}
 
-        def choose(name: str, law: Any) -> Array:
-            value = law.sample(jax.random.fold_in(key, len(terms)))
+        def choose(name: str, distribution: Any) -> Array:
+            value = distribution.sample(jax.random.fold_in(key, len(terms)))
             if name in layout.fields:
-                terms[name] = law.log_prob(value)
+                terms[name] = distribution.log_prob(value)
             return value
 
         layout.run(layout.size, choose)
         return terms
 
-    for name, term in jax.eval_shape(laws_of_records, jax.random.key(0)).items():
+    for name, term in jax.eval_shape(log_densities, jax.random.key(0)).items():
         if term.shape != (layout.size,):
             refuse(
                 f"a log-density of shape {list(term.shape)} at the record site {name!r}, for {layout.size} records",
@@ -240,17 +248,17 @@ def check_shapes(layout: Layout) -> None:
 
 
 def check_independence(mixed: Array, density_of_mixed: Array) -> None:
-    """Refuse records whose density depends on other records, which exchanging half of them shows."""
+    """Raise if the density of records depends on other records, some of which were exchanged."""
     if not same(mixed, density_of_mixed):
         refuse(
             "records that depend on each other",
             "records independent given the parameters",
-            "Let the law of a record depend on parameters, known covariates and its own fields only.",
+            "Let the distribution of a record depend only on parameters, known covariates and its own fields.",
         )
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two arrays agree to rounding."""
+    """Whether two arrays are equal up to rounding."""
     one, other = np.asarray(one), np.asarray(other)
     tolerance = 100 * float(np.finfo(one.dtype).eps)
     return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True))

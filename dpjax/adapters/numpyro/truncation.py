@@ -1,7 +1,7 @@
-"""Laws cut to an interval, through the logarithms of their tails: exact where the interval is far outside of the bulk.
+"""Truncated distributions through the logarithms of their tails, accurate for intervals far from the bulk.
 
-In units of the law, and turned so that the interval [a, b] lies mostly below 0, the value z has log F(z) between
-log F(a) and log F(b). Its distances to those ends give the logarithms of both tails of the cut law, hence its score.
+A value z is standardised, and reflected if the interval [a, b] lies mostly above 0. The distances of log F(z) to log
+F(a) and log F(b) give the logarithms of both tails of the truncated distribution, hence the Normal score.
 """
 
 from math import prod
@@ -16,13 +16,13 @@ from numpyro.distributions.truncated import (
     TwoSidedTruncatedDistribution,
 )
 
-from dpjax.adapters.numpyro.form import Form, along
-from dpjax.adapters.numpyro.visit import unwrap
+from dpjax.adapters.numpyro.form import Form, expand_as
+from dpjax.adapters.numpyro.trace import unwrap
 from dpjax.base import Array, Key
 from dpjax.numerics.scores import NORMAL_SCORES
 from dpjax.numerics.tails import CAUCHY, LAPLACE, LOGISTIC, NORMAL, SOFT_LAPLACE, Symmetric, both_tails, score_of_log
 
-__all__ = ["TRUNCATED", "is_cut", "truncated_form", "truncated_log_density"]
+__all__ = ["TRUNCATED", "is_truncated", "truncated_form", "truncated_log_density"]
 
 TRUNCATED = (LeftTruncatedDistribution, RightTruncatedDistribution, TwoSidedTruncatedDistribution)
 BASES: dict[Any, Symmetric] = {
@@ -32,23 +32,23 @@ BASES: dict[Any, Symmetric] = {
     dist.Cauchy: CAUCHY,
     dist.SoftLaplace: SOFT_LAPLACE,
 }
-WORDS = "a Normal score, by the distribution function"
+DESCRIPTION = "a Normal score, by the distribution function"
 
 CATEGORIES = (dist.CategoricalProbs, dist.CategoricalLogits)
 MIXTURES = (dist.MixtureSameFamily, dist.MixtureGeneral)
 
 
-class Cut(NamedTuple):
-    """An interval in the units of a standard law, for each of a set of values.
+class Interval(NamedTuple):
+    """Standardised intervals, one for each value.
 
     Attributes
     ----------
     flip
-        Whether the law is turned about 0, so that the interval lies mostly below 0.
+        Whether the interval is reflected about 0, so that it lies mostly below 0.
     low
-        log F at the lower end, after that.
+        log F at its lower end.
     high
-        log F at the upper end, after that.
+        log F at its upper end.
     """
 
     flip: Array
@@ -56,19 +56,19 @@ class Cut(NamedTuple):
     high: Array
 
 
-def is_cut(inner: Any) -> bool:
-    """Whether a law is one of those that are cut here."""
+def is_truncated(inner: Any) -> bool:
+    """Whether a distribution is a truncated one of a known family."""
     return isinstance(inner, TRUNCATED) and type(inner.base_dist) in BASES
 
 
-def find_cut(inner: Any, value: Array) -> tuple[Symmetric, Cut]:
-    """The standard law and the interval, in the shape of a value."""
-    law = BASES[type(inner.base_dist)]
-    loc, scale = along(inner.base_dist.loc, value), along(inner.base_dist.scale, value)
-    low, high = ((along(bound, value) - loc) / scale for bound in bounds(inner))
+def find_interval(inner: Any, value: Array) -> tuple[Symmetric, Interval]:
+    """The standard distribution and the intervals, in the shape of a value."""
+    standard = BASES[type(inner.base_dist)]
+    loc, scale = expand_as(inner.base_dist.loc, value), expand_as(inner.base_dist.scale, value)
+    low, high = ((expand_as(bound, value) - loc) / scale for bound in bounds(inner))
     flip = low + high > 0
     ends = jnp.where(flip, -high, low), jnp.where(flip, -low, high)
-    return law, Cut(flip, *(law.log_cdf(end) for end in ends))
+    return standard, Interval(flip, *(standard.log_cdf(end) for end in ends))
 
 
 def bounds(inner: Any) -> tuple[Any, Any]:
@@ -77,40 +77,43 @@ def bounds(inner: Any) -> tuple[Any, Any]:
 
 
 def truncated_form(inner: Any) -> Form:
-    """A truncated law by the Normal score of its distribution function."""
+    """The form of a truncated distribution: the Normal score of its distribution function."""
 
     def noise(key: Key, value: Array) -> Array:
-        law, cut = find_cut(inner, value)
-        place = (value - along(inner.base_dist.loc, value)) / along(inner.base_dist.scale, value)
-        return score(cut, law.log_cdf(jnp.where(cut.flip, -place, place)))
+        standard, interval = find_interval(inner, value)
+        place = (value - expand_as(inner.base_dist.loc, value)) / expand_as(inner.base_dist.scale, value)
+        return score(interval, standard.log_cdf(jnp.where(interval.flip, -place, place)))
 
     def value(noise: Array) -> Array:
-        law, cut = find_cut(inner, noise)
-        place = law.quantile(log_cdf_of(cut, noise))
-        place = along(inner.base_dist.scale, noise) * jnp.where(cut.flip, -place, place)
-        return jnp.clip(along(inner.base_dist.loc, noise) + place, *(along(bound, noise) for bound in bounds(inner)))
+        standard, interval = find_interval(inner, noise)
+        place = standard.quantile(log_cdf_of(interval, noise))
+        place = expand_as(inner.base_dist.scale, noise) * jnp.where(interval.flip, -place, place)
+        return jnp.clip(
+            expand_as(inner.base_dist.loc, noise) + place,
+            *(expand_as(bound, noise) for bound in bounds(inner)),
+        )
 
-    return Form(WORDS, noise, value, scores=NORMAL_SCORES, draw=jax.random.normal)
+    return Form(DESCRIPTION, noise, value, scores=NORMAL_SCORES, draw=jax.random.normal)
 
 
-def score(cut: Cut, log_cdf: Array) -> Array:
-    """The Normal score of a value with this log F; a value rounded to an end has that of the next number."""
+def score(interval: Interval, log_cdf: Array) -> Array:
+    """The Normal score of a value with this log F; a value rounded to an end has that of the next float."""
     least = jnp.finfo(log_cdf.dtype).eps * (1 + jnp.abs(log_cdf))
-    above = jnp.maximum(log_cdf - cut.low, least)
-    below = jnp.maximum(cut.high - log_cdf, least)
-    log_total = log_mass(cut.high - cut.low)
-    sign = jnp.where(cut.flip, -1.0, 1.0).astype(log_cdf.dtype)
+    above = jnp.maximum(log_cdf - interval.low, least)
+    below = jnp.maximum(interval.high - log_cdf, least)
+    log_total = log_mass(interval.high - interval.low)
+    sign = jnp.where(interval.flip, -1.0, 1.0).astype(log_cdf.dtype)
     return sign * score_of_log(log_mass(above) - below - log_total, log_mass(below) - log_total)
 
 
-def log_cdf_of(cut: Cut, noise: Array) -> Array:
-    """The inverse of `score`."""
-    turned = jnp.where(cut.flip, -noise, noise)
-    log_total = log_mass(cut.high - cut.low)
-    lower, upper = both_tails(turned)
-    from_below = jnp.logaddexp(cut.low - cut.high, lower + log_total)
+def log_cdf_of(interval: Interval, noise: Array) -> Array:
+    """The inverse of `score`: the log F of a Normal score."""
+    reflected = jnp.where(interval.flip, -noise, noise)
+    log_total = log_mass(interval.high - interval.low)
+    lower, upper = both_tails(reflected)
+    from_below = jnp.logaddexp(interval.low - interval.high, lower + log_total)
     from_above = log_mass(-(upper + log_total))
-    return cut.high + jnp.minimum(jnp.where(turned <= 0, from_below, from_above), 0.0)
+    return interval.high + jnp.minimum(jnp.where(reflected <= 0, from_below, from_above), 0.0)
 
 
 def log_mass(distance: Array) -> Array:
@@ -120,39 +123,41 @@ def log_mass(distance: Array) -> Array:
 
 
 def truncated_log_density(inner: Any, value: Array) -> Array:
-    """The log-density of each value; the bounds are not looked at."""
-    _, cut = find_cut(inner, value)
-    return inner.base_dist.log_prob(value) - cut.high - log_mass(cut.high - cut.low)
+    """The log-density of each value, without a check of the bounds."""
+    _, interval = find_interval(inner, value)
+    return inner.base_dist.log_prob(value) - interval.high - log_mass(interval.high - interval.low)
 
 
-def log_density(law: Any, value: Array) -> Array:
-    """The log-density of a value; -inf beyond the support."""
-    inner = unwrap(law)
-    if is_cut(inner):
-        return over_events(law, jnp.where(inner.support(value), truncated_log_density(inner, value), -jnp.inf))
-    result = log_probability(law, inner, value)
+def log_density(distribution: Any, value: Array) -> Array:
+    """The log-density of a value; -inf outside the support."""
+    inner = unwrap(distribution)
+    if is_truncated(inner):
+        return sum_over_events(
+            distribution, jnp.where(inner.support(value), truncated_log_density(inner, value), -jnp.inf)
+        )
+    result = log_probability(distribution, inner, value)
     inside = in_support(inner, value)
     return jnp.where(jnp.all(inside, axis=tuple(range(result.ndim, inside.ndim))), result, -jnp.inf)
 
 
-def log_probability(law: Any, inner: Any, value: Array) -> Array:
-    """NumPyro's log-density; of categories of one law for all records without its copy of the law for each of them.
+def log_probability(distribution: Any, inner: Any, value: Array) -> Array:
+    """NumPyro's log-density, but without broadcasting categorical probabilities that all records share.
 
-    A gradient would hold that copy: as many numbers as records times categories.
+    A gradient would hold a copy of them for each record.
     """
-    if not isinstance(inner, CATEGORIES) or law.event_shape or prod(inner.batch_shape) > 1:
-        return law.log_prob(value)
+    if not isinstance(inner, CATEGORIES) or distribution.event_shape or prod(inner.batch_shape) > 1:
+        return distribution.log_prob(value)
     logs = jnp.ravel(inner.logits)
     return (logs if isinstance(inner, dist.CategoricalProbs) else jax.nn.log_softmax(logs))[value]
 
 
 def in_support(inner: Any, value: Array) -> Array:
-    """Whether single numbers are possible values; vectors, matrices and mixtures are not looked at."""
+    """Whether values lie in the support; true for vectors, matrices and mixtures, which are not checked."""
     if inner.event_shape or isinstance(inner, MIXTURES):
         return jnp.ones(value.shape[: value.ndim - len(inner.event_shape)], bool)
     return jnp.broadcast_to(jnp.asarray(inner.support(value)), value.shape)
 
 
-def over_events(law: Any, terms: Array) -> Array:
-    """The sum over the axes that belong to one value of the law."""
-    return jnp.sum(terms, axis=tuple(range(terms.ndim - len(law.event_shape), terms.ndim)))
+def sum_over_events(distribution: Any, terms: Array) -> Array:
+    """The sum over the event axes of a distribution."""
+    return jnp.sum(terms, axis=tuple(range(terms.ndim - len(distribution.event_shape), terms.ndim)))

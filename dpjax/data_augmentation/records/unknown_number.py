@@ -14,7 +14,7 @@ from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Key, Model, Records, Statistic
 from dpjax.models.data_sets import NUMBER, data_sets, split
 from dpjax.models.recipe import jit_model
-from dpjax.models.recipe import split as take_apart
+from dpjax.models.recipe import split as separate_numbers
 from dpjax.models.simulation import draw_parameters, parameter_shapes, position_shapes
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import CountPrior, KnownTail, UnknownCount
@@ -108,7 +108,7 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
     prior = release.n.prior
     capacity = find_capacity(model, release)
     statistic = DataSetSum(release.statistic, prior, capacity)
-    return data_sets(*take_apart(model), prior, capacity), replace(release, statistic=statistic, n=1)
+    return data_sets(*separate_numbers(model), prior, capacity), replace(release, statistic=statistic, n=1)
 
 
 def with_equal_capacity(formed: Sequence[PrivateRelease], given: Sequence[PrivateRelease]) -> list[PrivateRelease]:

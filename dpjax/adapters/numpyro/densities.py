@@ -1,4 +1,4 @@
-"""The laws of parameters and records that a NumPyro model states, each as a function of one run."""
+"""Samplers and log-densities of a NumPyro model's parameters and records, each by one run of the model."""
 
 from typing import Any, NamedTuple
 
@@ -9,13 +9,13 @@ from numpyro.distributions import biject_to, constraints
 from dpjax._util.validation import fail
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_parameter, draw_value
+from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
 from dpjax.adapters.numpyro.truncation import log_density
-from dpjax.adapters.numpyro.visit import Layout, draw, given, unwrap, watch
 from dpjax.base import Array, Key, Parameters, Records
 
 
-class Laws(NamedTuple):
-    """Samplers and log-densities of the parameters and of the records, in the form of `dpjax.Model`."""
+class ModelDensities(NamedTuple):
+    """Samplers and log-densities of the parameters and the records, as in `dpjax.Model`."""
 
     layout: Layout
 
@@ -24,8 +24,8 @@ class Laws(NamedTuple):
         parameters: Parameters = {}
         draws = draw(key, draw_parameter)
 
-        def choose(name: str, law: Any) -> Array:
-            parameters[name] = draws(name, law)
+        def choose(name: str, distribution: Any) -> Array:
+            parameters[name] = draws(name, distribution)
             return parameters[name]
 
         self.layout.run_parameters(choose)
@@ -35,39 +35,39 @@ class Laws(NamedTuple):
         """The log-density [] of the parameters."""
         terms: list[Array] = []
 
-        def choose(name: str, law: Any) -> Array:
-            terms.append(jnp.sum(log_density(law, parameters[name])))
+        def choose(name: str, distribution: Any) -> Array:
+            terms.append(jnp.sum(log_density(distribution, parameters[name])))
             return parameters[name]
 
         self.layout.run_parameters(choose)
         return sum(terms, start=jnp.zeros((), float))
 
     def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
-        """Records [n] given the parameters; the first n where the model has a fixed number of them."""
+        """A draw of records [n] given the parameters; the first n if the model has a fixed number of records."""
         layout = self.layout
         if layout.fixed and n > layout.size:
             fail("n", n, f"at most {layout.size}, the records of the model", "Give the model the covariates of all.")
         records: Records = {}
 
-        def choose(name: str, law: Any) -> Array:
+        def choose(name: str, distribution: Any) -> Array:
             if name in layout.parameters:
                 return parameters[name]
-            records[name] = draw_value(jax.random.fold_in(key, len(records)), law)
+            records[name] = draw_value(jax.random.fold_in(key, len(records)), distribution)
             return records[name]
 
         layout.run(layout.size if layout.fixed else n, choose)
         return {name: field[:n] for name, field in records.items()} | layout.known_fields(n)
 
     def log_density(self, parameters: Parameters, records: Records, places: Array | None = None) -> Array:
-        """The log-density [n] of each record's drawn fields, at the places 0, ..., n - 1 or others."""
+        """The log-density [n] of each record's random fields, at the indices 0, ..., n - 1 or `places`."""
         terms: list[Array] = []
         values = {name: parameters[name] for name in self.layout.parameters} | {
             name: records[name] for name in self.layout.fields
         }
 
-        def choose(name: str, law: Any) -> Array:
+        def choose(name: str, distribution: Any) -> Array:
             if name in self.layout.fields:
-                terms.append(log_density(on_floats(law), values[name]))
+                terms.append(log_density(on_floats(distribution), values[name]))
             return values[name]
 
         self.layout.run(len(records[self.layout.fields[0]]), choose, places)
@@ -77,8 +77,8 @@ class Laws(NamedTuple):
         """The parameters as unconstrained arrays."""
         unconstrained: Parameters = {}
 
-        def choose(name: str, law: Any) -> Array:
-            unconstrained[name] = biject_to(law.support).inv(parameters[name])
+        def choose(name: str, distribution: Any) -> Array:
+            unconstrained[name] = biject_to(distribution.support).inv(parameters[name])
             return parameters[name]
 
         self.layout.run_parameters(choose)
@@ -88,19 +88,19 @@ class Laws(NamedTuple):
         """The parameters at unconstrained arrays."""
         parameters: Parameters = {}
 
-        def choose(name: str, law: Any) -> Array:
-            parameters[name] = biject_to(law.support)(unconstrained[name])
+        def choose(name: str, distribution: Any) -> Array:
+            parameters[name] = biject_to(distribution.support)(unconstrained[name])
             return parameters[name]
 
         self.layout.run_parameters(choose)
         return parameters
 
     def log_jacobian(self, unconstrained: Parameters) -> Array:
-        """The log absolute determinant [] of `constrain`; a support may depend on the parameters before it."""
+        """The log absolute determinant [] of `constrain`; a support may depend on earlier parameters."""
         terms: list[Array] = []
 
-        def choose(name: str, law: Any) -> Array:
-            transform = biject_to(law.support)
+        def choose(name: str, distribution: Any) -> Array:
+            transform = biject_to(distribution.support)
             value = transform(unconstrained[name])
             terms.append(jnp.sum(transform.log_abs_det_jacobian(unconstrained[name], value)))
             return value
@@ -110,12 +110,12 @@ class Laws(NamedTuple):
 
     def is_unconstrained(self) -> bool:
         """Whether every real value of every parameter is possible."""
-        statements = watch(lambda key: self.layout.run(self.layout.size, draw(key)))
+        statements = trace_statements(lambda key: self.layout.run(self.layout.size, draw(key)))
         supports = [unwrap(one["fn"]).support for one in statements if one.get("name") in self.layout.parameters]
         return all(support in (constraints.real, constraints.real_vector) for support in supports)
 
     def derived(self, names: tuple[str, ...], parameters: Parameters) -> Parameters:
-        """The deterministic sites of these names, which no record touches."""
+        """The deterministic sites of these names, which do not depend on the records."""
         choose = given(parameters, draw(jax.random.key(0)))
         return deterministic(self.layout.run(self.layout.size, choose), names)
 

@@ -1,4 +1,4 @@
-"""Posteriors made up of numbers: pictures need no sampler."""
+"""Posteriors built from random numbers, without a sampler."""
 
 import jax.numpy as jnp
 import numpy as np

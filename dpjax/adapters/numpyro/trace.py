@@ -1,4 +1,4 @@
-"""One run of a NumPyro model in which dpjax decides every value and how many records there are."""
+"""Runs of a NumPyro model with chosen values of its sites and a chosen number of records."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,12 +14,12 @@ Choose = Callable[[str, Any], Array]
 """``(name, distribution) -> value`` of a sample site."""
 
 
-class EnoughError(Exception):
-    """Ends a run whose other sites are not needed."""
+class EarlyExitError(Exception):
+    """Ends a run early, when no further sites are needed."""
 
 
-class Visitor(Messenger):
-    """Gives sample sites their values and plates their places, and keeps every statement of the model."""
+class SiteHandler(Messenger):
+    """A NumPyro handler that sets the values of sample sites and the indices of plates, and records all statements."""
 
     def __init__(self, choose: Choose, places: dict[str, Array]) -> None:
         super().__init__()
@@ -27,10 +27,10 @@ class Visitor(Messenger):
         self.statements: list[dict[str, Any]] = []
 
     def process_message(self, msg: dict[str, Any]) -> None:
-        """Answer one statement of the model."""
+        """Process one statement of the model."""
         self.statements.append(msg)
         if msg["type"] in ("control_flow", "prng_key"):
-            raise EnoughError  # it needs a key of its own; the statement is refused
+            raise EarlyExitError  # it would need a key; the statement is refused later
         if msg["type"] == "plate":
             size, subsample_size = msg["args"]
             places = self.places.get(msg["name"])
@@ -45,28 +45,28 @@ class Visitor(Messenger):
 
 
 class Layout(NamedTuple):
-    """What a NumPyro model consists of, as dpjax sees it.
+    """The sites and arguments of a NumPyro model.
 
     Attributes
     ----------
     function
         The model.
     arguments
-        The keyword arguments that never change.
+        The constant keyword arguments.
     takes_size
-        Whether it takes the number of records as its argument ``n``.
+        Whether the model takes the number of records as its argument ``n``.
     size
-        A number of records that is possible.
+        A possible number of records.
     fixed
-        Whether it is the only one.
+        Whether it is the only possible one.
     plate
         The name of the records' plate.
     parameters
         The names of the sample sites outside that plate, in the order of the model.
     fields
-        The names of those inside it.
+        The names of the sample sites inside it.
     known
-        The names of the record fields that are not drawn, but given among the arguments [n, ...].
+        The names of the record fields that are arguments [n, ...] instead of sample sites.
     """
 
     function: Callable[..., Any]
@@ -82,41 +82,41 @@ class Layout(NamedTuple):
     def run(self, n: int, choose: Choose, places: Array | None = None) -> list[dict[str, Any]]:
         """The statements of the model with n records; `choose` gives every sample site its value.
 
-        The places [n] are what the records' plate tells the model of where each record stands: 0, ..., n - 1.
+        The places [n] are the indices that the records' plate returns, by default 0, ..., n - 1.
         """
         places = jnp.arange(n) if places is None else places
         return run(self.function, self.arguments | ({"n": n} if self.takes_size else {}), choose, {self.plate: places})
 
     def known_fields(self, n: int) -> dict[str, Array]:
-        """The first n entries of the record fields that are given."""
+        """The first n entries of the known record fields."""
         return {name: jnp.asarray(self.arguments[name])[:n] for name in self.known}
 
-    def watch_fields(self, look: Callable[[str, Any, Array], None]) -> None:
-        """Call `look` with the name, distribution and a draw of every field, in a run that is traced alone."""
+    def trace_fields(self, collect: Callable[[str, Any, Array], None]) -> None:
+        """Call `collect` with the name, distribution and a draw of every field, in an abstract trace."""
 
         def statements(key: Key) -> list[dict[str, Any]]:
             draws = draw(key)
 
-            def choose(name: str, law: Any) -> Array:
-                value = draws(name, law)
+            def choose(name: str, distribution: Any) -> Array:
+                value = draws(name, distribution)
                 if name in self.fields:
-                    look(name, law, value)
+                    collect(name, distribution, value)
                 return value
 
             return self.run(self.size, choose)
 
-        watch(statements)
+        trace_statements(statements)
 
     def run_parameters(self, choose: Choose) -> None:
         """Run the model up to its last parameter; records that come before it are arbitrary."""
         missing = set(self.parameters)
         arbitrary = draw(jax.random.key(0))
 
-        def choose_until(name: str, law: Any) -> Array:
-            value = choose(name, law) if name in missing else arbitrary(name, law)
+        def choose_until(name: str, distribution: Any) -> Array:
+            value = choose(name, distribution) if name in missing else arbitrary(name, distribution)
             missing.discard(name)
             if not missing:
-                raise EnoughError
+                raise EarlyExitError
             return value
 
         if missing:
@@ -126,43 +126,43 @@ class Layout(NamedTuple):
 def run(
     function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, places: dict[str, Array]
 ) -> list[dict[str, Any]]:
-    """The statements of one run, with plates of the given places where these differ from the model's own."""
-    visitor = Visitor(choose, places)
-    with suppress(EnoughError), visitor:
+    """The statements of one run, with the given indices for plates by name."""
+    handler = SiteHandler(choose, places)
+    with suppress(EarlyExitError), handler:
         function(**arguments)
-    return visitor.statements
+    return handler.statements
 
 
-def watch(statements_of: Callable[[Key], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What a function of a key returns when it is traced alone."""
-    seen: list[dict[str, Any]] = []
-    jax.eval_shape(lambda key: seen.extend(statements_of(key)), jax.random.key(0))
-    return seen
+def trace_statements(statements_of: Callable[[Key], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The statements that a function of a key returns in an abstract trace."""
+    statements: list[dict[str, Any]] = []
+    jax.eval_shape(lambda key: statements.extend(statements_of(key)), jax.random.key(0))
+    return statements
 
 
-def sample(key: Key, law: Any) -> Array:
-    """NumPyro's own draw from a distribution."""
-    return law.sample(key)
+def sample(key: Key, distribution: Any) -> Array:
+    """A draw from a distribution by NumPyro's sampler."""
+    return distribution.sample(key)
 
 
 def draw(key: Key, sample: Callable[[Key, Any], Array] = sample) -> Choose:
-    """Values drawn from the model; each site has a key of its own."""
+    """A choice of values drawn from the model, with a key for each site."""
     names: list[str] = []
 
-    def choose(name: str, law: Any) -> Array:
+    def choose(name: str, distribution: Any) -> Array:
         names.append(name)
-        return sample(jax.random.fold_in(key, len(names)), law)
+        return sample(jax.random.fold_in(key, len(names)), distribution)
 
     return choose
 
 
 def given(values: dict[str, Array], otherwise: Choose) -> Choose:
-    """The given values by name, and at other sites those of another choice."""
-    return lambda name, law: values[name] if name in values else otherwise(name, law)
+    """A choice of the given values by name, and of another choice at other sites."""
+    return lambda name, distribution: values[name] if name in values else otherwise(name, distribution)
 
 
-def unwrap(law: Any) -> Any:
+def unwrap(distribution: Any) -> Any:
     """The distribution within expansions and reinterpreted axes; its parameters still broadcast against values."""
-    while type(law).__name__ in ("ExpandedDistribution", "Independent"):
-        law = law.base_dist
-    return law
+    while type(distribution).__name__ in ("ExpandedDistribution", "Independent"):
+        distribution = distribution.base_dist
+    return distribution

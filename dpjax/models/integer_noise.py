@@ -1,8 +1,8 @@
-"""Integer noise needs whole sums: the released value less its noise is whole, so that any other sum is impossible.
+"""A check that statistics with integer noise are integers.
 
-A sum of reals under such noise would be told to its last digit, and a sampler would drift along sums whose fraction it
-can never change. So a statistic is taken for whole only where its program shows that it is, where it is on every
-possible record, or where it is made of fields that are whole in records drawn from the model.
+A release of a real sum with integer noise would reveal its fraction exactly, and a sampler could never change that
+fraction. A statistic is accepted as integer only if its jaxpr shows that it is, if it is on every possible record, or
+if it is computed from fields that are integers in records drawn from the model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,29 +27,29 @@ from dpjax.statistics import Stacked
 Contribution = Callable[[Records], Array]
 
 NUM_PARAMETERS, MAX_RECORDS = 16, 1024
-"""Draws from the prior, and records of each, where a field's own values must tell whether it is whole."""
+"""Number of draws from the prior, and of records for each, to decide whether a field is integer."""
 
 MAX_NUMBERS = 2**22
-"""So many numbers are looked at together."""
+"""Largest number of values that are computed at once."""
 
 
 class Kind(IntEnum):
-    """What the program of a statistic tells of a number that it computes.
+    """What a jaxpr shows of a number that it computes.
 
     REAL
-        It depends on a real number, and nothing has rounded it since.
-    FROM_WHOLE
-        It is computed from whole numbers alone, but may be a fraction, as half of one is.
-    WHOLE
-        It is whole, whatever the record.
+        It depends on a real number that was not rounded.
+    FROM_INTEGERS
+        It is computed from integers alone, but may be a fraction.
+    INTEGER
+        It is an integer for every record.
     """
 
     REAL = 0
-    FROM_WHOLE = 1
-    WHOLE = 2
+    FROM_INTEGERS = 1
+    INTEGER = 2
 
 
-KEPT_BY = frozenset(
+INTEGER_PRESERVING = frozenset(
     {
         *("abs", "add", "add_any", "clamp", "cummax", "cummin", "cumsum", "dot_general", "max", "min", "mul", "neg"),
         *("reduce_max", "reduce_min", "reduce_sum", "rem", "scatter-add", "scatter_add", "square", "sub"),
@@ -58,14 +58,14 @@ KEPT_BY = frozenset(
         *("squeeze", "stop_gradient", "transpose"),
     }
 )
-"""The operations that make whole numbers of whole numbers."""
+"""The operations whose results are integers if their arguments are."""
 
-MADE_BY = frozenset({"ceil", "floor", "round", "sign"})
-"""The operations that make whole numbers of any."""
+ROUNDING = frozenset({"ceil", "floor", "round", "sign"})
+"""The operations whose results are always integers."""
 
 
 def check_integer_noise(model: Model, release: PrivateRelease) -> None:
-    """Raise unless noise that is whole goes with a statistic, or a field, that is whole on the model's records."""
+    """Raise if a mechanism adds integer noise to a statistic or a field that is not integer on the model's records."""
     parts = parts_of(release.mechanism, release.observed.shape[-1])
     if not any(has_integer_noise(mechanism) for mechanism, _ in parts):
         return
@@ -78,19 +78,19 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
     num_records = MAX_RECORDS if is_unknown(release) else release.n
     for mechanism, where in parts:
-        pieces = [contribution] if len(parts) == 1 else pieces_of(contribution, where, record)
-        if has_integer_noise(mechanism) and not all(is_whole(model, num_records, piece, record) for piece in pieces):
+        pieces = [contribution] if len(parts) == 1 else functions_of(contribution, where, record)
+        if has_integer_noise(mechanism) and not all(is_integer(model, num_records, piece, record) for piece in pieces):
             refuse(argument, mechanism, what)
 
 
 def statistic_of(release: PrivateRelease) -> Contribution:
-    """The statistic of a release of a sum, of a known number of records or not."""
+    """The statistic of a release of a sum."""
     assert isinstance(release, Release)
     return release.statistic
 
 
-def pieces_of(contribution: Contribution, where: slice, record: Records) -> list[Contribution]:
-    """Functions of a record that return some coordinates of a contribution: where it is stacked, of its parts alone."""
+def functions_of(contribution: Contribution, where: slice, record: Records) -> list[Contribution]:
+    """Functions of a record that return these coordinates of a contribution, by parts of a stacked statistic."""
     if not isinstance(contribution, Stacked):
         return [lambda record: contribution(record)[..., where]]
     pieces, start = [], 0
@@ -98,33 +98,33 @@ def pieces_of(contribution: Contribution, where: slice, record: Records) -> list
         size = jax.eval_shape(statistic, record).shape[0]
         first, last = max(where.start - start, 0), min(where.stop - start, size)
         if first < last:
-            pieces += [statistic] if last - first == size else pieces_of(statistic, slice(first, last), record)
+            pieces += [statistic] if last - first == size else functions_of(statistic, slice(first, last), record)
         start += size
     return pieces
 
 
-def is_whole(model: Model, n: int, contribution: Contribution, record: Records) -> bool:
-    """Whether a function of one record is whole: by its program, or on the model's records."""
-    return kind_of(contribution, record, {}) is Kind.WHOLE or is_whole_on(model, n, contribution, record)
+def is_integer(model: Model, n: int, contribution: Contribution, record: Records) -> bool:
+    """Whether a function of one record is integer, by its jaxpr or on the model's records."""
+    return kind_of(contribution, record, {}) is Kind.INTEGER or is_integer_on_records(model, n, contribution, record)
 
 
-def is_whole_on(model: Model, n: int, contribution: Contribution, record: Records) -> bool:
-    """Whether a function of one record is whole on the model's possible records, or on some that it draws."""
+def is_integer_on_records(model: Model, n: int, contribution: Contribution, record: Records) -> bool:
+    """Whether a function of one record is integer on the possible records, or on drawn ones."""
     support = {} if model.support is None else model.support()
     complete = set(support) == set(record)
     records = support if complete else draw_records(model, NUM_PARAMETERS, min(n, MAX_RECORDS), jax.random.key(0))
     if is_traced(records):
         return False
-    whole = {name: all_whole(leaf) for name, leaf in records.items()}
-    # Of drawn records nothing is concluded where a field is real: a clamp, say, may show its bounds alone.
-    if not complete and kind_of(contribution, record, whole) is Kind.REAL:
+    integer_fields = {name: all_integer(leaf) for name, leaf in records.items()}
+    # Drawn records prove nothing if a field is real: a clamp, for instance, may return only its bounds.
+    if not complete and kind_of(contribution, record, integer_fields) is Kind.REAL:
         return False
     compute = jax.jit(jax.vmap(contribution))
-    return all(all_whole(compute(block)) for block in blocks(records, jax.eval_shape(contribution, record).size))
+    return all(all_integer(compute(block)) for block in blocks(records, jax.eval_shape(contribution, record).size))
 
 
 def blocks(records: Records, size: int) -> Iterator[Records]:
-    """The records in parts whose contributions, of `size` numbers each, fit into memory together."""
+    """The records in blocks whose contributions, `size` numbers each, fit in memory."""
     arrays = jax.tree.map(np.asarray, records)
     step = max(1, MAX_NUMBERS // size)
     for start in range(0, len(jax.tree.leaves(arrays)[0]), step):
@@ -139,24 +139,24 @@ def draw_records(model: Model, num_parameters: int, n: int, key: Array) -> Recor
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), records)
 
 
-def all_whole(values: Any) -> bool:
-    """Whether all numbers are finite and whole, and small enough for their type to tell."""
+def all_integer(values: Any) -> bool:
+    """Whether all numbers are finite integers, small enough for their dtype to resolve fractions."""
     array = np.asarray(values)
     if array.dtype.kind in "biu":
         return True
-    told = np.abs(array) < 2 / jnp.finfo(array.dtype).eps
-    return bool(np.all(told & (array == np.round(array))))
+    resolved = np.abs(array) < 2 / jnp.finfo(array.dtype).eps
+    return bool(np.all(resolved & (array == np.round(array))))
 
 
-def kind_of(function: Callable[[Records], Any], record: Records, whole: dict[str, bool]) -> Kind:
-    """What is known of all numbers that a function returns, given that integer fields and those named are whole."""
+def kind_of(function: Callable[[Records], Any], record: Records, integer_fields: dict[str, bool]) -> Kind:
+    """The kind of all numbers that a function returns, given which fields are integers."""
     program = jax.make_jaxpr(function)(record)
-    kinds = [Kind.WHOLE if whole.get(name) else kind_of_type(leaf) for name, leaf in sorted(record.items())]
-    return min(follow(program.jaxpr, [kind_of_constant(const) for const in program.consts], kinds))
+    kinds = [Kind.INTEGER if integer_fields.get(name) else kind_of_type(leaf) for name, leaf in sorted(record.items())]
+    return min(propagate(program.jaxpr, [kind_of_constant(const) for const in program.consts], kinds))
 
 
-def follow(program: core.Jaxpr, constants: Sequence[Kind], inputs: Sequence[Kind]) -> list[Kind]:
-    """What is known of each result of a program, found operation by operation from its constants and inputs."""
+def propagate(program: core.Jaxpr, constants: Sequence[Kind], inputs: Sequence[Kind]) -> list[Kind]:
+    """The kinds of the results of a jaxpr, from those of its constants and inputs."""
     known = dict(zip((*program.constvars, *program.invars), (*constants, *inputs), strict=True))
 
     def look_up(atom: Any) -> Kind:
@@ -170,41 +170,41 @@ def follow(program: core.Jaxpr, constants: Sequence[Kind], inputs: Sequence[Kind
 
 
 def kinds_after(equation: core.JaxprEqn, inputs: list[Kind]) -> list[Kind]:
-    """What is known after one operation."""
-    name, least = equation.primitive.name, min(inputs, default=Kind.FROM_WHOLE)
+    """The kinds of the results of one operation."""
+    name, least = equation.primitive.name, min(inputs, default=Kind.FROM_INTEGERS)
     inner = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
-    if len(inner) == 1 and name not in ("scan", "while") and len(inputs) == len(open_program(inner[0])[0].invars):
-        return follow(*open_program(inner[0]), inputs)
+    if len(inner) == 1 and name not in ("scan", "while") and len(inputs) == len(unpack_jaxpr(inner[0])[0].invars):
+        return propagate(*unpack_jaxpr(inner[0]), inputs)
     if name == "cond":
-        results = [follow(*open_program(branch), inputs[1:]) for branch in equation.params["branches"]]
+        results = [propagate(*unpack_jaxpr(branch), inputs[1:]) for branch in equation.params["branches"]]
         return [min(kinds) for kinds in zip(*results, strict=True)]
-    kept = name in KEPT_BY or (name == "integer_pow" and equation.params["y"] >= 0)
-    kind = Kind.WHOLE if name in MADE_BY else least if kept else min(least, Kind.FROM_WHOLE)
+    preserves = name in INTEGER_PRESERVING or (name == "integer_pow" and equation.params["y"] >= 0)
+    kind = Kind.INTEGER if name in ROUNDING else least if preserves else min(least, Kind.FROM_INTEGERS)
     return [kind] * len(equation.outvars)
 
 
-def open_program(program: Any) -> tuple[core.Jaxpr, list[Kind]]:
-    """A program and what is known of its constants."""
+def unpack_jaxpr(program: Any) -> tuple[core.Jaxpr, list[Kind]]:
+    """A jaxpr and the kinds of its constants."""
     if isinstance(program, core.ClosedJaxpr):
         return program.jaxpr, [kind_of_constant(const) for const in program.consts]
     return program, []
 
 
 def kind_of_type(array: Any) -> Kind:
-    """Whole for integers and flags."""
-    return Kind.WHOLE if np.dtype(array.dtype).kind in "biu" else Kind.REAL
+    """The kind of an array by its dtype."""
+    return Kind.INTEGER if np.dtype(array.dtype).kind in "biu" else Kind.REAL
 
 
 def kind_of_constant(value: Any) -> Kind:
-    """Whole if it is; else at least no record's real number: twice a factor of 1 / 2 is whole again."""
-    return Kind.WHOLE if not is_traced(value) and all_whole(value) else Kind.FROM_WHOLE
+    """The kind of a constant by its value; constants that are not integers do not come from real fields."""
+    return Kind.INTEGER if not is_traced(value) and all_integer(value) else Kind.FROM_INTEGERS
 
 
 def refuse(argument: str, mechanism: Any, what: str) -> NoReturn:
-    """Raise for integer noise on real numbers, which `what` names."""
+    """Raise for integer noise on real numbers, described by `what`."""
     remedy = (
-        "Integer noise would tell a real sum's fraction exactly. Use Laplace or Gaussian; or, if the values were "
+        "Integer noise would reveal a real sum's fraction exactly. Use Laplace or Gaussian; or, if the values were "
         "rounded record by record before they were summed, say so in the statistic with jnp.round."
     )
     given = f"{type(mechanism).__name__}, whose noise is whole, on {what} that is not"
-    fail(argument, given, "whole numbers under it", remedy)
+    fail(argument, given, "whole numbers", remedy)
