@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpjax._util.validation import fail
-from dpjax.mechanisms.base import Censorable
+from dpjax.mechanisms.base import Mechanism
 from dpjax.release import Release
 from dpjax.release.releases import thresholded
 
@@ -54,7 +54,7 @@ class ThresholdedCounts:
 def read_thresholded_counts(
     path: str | os.PathLike[str],
     *,
-    mechanism: Censorable,
+    mechanism: Mechanism | Any,
     threshold: float,
     keys: Collection[str | Sequence[str]] | int,
     n: Any,

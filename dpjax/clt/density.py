@@ -20,17 +20,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.moments import Moments, Source, build_moments
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
-from dpjax.mechanisms.base import (
-    Mechanism,
-    Parts,
-    Wrapper,
-    adds_noise,
-    has_integer_noise,
-    innermost,
-    is_normal,
-    parts_of,
-)
-from dpjax.mechanisms.spread import simulated_variance
+from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
@@ -179,11 +169,12 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
 
 def smooth(mechanism: Any) -> Any:
     """The mechanism with integer noise replaced by real noise of the same variance."""
-    if isinstance(mechanism, Parts):
-        parts = [(smooth(part), size) for part, size in mechanism.parts]
+    known = as_mechanism(mechanism)
+    if known.parts is not None:
+        parts = [(smooth(part), size) for part, size in known.parts]
         return Independent(*zip(*parts, strict=True))
-    if isinstance(mechanism, Wrapper):
-        return replace(mechanism, mechanism=smooth(mechanism.mechanism))  # type: ignore[type-var]
+    if known.inner is not None:
+        return replace(mechanism, mechanism=smooth(mechanism.mechanism))
     if isinstance(mechanism, DiscreteGaussian):
         return Gaussian(jnp.sqrt(integer_variance(mechanism.scale)))
     if isinstance(mechanism, DiscreteLaplace):
@@ -194,8 +185,9 @@ def smooth(mechanism: Any) -> Any:
 def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
-        known = isinstance(innermost(part), (DiscreteGaussian, DiscreteLaplace))
-        if not adds_noise(part) or (has_integer_noise(part) and not known):
+        inner = as_mechanism(part).innermost
+        known = isinstance(inner, (DiscreteGaussian, DiscreteLaplace))
+        if not inner.adds_noise or (inner.integer_noise and not known):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
@@ -211,7 +203,7 @@ def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
     """
     variance, scaled, held = simulated, [], []
     for part, where in parts_of(release.mechanism, release.value.size):
-        if is_normal(part):
+        if as_mechanism(part).normal_noise:
             variance = variance.at[where].set(jnp.square(jnp.asarray(part.scale, variance.dtype)))
         elif isinstance(part, Exact):
             variance = variance.at[where].set(0.0)
@@ -232,9 +224,8 @@ def simulate_variance(key: Key, release: Release) -> Array:
     """The variance [d] of the mechanism's noise, estimated by simulation; 0 where it is known."""
     variance = jnp.zeros_like(release.value)
     for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
-        inner = innermost(part)
-        if part is inner and isinstance(part, (Gaussian, Laplace, Exact)):
+        if isinstance(part, (Gaussian, Laplace, Exact)):
             continue
-        own = simulated_variance(jax.random.fold_in(key, place), part, release.value[where])
+        own = as_mechanism(part).simulated_variance(jax.random.fold_in(key, place), release.value[where])
         variance = variance.at[where].set(own)
     return variance

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.inputs import find_source
 from dpjax.clt.moments import Source, build_moments, make_points
-from dpjax.mechanisms.base import has_integer_noise, parts_of
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.recipe import jit_model
 from dpjax.numerics.linear_algebra import product
 from dpjax.release import Release
@@ -36,7 +36,9 @@ def draw_sums(
 ) -> Array:
     """The values of `predict_values`; draw k uses ``fold_in(key, k)``."""
     moments = build_moments(model, release, source, rule)
-    whole = [where for part, where in parts_of(release.mechanism, release.value.size) if has_integer_noise(part)]
+    whole = [
+        where for part, where in parts_of(release.mechanism, release.value.size) if as_mechanism(part).integer_noise
+    ]
 
     def draw(given: tuple[Array, Parameters]) -> Array:
         sum_key, noise_key = jax.random.split(jax.random.fold_in(key, given[0]))

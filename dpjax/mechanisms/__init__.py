@@ -1,4 +1,4 @@
-"""How a statistic was privatized: laws of a released value given the statistic, and what they promise."""
+"""How a statistic was privatized: the distribution of a released value given the statistic, and what they promise."""
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax.mechanisms.additive import Exact, Gaussian, Laplace

@@ -9,9 +9,12 @@ import jax.numpy as jnp
 from jax.scipy.special import log_ndtr
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Additive, as_floating, checked_scale
+from dpjax.mechanisms.base import Additive, Mechanism, as_floating, checked_scale
+from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import Promise, Sums, pure, smallest
 from dpjax.numerics.tails import erfcx, log_mills, normal_excess
 
 __all__ = ["Exact"]
@@ -41,6 +44,8 @@ class Laplace(Additive):
     -1.386
     """
 
+    json_name: ClassVar[str | None] = "laplace"
+
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
@@ -48,6 +53,14 @@ class Laplace(Additive):
         check_privacy(self.privacy)
         remedy = "Pass the Laplace scale b; b = sensitivity / epsilon."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def words(self) -> str:
+        """The family and its scale."""
+        return f"Laplace of scale {amount(self.scale)}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """ε = Δ₁ / b."""
+        return pure(sums.sensitivity(1) / smallest(self.scale))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
@@ -90,7 +103,7 @@ class Laplace(Additive):
     def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.
 
-        The law is a normal truncated above at the value, or one truncated below, with means moved by
+        The distribution is a normal truncated above at the value, or one truncated below, with means moved by
         ± scale² / b towards the value.
 
         Parameters
@@ -144,6 +157,7 @@ class Gaussian(Additive):
     -1.612
     """
 
+    json_name: ClassVar[str | None] = "gaussian"
     normal_noise: ClassVar[bool] = True
 
     scale: Array | float
@@ -153,6 +167,14 @@ class Gaussian(Additive):
         check_privacy(self.privacy)
         remedy = "Pass the standard deviation of the noise; dpjax.mechanisms.gaussian_scale computes one."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def words(self) -> str:
+        """The family and its standard deviation."""
+        return f"Gaussian of standard deviation {amount(self.scale)}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """ρ = Δ₂² / 2σ²."""
+        return Promise(None, zcdp_rho(smallest(self.scale), sums.sensitivity(2)))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
@@ -204,7 +226,7 @@ class Gaussian(Additive):
 
 @frozen_pytree
 @dataclass(frozen=True)
-class Exact:
+class Exact(Mechanism):
     """Releases the statistic as it is: a total that is public, or the zeros of a table.
 
     Notes
@@ -222,8 +244,12 @@ class Exact:
     (4,)
     """
 
+    json_name: ClassVar[str | None] = "exact"
     exact: ClassVar[bool] = True
-    integer_noise: ClassVar[bool] = False
+
+    def words(self) -> str:
+        """That there is none."""
+        return "none, these are exact"
 
     def log_noise(self, noise: Array) -> Array:
         """0 where a coordinate's noise [..., d] is 0, and ``-inf`` elsewhere."""

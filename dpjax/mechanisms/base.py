@@ -1,285 +1,342 @@
-"""What a mechanism must have, and what it may declare beyond that.
+"""The contract of a mechanism: a base class of which only `log_density` has to be given.
 
-`log_density`, and `sample` where values are to be drawn, make an object a mechanism. Each other protocol here is a
-capability: a mechanism declares it by having the members, whether it inherits from a class of dpjax or not, and code
-that can use it asks for it with ``isinstance``. The posterior is correct without any of them: they make kernels faster
-or exact, and let mistakes be refused before anything is compiled.
+What else a mechanism can do has a default here: a question that is answered no, or a method that is not implemented.
+The posterior is correct without any of it: it makes kernels faster or exact, and lets mistakes be refused before
+anything is compiled. An object that does not inherit from `Mechanism` is used for whatever methods it has.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import Any, ClassVar, Protocol, TypeGuard, runtime_checkable
+from typing import Any, ClassVar, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_positive, fail
+from dpjax._util.json_names import JsonNamed
+from dpjax._util.validation import check_positive, fail, name_of
 from dpjax.base import Array, Key
+from dpjax.mechanisms.promises import Promise, Sums, Unpromised
+from dpjax.mechanisms.spread import draws_of, quartile_deviation, width_by_density
 
-__all__ = [
-    "AdditiveNoise",
-    "BinnedDensity",
-    "CategoricalChannel",
-    "Censorable",
-    "ChecksValues",
-    "DrawnValue",
-    "ElementwiseDensity",
-    "ExactValue",
-    "IntegerNoise",
-    "KnownDensity",
-    "LatentNormalSampler",
-    "Mechanism",
-    "NormalNoise",
-    "Parts",
-    "ScaledNoise",
-    "StatesPrivacy",
-    "Wrapper",
-    "adds_noise",
-    "can_sample",
-    "drawn_size",
-    "has_integer_noise",
-    "is_exact",
-    "is_normal",
-    "layers",
-    "noise_scale",
-    "parts_of",
-]
+__all__ = ["Additive", "Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
+
+NOISE_DRAWS = 1_024
+"""For the variance of noise."""
+
+NOT_INHERITED = ("words", "promise", "local_epsilon")
+"""A subclass may have another distribution than its base, of which these would then be false."""
 
 
-@runtime_checkable
-class Mechanism(Protocol):
-    """How a statistic was privatized: a conditional law of the released value given the statistic."""
+class Mechanism(JsonNamed, ABC):
+    """How a statistic was privatized: the conditional distribution of the released value given the statistic.
 
+    A subclass is a frozen pytree dataclass with `log_density`, and `sample` where values are to be drawn. It may
+    override any other method, and is then used for what it can do. These attributes are read where it has them:
+
+    * ``scale``, the scale [] or [d] of additive noise; the user is warned where that is too small for single precision;
+    * ``mechanism``, another mechanism that it wraps, such as the noise under `dpjax.Censored`;
+    * ``value_size``, where it releases so many draws given the sum, as `dpjax.SmoothedHistogram`, and no noisy sum;
+    * ``num_categories``, where it releases a category 0, ..., k - 1 of each record and never a sum;
+    * ``privacy``, the `dpjax.Privacy` that was stated with the release.
+
+    Notes
+    -----
+    `words`, `promise`, `local_epsilon` and ``json_name`` are not inherited from a subclass by its own subclasses, whose
+    distribution may be another.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> noise = dpjax.DiscreteLaplace(2.0)
+    >>> noise.adds_noise, noise.integer_noise, noise.exact
+    (True, True, False)
+    """
+
+    by_json_name: ClassVar[dict[str, type[Any]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Take back what a subclass must say of itself."""
+        super().__init_subclass__(**options)
+        for name in NOT_INHERITED:
+            if name not in vars(cls):
+                setattr(cls, name, vars(Mechanism)[name])
+
+    @abstractmethod
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The normalised log-density [] of the value [d] given the statistic [d]."""
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A released value [d] given the statistic [d]."""
-
-
-@runtime_checkable
-class KnownDensity(Protocol):
-    """What a posterior needs of a mechanism. Without `sample` nothing can be released or predicted by it."""
-
-    def log_density(self, value: Array, statistic: Array) -> Array:
-        """The normalised log-density [] of the value [d] given the statistic [d]."""
-
-
-@runtime_checkable
-class ElementwiseDensity(Protocol):
-    """The log-density is a sum over coordinates, and its terms are computed elementwise.
-
-    A `dpjax.Release` asks for many statistics at once: its value is then [d, 1], the statistics are [d, m], and the
-    mechanism is rebuilt with each parameter [d] as a column [d, 1].
-    """
+        self._refuse("sample")
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
-        """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
+        """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d].
 
-
-@runtime_checkable
-class AdditiveNoise(Protocol):
-    """The value is the statistic plus noise of independent coordinates, whose law does not depend on the statistic.
-
-    Each parameter of the mechanism is [] or [d]. With `log_density_terms` beside it, columns of noise [d, m] are asked
-    for, as `ElementwiseDensity` says.
-    """
+        The log-density is their sum, and each is computed elementwise. A `dpjax.Release` asks for many statistics at
+        once: its value is then [d, 1], the statistics are [d, m], and the mechanism is rebuilt with each parameter [d]
+        as a column [d, 1].
+        """
+        self._refuse("log_density_terms")
 
     def log_noise(self, noise: Array) -> Array:
-        """The log-density of each coordinate's noise [..., d]."""
+        """The log-density of each coordinate's noise [..., d], where the value is the statistic plus such noise.
 
-
-@runtime_checkable
-class ScaledNoise(AdditiveNoise, Protocol):
-    """Additive noise of a known scale: where that is too small for single precision, the user is warned."""
-
-    @property
-    def scale(self) -> Array | float:
-        """The scale [] or [d]."""
-
-
-@runtime_checkable
-class IntegerNoise(Protocol):
-    """Says whether the noise is whole: then so must be the released values and the statistic under it."""
-
-    @property
-    def integer_noise(self) -> bool:
-        """Whether every draw of the noise is a whole number."""
-
-
-@runtime_checkable
-class ExactValue(Protocol):
-    """Says whether the statistic is released as it is: then only records with that very sum are possible."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the value is the statistic."""
-
-
-@runtime_checkable
-class NormalNoise(ScaledNoise, Protocol):
-    """Says whether the noise is Normal, its scale being the standard deviation."""
-
-    @property
-    def normal_noise(self) -> bool:
-        """Whether the noise is N(0, scale²)."""
-
-
-@runtime_checkable
-class BinnedDensity(Protocol):
-    """The log-density of numbers in [0, 1], given the counts of equal bins, is a sum over the bins."""
-
-    def log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
-        """What each bin [m] adds to the log-density of the value [k], given its count [m] of n records."""
-
-
-@runtime_checkable
-class Censorable(ElementwiseDensity, Protocol):
-    """A mechanism whose value `dpjax.Censored` can clamp: the probability beyond a bound is known."""
+        The noise is independent between coordinates, and of the statistic. Each parameter is [] or [d]; columns [d, m]
+        are asked for as in `log_density_terms`.
+        """
+        self._refuse("log_noise")
 
     def log_cdf(self, noise: Array) -> Array:
         """The log-probability [..., d] that a coordinate's noise is at most the given one."""
+        self._refuse("log_cdf")
 
     def log_survival(self, noise: Array) -> Array:
         """The log-probability [..., d] that a coordinate's noise is at least the given one."""
+        self._refuse("log_survival")
 
-    def sample(self, key: Key, statistic: Array) -> Array:
-        """A released value [d] given the statistic [d]."""
+    def log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
+        """What each bin [m] adds to the log-density of values [k] in [0, 1], given its count [m] of n records.
 
-
-@runtime_checkable
-class DrawnValue(Protocol):
-    """The value is no noisy sum but a number of draws of its own given the summed statistic, as of a histogram."""
-
-    @property
-    def value_size(self) -> int:
-        """How many numbers are released."""
-
-
-@runtime_checkable
-class CategoricalChannel(Protocol):
-    """A channel of categories coded 0, ..., k - 1: it releases one code for each record, and never a sum."""
-
-    @property
-    def num_categories(self) -> int | None:
-        """The number k of categories."""
-
-
-@runtime_checkable
-class LatentNormalSampler(Protocol):
-    """The law of a Normal statistic given the released value is known, so that Normal records are drawn exactly."""
+        For a value whose log-density, given the counts of equal bins, is a sum over the bins.
+        """
+        self._refuse("log_density_by_bin")
 
     def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise."""
-
-
-@runtime_checkable
-class ChecksValues(Protocol):
-    """Knows which values can have been released. That whole noise needs whole values need not be checked here."""
+        self._refuse("sample_latent_normal")
 
     def check_value(self, argument: str, value: Array) -> None:
-        """Raise, in the name of this argument, unless the value [d], or values [n, ...], can have been released."""
+        """Raise, in the name of this argument, unless the value [d], or values [n, ...], can have been released.
 
+        That integer noise needs whole values need not be checked here.
+        """
 
-@runtime_checkable
-class StatesPrivacy(Protocol):
-    """Carries what was published of its privacy promise; inference never asks for it."""
+    def words(self) -> str:
+        """The distribution of the noise, in words that follow "Noise:"."""
+        return f"that of {name_of(self._itself)}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """What follows for the privacy of sums that are released by this mechanism.
+
+        Raises
+        ------
+        Unpromised
+            If nothing does.
+        """
+        del sums
+        raise Unpromised(f"What {type(self._itself).__name__} promises is not known.")
+
+    def local_epsilon(self, num_coordinates: int) -> float:
+        """The largest log ratio between the densities of one record's value, whatever the two values of the record.
+
+        Parameters
+        ----------
+        num_coordinates
+            How many numbers are released of one record.
+
+        Raises
+        ------
+        Unpromised
+            If it is not known.
+        """
+        del num_coordinates
+        raise Unpromised("How far apart two values of a person can be is not part of the release.")
 
     @property
-    def privacy(self) -> Any:
-        """The `dpjax.Privacy`, or None."""
-
-
-@runtime_checkable
-class Wrapper(Protocol):
-    """A mechanism around another, such as `dpjax.Censored`: what is asked of the noise is asked of the other."""
+    def parts(self) -> tuple[tuple[Any, int], ...] | None:
+        """Mechanisms side by side, and how many coordinates each releases, in their order; None of a single one."""
+        return None
 
     @property
-    def mechanism(self) -> Any:
-        """The mechanism inside."""
-
-
-@runtime_checkable
-class Parts(Protocol):
-    """Several mechanisms side by side, such as `dpjax.Independent`: each is asked about its own coordinates alone."""
+    def integer_noise(self) -> bool:
+        """Whether every draw of the noise is a whole number: then so must be the values and the statistic."""
+        return self._inside_all(lambda inner: inner.integer_noise)
 
     @property
-    def parts(self) -> tuple[tuple[Any, int], ...]:
-        """The mechanisms and how many coordinates each releases, in the order of the coordinates."""
+    def normal_noise(self) -> bool:
+        """Whether the value is the statistic plus noise N(0, scale²)."""
+        return False
+
+    @property
+    def exact(self) -> bool:
+        """Whether the value is the statistic itself: then only records with that very sum are possible."""
+        return self._inside_all(lambda inner: inner.exact)
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether values can be drawn, by all mechanisms inside too."""
+        return self._gives("sample") and all(inner.can_sample for inner in self._inside)
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether there are `log_density_terms`."""
+        return self._gives("log_density_terms")
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether there is `log_noise`; of what a wrapper contains, ask its `innermost`."""
+        return self._gives("log_noise")
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether `dpjax.Censored` can clamp its values: the probability beyond a bound is known."""
+        return all(map(self._gives, ("log_density_terms", "log_cdf", "log_survival", "sample")))
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether there is `log_density_by_bin`."""
+        return self._gives("log_density_by_bin")
+
+    @property
+    def draws_latent_normal(self) -> bool:
+        """Whether there is `sample_latent_normal`."""
+        return self._gives("sample_latent_normal")
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether it releases a category of each record, and never a sum."""
+        return hasattr(self, "num_categories")
+
+    @property
+    def noise_scale(self) -> Array | float | None:
+        """The scale of the noise, inside its wrappers; None where that is not known."""
+        if self.inner is not None:
+            return self.inner.noise_scale
+        return getattr(self, "scale", None) if self.adds_noise else None
+
+    @property
+    def drawn_size(self) -> int | None:
+        """How many values are drawn given the statistic, inside its wrappers; None where the statistic is altered."""
+        return getattr(self, "value_size", None) if self.inner is None else self.inner.drawn_size
+
+    @property
+    def stated_privacy(self) -> Any:
+        """The `dpjax.Privacy` that was stated with the release, or None."""
+        return getattr(self, "privacy", None)
+
+    @property
+    def inner(self) -> "Mechanism | None":
+        """The mechanism that this one wraps, or None."""
+        inner = getattr(self, "mechanism", None)
+        return None if inner is None else as_mechanism(inner)
+
+    @property
+    def layers(self) -> "Iterator[Mechanism]":
+        """The mechanism and those that it wraps, from the outermost to the innermost."""
+        yield self
+        if self.inner is not None:
+            yield from self.inner.layers
+
+    @property
+    def innermost(self) -> "Mechanism":
+        """The mechanism inside all wrappers; itself where it wraps none."""
+        return self if self.inner is None else self.inner.innermost
+
+    def width(
+        self, key: Key, value: Array, measure: Callable[[Array], Array], num_draws: int, *, noise_alone: bool = False
+    ) -> Array:
+        """How wide the distribution of the value is: a measure of draws, or a width by its density where none are made.
+
+        Parameters
+        ----------
+        key
+            One typed key.
+        value
+            The value [d], which is also the statistic of the draws.
+        measure
+            ``[num_draws, d] -> [d]``.
+        num_draws
+            The number of draws.
+        noise_alone
+            Whether the draws are of the noise inside all wrappers, around 0.
+        """
+        if not self.can_sample:
+            return width_by_density(self, value)
+        source, statistic = (self.innermost, jnp.zeros_like(value)) if noise_alone else (self, value)
+        return measure(draws_of(source, key, statistic, num_draws))
+
+    def simulated_variance(self, key: Key, value: Array) -> Array:
+        """The variance [d] of Normal noise as wide as that of the mechanism's values [d], by quartiles of draws."""
+        return jnp.square(self.width(key, value, quartile_deviation, NOISE_DRAWS, noise_alone=True))
+
+    @property
+    def _itself(self) -> Any:
+        """The object that is told of in errors."""
+        return self
+
+    def _gives(self, name: str) -> bool:
+        """Whether a method is implemented."""
+        return getattr(type(self), name) is not getattr(Mechanism, name)
+
+    @property
+    def _inside(self) -> tuple["Mechanism", ...]:
+        """The parts, or the one mechanism that is wrapped."""
+        if self.parts is not None:
+            return tuple(as_mechanism(part) for part, _ in self.parts)
+        return () if self.inner is None else (self.inner,)
+
+    def _inside_all(self, question: Callable[["Mechanism"], bool]) -> bool:
+        """Whether there are mechanisms inside, of which all answer yes."""
+        inside = self._inside
+        return bool(inside) and all(map(question, inside))
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise NotImplementedError(f"{name_of(self)} has no {name}")
+
+
+class BareMechanism(Mechanism):
+    """An object that does not inherit from `Mechanism`, as one: what it has is used, else the defaults hold."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """That of the object."""
+        return self._own.log_density(value, statistic)
+
+    def __getattribute__(self, name: str) -> Any:
+        """The object's attribute where it has such a public one."""
+        own = object.__getattribute__(self, "__dict__").get("_own")
+        return getattr(own, name) if not name.startswith("_") and has(own, name) else super().__getattribute__(name)
+
+    @property
+    def _itself(self) -> Any:
+        return self._own
+
+    def _gives(self, name: str) -> bool:
+        return has(self._own, name)
+
+
+def has(own: Any, name: str) -> bool:
+    """Whether an object, and not merely a class, has an attribute."""
+    return not isinstance(own, type) and hasattr(own, name)
+
+
+def is_mechanism(value: Any) -> bool:
+    """Whether a value is a mechanism, inheriting or not: an instance with a log-density."""
+    return has(value, "log_density")
+
+
+def as_mechanism(value: Any) -> Mechanism:
+    """The object itself if it is a `Mechanism`, else one that answers for what the object has."""
+    return value if isinstance(value, Mechanism) else BareMechanism(value)
 
 
 def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
     """The mechanisms that release d coordinates, each with its own: one mechanism with all, unless it has parts."""
-    parts = mechanism.parts if isinstance(mechanism, Parts) else ((mechanism, d),)
+    parts = as_mechanism(mechanism).parts or ((mechanism, d),)
     ends = accumulate(size for _, size in parts)
     return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
 
 
-def layers(mechanism: Any) -> Iterator[Any]:
-    """The mechanism and those that it wraps, from the outermost to the innermost."""
-    yield mechanism
-    while isinstance(mechanism, Wrapper):
-        mechanism = mechanism.mechanism
-        yield mechanism
-
-
-def innermost(mechanism: Any) -> Any:
-    """The mechanism inside its wrappers."""
-    *_, inner = layers(mechanism)
-    return inner
-
-
-def can_sample(mechanism: Any) -> bool:
-    """Whether values can be drawn from the mechanism, with all its parts."""
-    if isinstance(mechanism, Parts):
-        return all(can_sample(part) for part, _ in mechanism.parts)
-    return all(hasattr(layer, "sample") for layer in layers(mechanism))
-
-
-def adds_noise(mechanism: Any) -> bool:
-    """Whether the mechanism, inside its wrappers, adds noise to the statistic."""
-    return isinstance(innermost(mechanism), AdditiveNoise)
-
-
-def has_integer_noise(mechanism: Any) -> bool:
-    """Whether the mechanism, inside its wrappers, adds whole numbers."""
-    inner = innermost(mechanism)
-    return isinstance(inner, IntegerNoise) and inner.integer_noise
-
-
-def is_normal(mechanism: Any) -> TypeGuard[NormalNoise]:
-    """Whether the mechanism adds Normal noise, and does no more."""
-    return isinstance(mechanism, NormalNoise) and mechanism.normal_noise
-
-
-def is_exact(mechanism: Any) -> bool:
-    """Whether the mechanism, inside its wrappers, releases the statistic as it is; of parts, whether all do."""
-    if isinstance(mechanism, Parts):
-        return all(is_exact(part) for part, _ in mechanism.parts)
-    inner = innermost(mechanism)
-    return isinstance(inner, ExactValue) and inner.exact
-
-
-def noise_scale(mechanism: Any) -> Array | float | None:
-    """The scale of the noise that the mechanism, inside its wrappers, adds; None where that is not known."""
-    inner = innermost(mechanism)
-    return inner.scale if isinstance(inner, ScaledNoise) else None
-
-
-def drawn_size(mechanism: Any) -> int | None:
-    """How many numbers the mechanism, inside its wrappers, draws given the statistic; None of one that alters it."""
-    inner = innermost(mechanism)
-    return inner.value_size if isinstance(inner, DrawnValue) else None
-
-
-class Additive(ABC):
+class Additive(Mechanism):
     """Adds independent noise, symmetric about zero, to each coordinate of a statistic.
 
     A subclass is a frozen pytree dataclass with the three elementwise methods `log_noise`, `log_cdf` and
     `sample_noise`; everything else follows from them. Each parameter is a scalar or has one entry a coordinate.
-    Noise of whole numbers says so by ``integer_noise = True``.
+    Integer noise says so by ``integer_noise: ClassVar[bool] = True``.
     """
 
     integer_noise: ClassVar[bool] = False

@@ -205,7 +205,7 @@ def log_gaussian_delta(epsilon: float, ratio: float) -> float:
 
 
 def _log_mills(threshold: float) -> float:
-    """The log of Mills' ratio P(X > c) / φ(c) of the standard normal law."""
+    """The log of Mills' ratio P(X > c) / φ(c) of the standard normal distribution."""
     if threshold > -20:
         return log(erfcx(threshold / sqrt(2))) + log(pi / 2) / 2
     return float(log_ndtr(-threshold)) + threshold**2 / 2 + log(2 * pi) / 2

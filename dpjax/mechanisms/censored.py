@@ -1,6 +1,7 @@
 """Noisy values clamped at a bound, as release tools publish counts that may not be negative."""
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -8,18 +9,20 @@ import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize
+from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Censorable, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["PartitionSelection"]
 
 
 @frozen_pytree
 @dataclass(frozen=True)
-class Censored:
+class Censored(Mechanism):
     """Releases min(max(w, lower), upper), where w is the value of an additive mechanism.
 
-    The law has an atom at each bound: everything that fell beyond it. Its log-density is with respect to
+    The distribution has an atom at each bound: everything that fell beyond it. Its log-density is with respect to
     the mechanism's own measure between the bounds and to unit masses on them.
 
     Parameters
@@ -49,12 +52,14 @@ class Censored:
     >>> never_negative = dpjax.Censored(dpjax.Laplace(3.0), lower=0.0)
     """
 
-    mechanism: Censorable
+    json_name: ClassVar[str | None] = "censored"
+
+    mechanism: Mechanism | Any
     lower: Array | None = None
     upper: Array | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.mechanism, type) or not isinstance(self.mechanism, Censorable):
+        if not as_mechanism(self.mechanism).has_tails:
             remedy = (
                 "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
                 "and sample."
@@ -69,6 +74,16 @@ class Censored:
             if isinstance(bound, (list, tuple, np.ndarray, np.generic, jax.Array)):
                 object.__setattr__(self, name, as_floating(bound))
         _check_order(self.lower, self.upper)
+
+    def words(self) -> str:
+        """The noise, and the bounds."""
+        bounds = {"below": self.lower, "above": self.upper}
+        clamped = " and ".join(f"{side} at {amount(bound)}" for side, bound in bounds.items() if bound is not None)
+        return f"{as_mechanism(self.mechanism).words()}, then clamped {clamped}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """That of the noise: clamping what is noisy already costs nothing."""
+        return as_mechanism(self.mechanism).promise(sums)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the value lies within the bounds between which it was clamped."""
@@ -111,7 +126,7 @@ def _check_order(lower: object, upper: object) -> None:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class PartitionSelection:
+class PartitionSelection(Mechanism):
     """Releases a clamped noisy count where the count is above 0; where it is 0, the lower bound with certainty.
 
     So a value above the bound says that the count is not 0, while one at the bound says that it is 0 or that its noisy
@@ -129,16 +144,19 @@ class PartitionSelection:
 
     Notes
     -----
-    The law where keys are found in the records and kept if their noisy count reaches a threshold, as in Wilson, Zhang,
-    Lam, Desfontaines, Simmons-Marengo and Gipson (2020, Differentially private SQL with bounded user contribution),
-    provided that the count compared is the one published. The noise that keeps most keys is near a truncated geometric
-    law: Desfontaines, Voss, Gipson and Mandayam (2022, Differentially private partition selection).
+    The distribution where keys are found in the records and kept if their noisy count reaches a threshold, as in
+    Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo and Gipson (2020, Differentially private SQL with bounded user
+    contribution), provided that the count compared is the one published. The noise that keeps most keys is near a
+    truncated geometric distribution: Desfontaines, Voss, Gipson and Mandayam (2022, Differentially private partition
+    selection).
 
     Examples
     --------
     >>> import dpjax
     >>> rule = dpjax.mechanisms.PartitionSelection(dpjax.Censored(dpjax.Laplace(2.0), lower=20.0))
     """
+
+    json_name: ClassVar[str | None] = "partition_selection"
 
     mechanism: Censored
 
@@ -148,6 +166,10 @@ class PartitionSelection:
             fail("mechanism", name_of(self.mechanism), "a Censored mechanism", remedy, error=TypeError)
         if self.mechanism.lower is None:
             fail("mechanism", "one without a lower bound", "a Censored mechanism with one", remedy)
+
+    def words(self) -> str:
+        """The noise, and that it is of positive sums only."""
+        return f"{self.mechanism.words()}, of sums above 0 only"
 
     @property
     def lower(self) -> Array:

@@ -10,16 +10,19 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Additive, checked_scale
+from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import Promise, Sums, pure, smallest
 from dpjax.numerics.theta import log_theta, log_upper_theta
 
 
 @frozen_pytree
 @dataclass(frozen=True)
 class DiscreteLaplace(Additive):
-    """Adds integer noise of probability proportional to exp(-|k| / scale), the two-sided geometric law.
+    """Adds integer noise of probability proportional to exp(-|k| / scale), the two-sided geometric distribution.
 
     Parameters
     ----------
@@ -40,6 +43,7 @@ class DiscreteLaplace(Additive):
     -1.41
     """
 
+    json_name: ClassVar[str | None] = "discrete_laplace"
     integer_noise: ClassVar[bool] = True
 
     scale: Array | float
@@ -49,6 +53,14 @@ class DiscreteLaplace(Additive):
         check_privacy(self.privacy)
         remedy = "Pass b = sensitivity / epsilon; for a geometric ratio alpha, b = -1 / log(alpha)."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def words(self) -> str:
+        """The family and its scale."""
+        return f"discrete Laplace of scale {amount(self.scale)}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """ε = Δ₁ / b, on sums that are whole."""
+        return pure(sums.sensitivity(1) / smallest(self.scale))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""
@@ -87,7 +99,7 @@ class DiscreteGaussian(Additive):
 
     Notes
     -----
-    The sampler accepts integers of a discrete Laplace law, as in Canonne, Kamath and Steinke (2020, Algorithm 3).
+    The sampler accepts discrete Laplace draws, as in Canonne, Kamath and Steinke (2020, Algorithm 3).
 
     Examples
     --------
@@ -96,6 +108,7 @@ class DiscreteGaussian(Additive):
     (2,)
     """
 
+    json_name: ClassVar[str | None] = "discrete_gaussian"
     integer_noise: ClassVar[bool] = True
 
     scale: Array | float
@@ -105,6 +118,14 @@ class DiscreteGaussian(Additive):
         check_privacy(self.privacy)
         remedy = "Pass the parameter sigma, not its square; dpjax.mechanisms.zcdp_scale computes one."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
+
+    def words(self) -> str:
+        """The family and its scale."""
+        return f"discrete Gaussian of scale {amount(self.scale)}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """ρ = Δ₂² / 2σ²."""
+        return Promise(None, zcdp_rho(smallest(self.scale), sums.sensitivity(2)))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""

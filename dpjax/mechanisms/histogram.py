@@ -1,22 +1,25 @@
 """A global mechanism for densities on the unit interval: values drawn from a smoothed histogram."""
 
 from dataclasses import dataclass, field
-from math import expm1
+from math import expm1, log1p
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_positive_number
+from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
 
 __all__ = ["SmoothedHistogram", "smoothing_weight"]
 
 
 def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> float:
-    """The smallest weight δ of the uniform law for which k draws from a smoothed histogram are ε-private.
+    """The smallest weight δ of the uniform distribution for which k draws from a smoothed histogram are ε-private.
 
     Replacing one of n records changes the density at a draw by a factor of at most 1 + (1 - δ) m / (δ n); k draws are
     ε-private if k times its logarithm is at most ε.
@@ -55,13 +58,13 @@ def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> f
 
 @frozen_pytree
 @dataclass(frozen=True)
-class SmoothedHistogram:
+class SmoothedHistogram(Mechanism):
     """Releases draws from (1 - δ) m Σ_j (c_j / n) 1[B_j] + δ on [0, 1], given the counts c of m equal bins.
 
     Parameters
     ----------
     weight : []
-        The weight δ of the uniform law, in (0, 1]; `smoothing_weight` computes one.
+        The weight δ of the uniform distribution, in (0, 1]; `smoothing_weight` computes one.
     num_draws
         The number k of values that are released.
     privacy
@@ -83,6 +86,8 @@ class SmoothedHistogram:
     >>> mechanism = dpjax.SmoothedHistogram(weight, num_draws=50)
     """
 
+    json_name: ClassVar[str | None] = "smoothed_histogram"
+
     weight: Array | float
     num_draws: int = field(metadata={"static": True})
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
@@ -97,6 +102,19 @@ class SmoothedHistogram:
     def value_size(self) -> int:
         """How many numbers are released."""
         return self.num_draws
+
+    def words(self) -> str:
+        """The number of draws, and the weight of the uniform distribution."""
+        weight = amount(self.weight)
+        return f"{self.num_draws} draws from the histogram, mixed with a uniform law of weight {weight}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """Theorem 4.2 of Wasserman and Zhou (2010), of a public number of records."""
+        if sums.neighbours != "replace-one" or sums.n is None or sums.num_bins is None:
+            raise Unpromised("It is known of a histogram of a public number of records only, where one is replaced.")
+        weight = float(self.weight)
+        height = (1 - weight) * sums.num_bins / (weight * sums.n)
+        return pure(self.num_draws * log1p(height))
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the released values lie in [0, 1]."""

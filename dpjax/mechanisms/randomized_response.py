@@ -1,7 +1,8 @@
 """Randomized response: a categorical value released through a channel of known probabilities."""
 
 from dataclasses import dataclass, field
-from math import log
+from math import inf, log
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,9 @@ import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, fail, summarize
+from dpjax._util.words import amount
 from dpjax.base import Array, Key
+from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 
 ROW_SUM_TOLERANCE = 1e-5
@@ -17,7 +20,7 @@ ROW_SUM_TOLERANCE = 1e-5
 
 @frozen_pytree
 @dataclass(frozen=True)
-class RandomizedResponse:
+class RandomizedResponse(Mechanism):
     """Releases each categorical coordinate through the same channel, independently of the others.
 
     Give either `keep` and `num_categories`, or `matrix`.
@@ -45,6 +48,8 @@ class RandomizedResponse:
     >>> round(float(jnp.exp(answer.log_density(jnp.array(1), jnp.array(1)))), 3)
     0.75
     """
+
+    json_name: ClassVar[str | None] = "randomized_response"
 
     keep: Array | float | None = None
     num_categories: int | None = field(default=None, metadata={"static": True})
@@ -75,6 +80,17 @@ class RandomizedResponse:
         """The number of categories, known once the channel is in use."""
         assert self.num_categories is not None
         return self.num_categories
+
+    def words(self) -> str:
+        """The number of categories, and how often the true one is released."""
+        if self.matrix is not None:
+            return f"randomized response by a matrix of {self.num_categories} categories"
+        kept = f"the true one of {self.num_categories} categories with probability {amount(self.keep)}"
+        return f"randomized response, {kept}"
+
+    def local_epsilon(self, num_coordinates: int) -> float:
+        """The largest log ratio of the probabilities of one answer given two values, times the number of answers."""
+        return num_coordinates * (_keep_epsilon(self) if self.matrix is None else _matrix_epsilon(self.matrix))
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the released codes are integers in 0, ..., k - 1."""
@@ -114,6 +130,22 @@ class RandomizedResponse:
             return jnp.log(jnp.asarray(self.matrix))[statistic, value]
         keep = jnp.asarray(self.keep)
         return jnp.where(value == statistic, jnp.log(keep), jnp.log1p(-keep) - log(self._size - 1))
+
+
+def _matrix_epsilon(matrix: Array) -> float:
+    """The largest log ratio within a column; ∞ where an answer is possible for some values only."""
+    rows = np.asarray(matrix, float)
+    possible = rows[:, rows.max(axis=0) > 0]
+    smallest = possible.min(axis=0)
+    log_smallest = np.log(smallest, out=np.full_like(smallest, -inf), where=smallest > 0)
+    return float(np.max(np.log(possible.max(axis=0)) - log_smallest))
+
+
+def _keep_epsilon(channel: RandomizedResponse) -> float:
+    """The log ratio of keeping a category to giving another; ∞ where none is given."""
+    keep = float(channel.keep)  # type: ignore[arg-type]
+    other = (1 - keep) / ((channel.num_categories or 2) - 1)
+    return abs(log(keep) - log(other)) if other > 0 else inf
 
 
 def _is_probability(array: np.ndarray) -> np.ndarray:

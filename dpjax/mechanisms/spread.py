@@ -6,28 +6,23 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import ElementwiseDensity, can_sample, innermost
 
-__all__ = ["draws_of", "simulated_variance", "width_by_density"]
+__all__ = ["draws_of", "quartile_deviation", "width_by_density"]
 
-NOISE_DRAWS = 1_024
 DOUBLINGS = (-20, 41)
-"""The powers of two that are tried as widths; whole noise has none below 1."""
+"""The powers of two that are tried as widths; integer noise has none below 1."""
 
 INTERQUARTILE_RANGE = 1.3489795
 """Of a standard Normal number."""
 
 
-def simulated_variance(key: Key, mechanism: Any, value: Array) -> Array:
-    """The variance [d] of Normal noise as wide as that of a mechanism of values [d], by quartiles of draws.
+def quartile_deviation(draws: Array) -> Array:
+    """The standard deviation [d] of Normal numbers with the quartiles of draws [number, d].
 
-    Quartiles are finite where no variance is. Of a wrapped mechanism it is the noise inside.
+    Quartiles are finite where no variance is.
     """
-    if not can_sample(mechanism):
-        return jnp.square(width_by_density(mechanism, value))
-    draws = draws_of(innermost(mechanism), key, jnp.zeros_like(value), NOISE_DRAWS)
     low, high = jnp.quantile(draws, jnp.asarray([0.25, 0.75], draws.dtype), axis=0)
-    return jnp.square((high - low) / INTERQUARTILE_RANGE)
+    return (high - low) / INTERQUARTILE_RANGE
 
 
 def draws_of(mechanism: Any, key: Key, statistic: Array, number: int) -> Array:
@@ -41,9 +36,16 @@ def width_by_density(mechanism: Any, value: Array) -> Array:
 
     To a factor of two, for starts and proposals. Where the density does not say what each coordinate adds to it, all
     move together.
+
+    Parameters
+    ----------
+    mechanism
+        A `dpjax.Mechanism`.
+    value
+        The value.
     """
     steps = jnp.exp2(jnp.arange(*DOUBLINGS)).astype(value.dtype)
-    if isinstance(mechanism, ElementwiseDensity):
+    if mechanism.is_elementwise:
         found = jax.vmap(lambda step: mechanism.log_density_terms(value, value + step))(steps)
     else:
         found = jax.vmap(lambda step: jnp.full(value.shape, mechanism.log_density(value, value + step)))(steps)

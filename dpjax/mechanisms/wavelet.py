@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, check_positive, check_positive_number, fail
+from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Laplace
-from dpjax.mechanisms.base import as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import smallest
 
 __all__ = ["HaarWavelet", "haar_scale", "haar_sensitivity"]
 
@@ -76,7 +78,7 @@ def haar_scale(epsilon: float, resolution: int, calibration: Literal["tight", "p
 
 @frozen_pytree
 @dataclass(frozen=True)
-class HaarWavelet:
+class HaarWavelet(Mechanism):
     """Releases the Haar coefficients of a value in [0, 1], each with Laplace noise of the same scale.
 
     The coefficients are ψ_jk(y) for levels j = 0, ..., J and 0 <= k < 2^j, level by level: 2^(J+1) - 1 numbers. The
@@ -106,6 +108,8 @@ class HaarWavelet:
     >>> channel = dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(epsilon=2.0, resolution=3), resolution=3)
     """
 
+    json_name: ClassVar[str | None] = "haar_wavelet"
+
     scale: Array | float
     resolution: int = field(metadata={"static": True})
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
@@ -114,6 +118,15 @@ class HaarWavelet:
         check_privacy(self.privacy)
         check_positive("scale", self.scale, "haar_scale(epsilon, resolution) computes one.")
         check_count("resolution", self.resolution, "Pass the finest level J.", least=0)
+
+    def words(self) -> str:
+        """The noise of the coefficients, and how many levels these have."""
+        return f"Laplace of scale {amount(self.scale)} on Haar coefficients to level {self.resolution}"
+
+    def local_epsilon(self, num_coordinates: int) -> float:
+        """ε = Δ₁ / b of all coefficients."""
+        del num_coordinates
+        return haar_sensitivity(self.resolution) / smallest(self.scale)
 
     @property
     def num_coefficients(self) -> int:

@@ -49,7 +49,7 @@ class MixturePosition(NamedTuple):
 
 def gibbs(
     values: Any,
-    channel: Mechanism | Literal["with the values"] | None = WITH_VALUES,
+    channel: Mechanism | Any | Literal["with the values"] | None = WITH_VALUES,
     *,
     component: Component,
     concentration: float | GammaPrior,

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpjax._util.validation import check_array, check_positive, fail
 from dpjax.base import Array
-from dpjax.mechanisms.base import AdditiveNoise, has_integer_noise
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.problem import Problem
@@ -141,11 +141,11 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
 def check_released(values: Any, channel: Any, component: Component, shape: tuple[int, ...]) -> LocalRelease:
     """The values with their channel, or an error unless the channel can release such values of these records."""
     release = LocalRelease(values, channel, "record")
-    if has_integer_noise(channel) and jnp.issubdtype(record_type(component), jnp.floating):
+    if as_mechanism(channel).integer_noise and jnp.issubdtype(record_type(component), jnp.floating):
         given, expected = f"{type(channel).__name__} on records that are no whole numbers", "continuous noise"
         remedy = "Integer noise would reveal them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)
-    if isinstance(channel, AdditiveNoise) and release.values.shape[1:] != shape:
+    if as_mechanism(channel).adds_noise and release.values.shape[1:] != shape:
         remedy = "Pass what was released of one record a row."
         fail("values", f"shape {list(release.values.shape)}", f"shape {['n', *shape]}", remedy)
     release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})

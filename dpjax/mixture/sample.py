@@ -33,7 +33,7 @@ __all__ = ["sample"]
 def sample(
     key: Key,
     values: Any,
-    channel: Mechanism | Literal["with the values"] | None = WITH_VALUES,
+    channel: Mechanism | Any | Literal["with the values"] | None = WITH_VALUES,
     *,
     component: Component,
     concentration: float | GammaPrior,

@@ -18,7 +18,7 @@ from jax.extend import core
 
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Model, Records
-from dpjax.mechanisms.base import has_integer_noise, parts_of
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.simulation import draw_position
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.unknown_count import is_unknown
@@ -67,7 +67,7 @@ ROUNDING = frozenset({"ceil", "floor", "round", "sign"})
 def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     """Raise if a mechanism adds integer noise to a statistic or a field that is not integer on the model's records."""
     parts = parts_of(release.mechanism, release.observed.shape[-1])
-    if not any(has_integer_noise(mechanism) for mechanism, _ in parts):
+    if not any(as_mechanism(mechanism).integer_noise for mechanism, _ in parts):
         return
     contribution: Contribution
     if isinstance(release, LocalRelease):
@@ -79,7 +79,9 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     num_records = MAX_RECORDS if is_unknown(release) else release.n
     for mechanism, where in parts:
         pieces = [contribution] if len(parts) == 1 else functions_of(contribution, where, record)
-        if has_integer_noise(mechanism) and not all(is_integer(model, num_records, piece, record) for piece in pieces):
+        if as_mechanism(mechanism).integer_noise and not all(
+            is_integer(model, num_records, piece, record) for piece in pieces
+        ):
             refuse(argument, mechanism, what)
 
 

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Latent, Model, Parameters, Records
-from dpjax.mechanisms.base import can_sample
-from dpjax.mechanisms.spread import draws_of, width_by_density
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.recipe import jit_model
 from dpjax.release import PrivateRelease
 
@@ -118,11 +117,12 @@ def noise_size(key: Key, release: PrivateRelease) -> Array:
     """The mean absolute noise [d] of the mechanism, by simulation if possible; 1 if there is no noise."""
     if not release.is_noisy_sum:
         return jnp.ones(())
-    if not can_sample(release.mechanism):
-        return width_by_density(release.mechanism, release.observed)
-    values = draws_of(release.mechanism, key, release.observed, NOISE_DRAWS)
-    size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
-    return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
+
+    def mean_size(values: Array) -> Array:
+        size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
+        return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
+
+    return as_mechanism(release.mechanism).width(key, release.observed, mean_size, NOISE_DRAWS)
 
 
 def parameter_shapes(model: Model) -> Parameters:

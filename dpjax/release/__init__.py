@@ -1,4 +1,4 @@
-"""What was released, and the law of it given the records."""
+"""What was released, and its distribution given the records."""
 
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import PrecisionWarning

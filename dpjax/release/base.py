@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from dpjax._util.pytree import is_opaque
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, Mechanism
+from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.numerics import sum_rows
 
 __all__ = ["PrivateRelease", "is_release", "log_densities_at", "log_density_at"]
@@ -17,7 +17,7 @@ __all__ = ["PrivateRelease", "is_release", "log_densities_at", "log_density_at"]
 
 @runtime_checkable
 class PrivateRelease(Protocol):
-    """What was published about n confidential records, and its law given them: a frozen dataclass that is a pytree.
+    """What was published about n confidential records, and its distribution given them: a frozen pytree dataclass.
 
     Its two kinds are `Release`, one value of a sum over the records, and `LocalRelease`, one value for each record.
     """
@@ -69,18 +69,18 @@ def is_release(value: Any) -> TypeGuard[PrivateRelease]:
 
 def log_density_at(mechanism: Mechanism, value: Array, origin: Array, residual: Array) -> Array:
     """The log-density [] of the value given the statistic origin − residual [d]."""
-    if isinstance(mechanism, AdditiveNoise):
+    if as_mechanism(mechanism).adds_noise:
         return jnp.sum(mechanism.log_noise(residual))
     return mechanism.log_density(value, origin - residual)
 
 
 def log_densities_at(mechanism: Mechanism, value: Array, origin: Array, residuals: Array) -> Array:
     """The log-density [m] of the value given the statistic origin − residual, for each column of residuals [d, m]."""
-    if is_opaque(mechanism) or not isinstance(mechanism, ElementwiseDensity):
+    if is_opaque(mechanism) or not as_mechanism(mechanism).is_elementwise:
         return jax.vmap(partial(log_density_at, mechanism, value, origin), in_axes=1)(residuals)
     # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
     columns = jax.tree.map(as_column, mechanism)
-    if isinstance(columns, AdditiveNoise):
+    if as_mechanism(columns).adds_noise:
         terms = columns.log_noise(residuals)
     else:
         terms = columns.log_density_terms(value[:, None], value[:, None] - residuals)

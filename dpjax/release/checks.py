@@ -11,19 +11,7 @@ import numpy as np
 from dpjax._util.pytree import is_opaque
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
 from dpjax.base import Array
-from dpjax.mechanisms.base import (
-    CategoricalChannel,
-    ChecksValues,
-    KnownDensity,
-    Parts,
-    adds_noise,
-    can_sample,
-    drawn_size,
-    has_integer_noise,
-    layers,
-    noise_scale,
-    parts_of,
-)
+from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
 from dpjax.statistics.base import dimension_of
 
 LARGEST_COUNT = 2**24
@@ -54,33 +42,33 @@ def as_local_values(values: Any, channel: Any) -> Array:
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
         fail("values", f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and not adds_noise(channel)
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and not as_mechanism(channel).innermost.adds_noise
     return array.astype(jnp.result_type(int if whole else float))
 
 
 def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
     """Raise unless the mechanism has a log-density, and parameters that fit values of this shape."""
     remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density, and sample for predictions."
-    if isinstance(mechanism, type) or not isinstance(mechanism, KnownDensity):
+    if not is_mechanism(mechanism):
         fail(argument, name_of(mechanism), "an instance with log_density", remedy, error=TypeError)
     for name, part, part_shape in _named_parts(argument, mechanism, shape):
         if is_opaque(part) and not isinstance(part, Hashable):
             remedy = "Register it with dpjax.mechanisms.frozen_pytree, or make it hashable (frozen=True)."
             fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
-        if adds_noise(part) and not is_opaque(part):
+        if as_mechanism(part).innermost.adds_noise and not is_opaque(part):
             _check_parameter_shapes(name, part, part_shape)
 
 
 def check_sampler(argument: str, mechanism: Any) -> None:
     """Raise unless values can be drawn from the mechanism."""
-    if not can_sample(mechanism):
+    if not as_mechanism(mechanism).can_sample:
         given, remedy = f"{name_of(mechanism)}, which has no `sample`", "Give it sample(key, statistic), or do without."
         fail(argument, given, "a mechanism that releases and predictions can be drawn from", remedy, error=TypeError)
 
 
 def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> None:
     """Raise unless the mechanism releases such a value given such a summed statistic."""
-    if isinstance(mechanism, CategoricalChannel):
+    if as_mechanism(mechanism).is_categorical:
         remedy = "It releases one category per record: use LocalRelease(values, channel)."
         fail("mechanism", name_of(mechanism), "a mechanism for one summed value", remedy, error=TypeError)
     shapes = _evaluated_shapes(mechanism, value, total)
@@ -92,17 +80,17 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:
     """Raise unless the mechanism can release such values: whole ones under integer noise, and what else it says."""
-    if isinstance(mechanism, Parts):
+    known = as_mechanism(mechanism)
+    if known.parts is not None:
         for part, where in parts_of(mechanism, value.shape[-1]):
             check_value(f"{argument}[{where.start}:{where.stop}]", value[..., where], part)
         return
-    if has_integer_noise(mechanism):
+    if known.integer_noise:
         expected = "whole numbers, which may be negative"
         remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
         check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
-    for layer in layers(mechanism):
-        if isinstance(layer, ChecksValues):
-            layer.check_value(argument, value)
+    for layer in known.layers:
+        layer.check_value(argument, value)
 
 
 def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDtypeStruct:
@@ -114,7 +102,7 @@ def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDt
         remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
         fail("statistic", name_of(statistic), "a hashable function of one record", remedy, error=TypeError)
     dimension = dimension_of(statistic)
-    size = drawn_size(mechanism)
+    size = as_mechanism(mechanism).drawn_size
     if size is not None:
         return _check_drawn(statistic, dimension, size, value)
     if dimension is not None and (dimension,) != value.shape:
@@ -211,7 +199,7 @@ def _check_exact(argument: str, value: Any, vector: Array) -> None:
 
 def _coarseness(value: Array, mechanism: Any) -> str | None:
     """What is wrong with single precision for these values, if anything."""
-    scale, largest = noise_scale(mechanism), float(np.max(np.abs(value)))
+    scale, largest = as_mechanism(mechanism).noise_scale, float(np.max(np.abs(value)))
     if scale is None or is_traced(scale) or np.min(scale) >= COARSEST_SUM * largest:
         return None
     return f"noise of scale {np.min(scale):.3g} on values up to {largest:.3g}, which float32 rounds too coarsely"
@@ -219,14 +207,15 @@ def _coarseness(value: Array, mechanism: Any) -> str | None:
 
 def _named_parts(argument: str, mechanism: Any, shape: tuple[int, ...]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
     """The parts of a mechanism with what errors call them and the shapes of their values."""
-    if not isinstance(mechanism, Parts):
+    parts = as_mechanism(mechanism).parts
+    if parts is None:
         yield argument, mechanism, shape
         return
-    sizes = [size for _, size in mechanism.parts]
+    sizes = [size for _, size in parts]
     if shape != (sum(sizes),):
         given, expected = f"parts of {sizes} coordinates", f"parts that release values of shape {list(shape)}"
         fail(argument, given, expected, "Pass the number of coordinates that each mechanism releases.")
-    for place, (part, size) in enumerate(mechanism.parts):
+    for place, (part, size) in enumerate(parts):
         yield f"{argument}.mechanisms[{place}]", part, (size,)
 
 
@@ -246,7 +235,7 @@ def _evaluated_shapes(
     try:
         density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
         sample = like
-        if can_sample(mechanism):
+        if as_mechanism(mechanism).can_sample:
             sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
     except Exception as error:  # whatever a mechanism of the user's own may raise
         given = (

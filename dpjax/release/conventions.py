@@ -23,11 +23,14 @@ class Convention(NamedTuple):
         ``published -> scale``, or ``(published, sensitivity) -> scale`` where the noise was calibrated.
     calibrated
         Whether the sensitivity is needed.
+    check
+        Raises, in the name of ``published``, unless the positive numbers are possible.
     """
 
     mechanism: Callable[..., Any]
     scale: Callable[..., Any]
     calibrated: bool = False
+    check: Callable[[Any], None] = lambda published: None
 
 
 SMALLEST_SCALE = 0.1
@@ -50,6 +53,23 @@ def scale_of(variance: float) -> float:
     return float(brentq(lambda scale: np.log(variance_of(scale) / variance), SMALLEST_SCALE, 3.0, xtol=1e-14))
 
 
+def check_ratio(published: Any) -> None:
+    """Raise unless the ratio of a geometric distribution is below 1."""
+    check_array("published", published, lambda alpha: alpha < 1, "a ratio between 0 and 1", "Pass α = e^(−1/b).")
+
+
+def check_variance(published: Any, power: float = 1.0) -> None:
+    """Raise unless some discrete Gaussian noise has this power of its variance."""
+    least = variance_of(SMALLEST_SCALE) ** power
+    remedy = "Less is no noise: use dpjax.Exact()."
+    check_array("published", published, lambda number: number > least, f"numbers above {least:.3g}", remedy)
+
+
+def check_deviation(published: Any) -> None:
+    """Raise unless some discrete Gaussian noise has this standard deviation."""
+    check_variance(published, 0.5)
+
+
 CONVENTIONS = {
     "laplace_scale": Convention(Laplace, lambda scale: scale),
     "laplace_standard_deviation": Convention(Laplace, lambda deviation: deviation / np.sqrt(2)),
@@ -64,11 +84,13 @@ CONVENTIONS = {
         DiscreteLaplace, lambda deviation: 0.5 / np.arcsinh(1 / (np.sqrt(2) * deviation))
     ),
     "discrete_laplace_epsilon": Convention(DiscreteLaplace, laplace_scale, calibrated=True),
-    "geometric_alpha": Convention(DiscreteLaplace, lambda alpha: -1 / np.log(alpha)),
+    "geometric_alpha": Convention(DiscreteLaplace, lambda alpha: -1 / np.log(alpha), check=check_ratio),
     "discrete_gaussian_scale": Convention(DiscreteGaussian, lambda scale: scale),
     "discrete_gaussian_squared_scale": Convention(DiscreteGaussian, np.sqrt),
-    "discrete_gaussian_variance": Convention(DiscreteGaussian, scale_of),
-    "discrete_gaussian_standard_deviation": Convention(DiscreteGaussian, lambda deviation: scale_of(deviation**2)),
+    "discrete_gaussian_variance": Convention(DiscreteGaussian, scale_of, check=check_variance),
+    "discrete_gaussian_standard_deviation": Convention(
+        DiscreteGaussian, lambda deviation: scale_of(deviation**2), check=check_deviation
+    ),
     "discrete_gaussian_rho": Convention(DiscreteGaussian, zcdp_scale, calibrated=True),
 }
 
@@ -110,13 +132,8 @@ def mechanism_from_published(
         expected = "the sensitivity" if chosen.calibrated else f"none, for {convention!r}"
         fail("sensitivity", sensitivity, expected, "It is needed for epsilon and rho only.")
     check_positive("published", published, "Pass the published number.")
-    if convention == "geometric_alpha":
-        check_array("published", published, lambda alpha: alpha < 1, "a ratio between 0 and 1", "Pass α = e^(−1/b).")
+    chosen.check(published)
     if chosen.calibrated:
         return chosen.mechanism(chosen.scale(published, sensitivity), privacy=privacy)
-    if convention in ("discrete_gaussian_variance", "discrete_gaussian_standard_deviation"):
-        least = variance_of(SMALLEST_SCALE) ** (1 if convention.endswith("variance") else 0.5)
-        remedy = "Less is no noise: use dpjax.Exact()."
-        check_array("published", published, lambda number: number > least, f"numbers above {least:.3g}", remedy)
     scale = chosen.scale(np.asarray(published, float))
     return chosen.mechanism(float(scale) if np.ndim(scale) == 0 else jnp.asarray(scale), privacy=privacy)

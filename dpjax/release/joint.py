@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
-from dpjax.mechanisms.base import Parts
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.composite import Independent
 from dpjax.release.local import LocalRelease
 from dpjax.release.summed import Release
@@ -76,6 +76,6 @@ def _check_release(argument: str, release: Any) -> None:
 def _statistics(release: Release) -> tuple[Statistic, ...]:
     """The statistics of a joint release, else the one of the release."""
     statistic = release.statistic
-    if isinstance(release.mechanism, Parts) and isinstance(statistic, Stacked):
+    if as_mechanism(release.mechanism).parts is not None and isinstance(statistic, Stacked):
         return statistic.statistics
     return (statistic,)

@@ -14,79 +14,22 @@ and parameters are those of dpjax's mechanisms and statistics; a user's function
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, NoReturn
 
 import numpy as np
 
-from dpjax import statistics as shipped
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Statistic
-from dpjax.mechanisms import (
-    Censored,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exact,
-    Gaussian,
-    HaarWavelet,
-    Independent,
-    Laplace,
-    PartitionSelection,
-    Privacy,
-    RandomizedResponse,
-    SmoothedHistogram,
-)
-from dpjax.mechanisms.base import Mechanism
-from dpjax.mechanisms.composite import IndependentNoise, IndependentTerms
-from dpjax.release.unknown_count import NegativeBinomialCount, PoissonCount, UniformCount, UnknownCount
+from dpjax.mechanisms import Mechanism, Privacy
+from dpjax.mechanisms.base import is_mechanism
+from dpjax.release.unknown_count import COUNT_PRIORS, UnknownCount
+from dpjax.statistics import RecordStatistic
 
 SCHEMA = "privatized-release"
 VERSION = 1
 CONTENT = {"release": {"value", "n", "mechanism", "statistic"}, "local-release": {"values", "channel", "field"}}
 HEADER = {"schema", "version", "kind", "units", "metadata"}
-
-MECHANISMS: dict[str, type] = {
-    "laplace": Laplace,
-    "gaussian": Gaussian,
-    "discrete_laplace": DiscreteLaplace,
-    "discrete_gaussian": DiscreteGaussian,
-    "randomized_response": RandomizedResponse,
-    "censored": Censored,
-    "haar_wavelet": HaarWavelet,
-    "smoothed_histogram": SmoothedHistogram,
-    "independent": Independent,
-    "exact": Exact,
-    "partition_selection": PartitionSelection,
-}
-MECHANISM_NAMES: dict[type, str] = {
-    **{kind: name for name, kind in MECHANISMS.items()},
-    IndependentTerms: "independent",
-    IndependentNoise: "independent",
-}
-
-STATISTICS: dict[str, tuple[type, Callable[..., Any]]] = {
-    "gram": (shipped.Gram, shipped.gram),
-    "total": (shipped.Total, shipped.total),
-    "cells": (shipped.Cells, shipped.cells),
-    "histogram": (shipped.Histogram, shipped.histogram),
-    "grouped": (shipped.Grouped, shipped.grouped),
-    "class_features": (shipped.ClassFeatures, shipped.class_features),
-    "log_composition": (shipped.LogComposition, shipped.log_composition),
-    "scaled": (shipped.Scaled, shipped.scaled),
-    "stacked": (shipped.Stacked, lambda statistics: shipped.stacked(*statistics)),
-}
-
-STATISTIC_NAMES: dict[type, str] = {
-    **{kind: name for name, (kind, _) in STATISTICS.items()},
-    shipped.SparseScaled: "scaled",
-    shipped.SparseStacked: "stacked",
-}
-
-COUNT_PRIORS: dict[str, type] = {
-    "uniform_count": UniformCount,
-    "poisson_count": PoissonCount,
-    "negative_binomial_count": NegativeBinomialCount,
-}
 
 
 def write(kind: str, content: dict[str, Any], units: str | None, metadata: dict[str, Any]) -> str:
@@ -146,7 +89,7 @@ def encode_number(n: int | UnknownCount) -> Any:
     if name is None:
         remedy = "A prior of your own has no neutral description: store its numbers yourself."
         fail("n.prior", type(n.prior).__name__, f"one of {sorted(COUNT_PRIORS)}", remedy, error=TypeError)
-    return {"name": name, **dict(_field_values(n.prior))}
+    return {"name": name, **asdict(n.prior)}  # type: ignore[call-overload]
 
 
 def decode_number(entry: Any) -> Any:
@@ -157,30 +100,30 @@ def decode_number(entry: Any) -> Any:
     return UnknownCount(_build(f"n {name!r}", COUNT_PRIORS[name], numbers))
 
 
-def encode_mechanism(mechanism: Mechanism) -> dict[str, Any]:
-    """A shipped mechanism's name, parameters and promise."""
-    name = MECHANISM_NAMES.get(type(mechanism))
-    if name is None:
+def encode_mechanism(mechanism: Mechanism | Any) -> dict[str, Any]:
+    """A mechanism's name in JSON, its parameters and its promise."""
+    if not isinstance(mechanism, Mechanism) or mechanism.json_name is None:
         remedy = "A mechanism of your own has no neutral description: store its parameters yourself."
-        fail("mechanism", type(mechanism).__name__, f"one of {sorted(MECHANISMS)}", remedy, error=TypeError)
-    present = {key: value for key, value in _field_values(mechanism) if value is not None}
-    return {"name": name} | {key: _encode_parameter(key, value) for key, value in present.items()}
+        expected = f"one of {sorted(Mechanism.by_json_name)}"
+        fail("mechanism", type(mechanism).__name__, expected, remedy, error=TypeError)
+    present = {key: value for key, value in mechanism.json_fields().items() if value is not None}
+    return {"name": mechanism.json_name} | {key: _encode_parameter(key, value) for key, value in present.items()}
 
 
 def decode_mechanism(entry: Any) -> Mechanism:
     """The mechanism of a description."""
-    name, parameters = _split("mechanism", entry, MECHANISMS)
+    name, parameters = _split("mechanism", entry, Mechanism.by_json_name)
     decoded = {key: _decode_parameter(key, value) for key, value in parameters.items()}
-    return _build(f"mechanism {name!r}", MECHANISMS[name], decoded)
+    return _build(f"mechanism {name!r}", Mechanism.by_json_name[name].from_json_fields, decoded)
 
 
 def encode_statistic(statistic: Statistic) -> dict[str, Any]:
-    """A shipped statistic's name and arguments, or a function's name."""
-    name = STATISTIC_NAMES.get(type(statistic))
-    if name is None:
+    """A statistic's name in JSON and its arguments, or a function's name."""
+    if not isinstance(statistic, RecordStatistic) or statistic.json_name is None:
         function = getattr(statistic, "__qualname__", type(statistic).__qualname__)
         return {"name": "function", "function": f"{statistic.__module__}.{function}"}
-    return {"name": name} | {key: _encode_argument(value) for key, value in _field_values(statistic)}
+    arguments = {key: _encode_argument(value) for key, value in statistic.json_fields().items()}
+    return {"name": statistic.json_name} | arguments
 
 
 def decode_statistic(entry: Any) -> Statistic:
@@ -188,9 +131,9 @@ def decode_statistic(entry: Any) -> Statistic:
     if isinstance(entry, dict) and entry.get("name") == "function":
         remedy = "Pass it: from_json(text, statistic=...)."
         fail("statistic", f"the function {entry.get('function')!r}, known by name only", "the function itself", remedy)
-    name, arguments = _split("statistic", entry, STATISTICS)
+    name, arguments = _split("statistic", entry, RecordStatistic.by_json_name)
     decoded = {key: _decode_argument(value) for key, value in arguments.items()}
-    return _build(f"statistic {name!r}", STATISTICS[name][1], decoded)
+    return _build(f"statistic {name!r}", RecordStatistic.by_json_name[name].from_json_fields, decoded)
 
 
 def choose_statistic(entry: Any, given: Statistic | None) -> Statistic:
@@ -209,16 +152,12 @@ def _names_function(entry: Any) -> bool:
     return (isinstance(entry, dict) and entry.get("name") == "function") or any(map(_names_function, parts))
 
 
-def _field_values(noun: Any) -> list[tuple[str, Any]]:
-    return [(entry.name, getattr(noun, entry.name)) for entry in fields(noun)]
-
-
 def _encode_parameter(name: str, value: Any) -> Any:
     if isinstance(value, Privacy):
         return {key: entry for key, entry in asdict(value).items() if entry is not None}
     if name == "mechanisms":
         return [encode_mechanism(part) for part in value]
-    return encode_mechanism(value) if isinstance(value, Mechanism) else encode_numbers(name, value)
+    return encode_mechanism(value) if is_mechanism(value) else encode_numbers(name, value)
 
 
 def _decode_parameter(name: str, value: Any) -> Any:

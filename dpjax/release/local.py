@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, name_of, summarize_error
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism, can_sample, is_exact
+from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release import json
 from dpjax.release.checks import (
     as_local_values,
@@ -53,13 +53,13 @@ class LocalRelease:
     """
 
     values: Array
-    channel: Mechanism
+    channel: Mechanism | Any
     field: str = field(default="cell", metadata={"static": True})
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, str):
             fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
-        if is_exact(self.channel):
+        if as_mechanism(self.channel).exact:
             remedy = "Records that are known need no imputation: condition the model on them."
             fail("channel", name_of(self.channel), "a channel that hides the record", remedy)
         values = as_local_values(self.values, self.channel)
@@ -142,7 +142,7 @@ class LocalRelease:
         try:
             density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
             sample = value
-            if can_sample(self.channel):
+            if as_mechanism(self.channel).can_sample:
                 sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
         except Exception as error:  # whatever a channel of the user's own may raise
             fail(name, given, expected, f"The channel says: {summarize_error(error)}")

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import Mechanism, drawn_size, parts_of
+from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.numerics import leading_size
 from dpjax.numerics.arrays import Piece, are_many, for_pieces, take_piece
 from dpjax.release import json
@@ -36,7 +36,7 @@ from dpjax.statistics.base import dimension_of
 @frozen_pytree
 @dataclass(frozen=True, eq=False)
 class Release:
-    """One released value, whose law given the records depends on their summed statistic alone.
+    """One released value, whose distribution given the records depends on their summed statistic alone.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Release:
     """
 
     value: Array
-    mechanism: Mechanism
+    mechanism: Mechanism | Any
     statistic: Statistic = field(metadata={"static": True})
     n: int | Any = field(metadata={"static": True})
 
@@ -101,7 +101,7 @@ class Release:
     @property
     def is_noisy_sum(self) -> bool:
         """Whether the value is the summed statistic plus noise, rather than draws that the mechanism made given it."""
-        return drawn_size(self.mechanism) is None
+        return as_mechanism(self.mechanism).drawn_size is None
 
     @property
     def origin(self) -> Array:

@@ -30,6 +30,7 @@ from dpjax.numerics.counts import (
 )
 
 __all__ = [
+    "COUNT_PRIORS",
     "CountPrior",
     "KnownTail",
     "NegativeBinomialCount",
@@ -53,7 +54,7 @@ LARGEST_BOUND = 2**31 - 2
 
 @runtime_checkable
 class CountPrior(Protocol):
-    """A law of whole numbers from 0 on, such as `dpjax.models.PoissonCount`; hashable: programs are compiled for it."""
+    """A distribution over 0, 1, ..., such as `dpjax.models.PoissonCount`; hashable: programs are compiled for it."""
 
     def log_probability(self, n: Array) -> Array:
         """The log-probability of each whole number [...]."""
@@ -111,10 +112,22 @@ class UnknownCount:
         remedy = "Pass one such as dpjax.models.UniformCount(low, high)."
         prior = self.prior
         if isinstance(prior, type) or not isinstance(prior, CountPrior):
-            fail("prior", name_of(prior), "a law with log_probability, sample and bounds", remedy, error=TypeError)
+            fail(
+                "prior",
+                name_of(prior),
+                "a distribution with log_probability, sample and bounds",
+                remedy,
+                error=TypeError,
+            )
         if not isinstance(prior, Hashable) or not is_hashed(prior):
-            fail("prior", name_of(prior), "a hashable law", "Make it a frozen dataclass of numbers.", error=TypeError)
-        check_laws(prior, remedy)
+            fail(
+                "prior",
+                name_of(prior),
+                "a hashable distribution",
+                "Make it a frozen dataclass of numbers.",
+                error=TypeError,
+            )
+        check_distribution(prior, remedy)
 
 
 def is_hashed(prior: Hashable) -> bool:
@@ -126,14 +139,19 @@ def is_hashed(prior: Hashable) -> bool:
     return True
 
 
-def check_laws(prior: CountPrior, remedy: str) -> None:
+def check_distribution(prior: CountPrior, remedy: str) -> None:
     """Raise unless the functions of a prior return numbers of the right shapes, and its bounds are in order."""
     numbers = jax.ShapeDtypeStruct((3,), jnp.result_type(int))
     try:
         found = jax.eval_shape(prior.log_probability, numbers), jax.eval_shape(prior.sample, jax.random.key(0))
         low, high = prior.bounds
     except Exception as error:  # whatever a prior of the user's own may raise
-        fail("prior", f"{name_of(prior)}, which failed with {summarize_error(error)}", "a law of whole numbers", remedy)
+        fail(
+            "prior",
+            f"{name_of(prior)}, which failed with {summarize_error(error)}",
+            "a distribution of whole numbers",
+            remedy,
+        )
     shapes = [getattr(part, "shape", None) for part in found]
     if shapes != [(3,), ()] or not jnp.issubdtype(found[1].dtype, jnp.integer):
         given = f"log_probability of shape {shapes[0]} for 3 numbers, and a draw {found[1]}"
@@ -231,7 +249,7 @@ class UniformCount:
 @frozen_pytree
 @dataclass(frozen=True)
 class PoissonCount:
-    """The Poisson law: that of records which come independently of each other.
+    """The Poisson distribution: that of records which come independently of each other.
 
     Parameters
     ----------
@@ -275,14 +293,14 @@ class PoissonCount:
 @frozen_pytree
 @dataclass(frozen=True)
 class NegativeBinomialCount:
-    """A Poisson law whose mean is Gamma distributed: of this mean, and of variance mean + mean² / size.
+    """A Poisson distribution whose mean is Gamma distributed: of this mean, and of variance mean + mean² / size.
 
     Parameters
     ----------
     mean : []
         The mean; above 0, up to 2^30.
     size : []
-        The shape of the Gamma law, above 0: the standard deviation is about mean / √size where the mean is large.
+        The shape of that distribution, above 0: the standard deviation is about mean / √size where the mean is large.
 
     Raises
     ------
@@ -320,6 +338,14 @@ class NegativeBinomialCount:
     def quantile_beyond(self, mass: float) -> int:
         """The least number with at most this probability above it."""
         return int(scipy.stats.nbinom.isf(mass, self.size, self.size / (self.size + self.mean)))
+
+
+COUNT_PRIORS: dict[str, type] = {
+    "uniform_count": UniformCount,
+    "poisson_count": PoissonCount,
+    "negative_binomial_count": NegativeBinomialCount,
+}
+"""By their names in JSON text."""
 
 
 def read_mean(mean: Any) -> Any:

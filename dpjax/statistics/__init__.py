@@ -3,8 +3,8 @@
 Any function ``record -> [d]`` of the user's own is equally welcome wherever a statistic is taken.
 """
 
-from dpjax.statistics.base import RecordStatistic, SparseStatistic
-from dpjax.statistics.combinators import Scaled, SparseScaled, SparseStacked, Stacked, scaled, stacked
+from dpjax.statistics.base import RecordStatistic
+from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
@@ -17,9 +17,6 @@ __all__ = [
     "LogComposition",
     "RecordStatistic",
     "Scaled",
-    "SparseScaled",
-    "SparseStacked",
-    "SparseStatistic",
     "Stacked",
     "Total",
     "cells",

@@ -2,54 +2,42 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, fail
+from dpjax._util.json_names import JsonNamed
+from dpjax._util.validation import check_array, check_count, check_number, fail, name_of
+from dpjax._util.words import amount
 from dpjax.base import Array, Records
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 
 Norm = Literal[1, 2]
 
 
-@runtime_checkable
-class SizedStatistic(Protocol):
-    """A statistic, or a user's function with such an attribute, that knows the length of its value."""
-
-    @property
-    def dimension(self) -> int | None:
-        """The length d of the contribution of one record, None where it depends on the record."""
-
-
-@runtime_checkable
-class SparseStatistic(Protocol):
-    """A statistic that knows which of its coordinates one record moves: few of many, as in a table of many cells."""
-
-    def sparse(self, records: Records) -> tuple[Array, Array]:
-        """The nonzero coordinates of what each of m records contributes: their places and values, both [m, k].
-
-        A place of -1 is padding, whatever its value.
-        """
-
-
 def dimension_of(statistic: Any) -> int | None:
     """The length d of a statistic's value, None where it is not known before a record is."""
-    return statistic.dimension if isinstance(statistic, SizedStatistic) else None
+    return getattr(statistic, "dimension", None)
 
 
 def is_sparse(statistic: Any) -> bool:
-    """Whether it is known which of how many coordinates of a statistic a record moves."""
-    return isinstance(statistic, SparseStatistic) and dimension_of(statistic) is not None
+    """Whether a statistic, or a user's function with such an attribute, has a method `sparse`."""
+    return statistic.is_sparse if isinstance(statistic, RecordStatistic) else hasattr(statistic, "sparse")
 
 
-class RecordStatistic(ABC):
+def words_of(statistic: Any) -> str:
+    """What was summed, in words."""
+    return statistic.words() if isinstance(statistic, RecordStatistic) else f"the sum of {name_of(statistic)}"
+
+
+class RecordStatistic(JsonNamed, ABC):
     """A statistic ``record -> [d]`` that knows the set of values it can take.
 
-    Statistics are compared and hashed by value, so that equal ones find the same compiled program. Each is a
-    `SizedStatistic`.
+    Statistics are compared and hashed by value, so that equal ones find the same compiled program: a subclass is a
+    frozen dataclass. It has an attribute ``dimension``: the length d of its value, None where that depends on the
+    record. ``json_name`` is its name in JSON text, if it is to have one; its own subclasses do not inherit it.
 
     Examples
     --------
@@ -59,9 +47,30 @@ class RecordStatistic(ABC):
     (True, 1.0, 2.0)
     """
 
+    by_json_name: ClassVar[dict[str, type[Any]]] = {}
+    counts_each_once: ClassVar[bool] = False
+    """Whether it is 1 at exactly one coordinate and 0 elsewhere, whatever the record."""
+
     @abstractmethod
     def __call__(self, record: Records) -> Array:
         """The contribution [d] of one record."""
+
+    def words(self) -> str:
+        """What was summed, in words."""
+        return f"the sum of {name_of(self)}"
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The nonzero coordinates of what each of m records contributes: their places and values, both [m, k].
+
+        For statistics such as tables, of whose many coordinates one record moves few. A place of -1 is padding,
+        whatever its value.
+        """
+        raise NotImplementedError(f"{name_of(self)} has no sparse")
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether there is `sparse`."""
+        return type(self).sparse is not RecordStatistic.sparse
 
     @abstractmethod
     def diameter(self, norm: Norm) -> float:
@@ -147,6 +156,14 @@ def read_categories(record: Records, name: str, shape: tuple[int, ...] = ()) -> 
 def as_counts(indicator: Array) -> Array:
     """Flags as numbers that can be summed."""
     return indicator.astype(jnp.result_type(float))
+
+
+def clamped(lower: Any, upper: Any) -> str:
+    """How a field was clamped, in words."""
+    if lower is None and upper is None:
+        return "not clamped"
+    sides = ("−∞" if lower is None else amount(lower), "∞" if upper is None else amount(upper))
+    return f"clamped to {sides[0]} to {sides[1]}"
 
 
 def check_interval(lower: tuple[float, ...], upper: tuple[float, ...]) -> None:

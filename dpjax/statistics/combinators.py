@@ -1,8 +1,9 @@
 """Statistics made of others: rescaled and joined."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import hypot
+from typing import Any, ClassVar, Self
 
 import jax.numpy as jnp
 
@@ -12,11 +13,11 @@ from dpjax.mechanisms.base import as_floating
 from dpjax.statistics.base import (
     Norm,
     RecordStatistic,
-    SparseStatistic,
     as_number,
     check_function,
     dimension_of,
     is_sparse,
+    words_of,
 )
 
 
@@ -32,6 +33,8 @@ class Scaled(RecordStatistic):
     0.2
     """
 
+    json_name: ClassVar[str | None] = "scaled"
+
     statistic: Statistic
     factor: float
 
@@ -43,6 +46,25 @@ class Scaled(RecordStatistic):
     def __call__(self, record: Records) -> Array:
         """The rescaled contribution [d] of one record."""
         return as_floating(self.statistic(record)) * self.factor
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the statistic is so."""
+        return is_sparse_table(self.statistic)
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The statistic's nonzero coordinates [m, k], their values times the constant."""
+        index, weight = self.statistic.sparse(records)  # type: ignore[attr-defined]
+        return index, as_floating(weight) * self.factor
+
+    def words(self) -> str:
+        """Those of the statistic, and the factor."""
+        return f"{words_of(self.statistic)}, times {self.factor:.4g}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `scaled` makes of them."""
+        return scaled(**values)  # type: ignore[return-value]
 
     def diameter(self, norm: Norm) -> float:
         """The statistic's diameter times |factor|; exact where that is."""
@@ -65,6 +87,8 @@ class Stacked(RecordStatistic):
     2
     """
 
+    json_name: ClassVar[str | None] = "stacked"
+
     statistics: tuple[Statistic, ...]
 
     @property
@@ -77,6 +101,31 @@ class Stacked(RecordStatistic):
         """The joined contributions [d] of one record."""
         return jnp.concatenate([as_floating(statistic(record)) for statistic in self.statistics])
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether all statistics are so."""
+        return all(map(is_sparse_table, self.statistics))
+
+    def sparse(self, records: Records) -> tuple[Array, Array]:
+        """The nonzero coordinates [m, k] of all statistics."""
+        pieces: list[tuple[Array, Array]] = []
+        start = 0
+        for statistic in self.statistics:
+            index, weight = statistic.sparse(records)  # type: ignore[attr-defined]
+            pieces.append((jnp.where(index < 0, -1, index + start), as_floating(weight)))
+            start += dimension_of(statistic) or 0
+        index, weight = (jnp.concatenate(parts, axis=1) for parts in zip(*pieces, strict=True))
+        return index, weight
+
+    def words(self) -> str:
+        """Those of all statistics."""
+        return "; ".join(map(words_of, self.statistics))
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `stacked` makes of them."""
+        return _stacked_of(**values)  # type: ignore[return-value]
+
     def diameter(self, norm: Norm) -> float:
         """The sum (L1) or root sum of squares (L2) of the diameters: an upper bound, exact for separate fields."""
         return _join(norm, self.statistics, lambda statistic: statistic.diameter(norm))
@@ -86,48 +135,9 @@ class Stacked(RecordStatistic):
         return _join(norm, self.statistics, lambda statistic: statistic.radius(norm))
 
 
-@dataclass(frozen=True)
-class SparseScaled(Scaled):
-    """The same of a statistic that knows which of its coordinates a record moves.
-
-    Examples
-    --------
-    >>> import dpjax
-    >>> half = scaled(dpjax.statistics.cells("cell", num_categories=3), 0.5)
-    >>> half({"cell": 1}).tolist()
-    [0.0, 0.5, 0.0]
-    """
-
-    def sparse(self, records: Records) -> tuple[Array, Array]:
-        """The statistic's nonzero coordinates [m, k], their values times the constant."""
-        assert isinstance(self.statistic, SparseStatistic)
-        index, weight = self.statistic.sparse(records)
-        return index, as_floating(weight) * self.factor
-
-
-@dataclass(frozen=True)
-class SparseStacked(Stacked):
-    """The same of statistics that all know which of their coordinates a record moves.
-
-    Examples
-    --------
-    >>> import dpjax
-    >>> cells = dpjax.statistics.cells
-    >>> stacked(cells("age", num_categories=3), cells("sex", num_categories=2)).dimension
-    5
-    """
-
-    def sparse(self, records: Records) -> tuple[Array, Array]:
-        """The nonzero coordinates [m, k] of all statistics."""
-        pieces: list[tuple[Array, Array]] = []
-        start = 0
-        for statistic in self.statistics:
-            assert isinstance(statistic, SparseStatistic)
-            index, weight = statistic.sparse(records)
-            pieces.append((jnp.where(index < 0, -1, index + start), as_floating(weight)))
-            start += dimension_of(statistic) or 0
-        index, weight = (jnp.concatenate(parts, axis=1) for parts in zip(*pieces, strict=True))
-        return index, weight
+def is_sparse_table(statistic: Statistic) -> bool:
+    """Whether it is known which of how many coordinates of a statistic a record moves."""
+    return is_sparse(statistic) and dimension_of(statistic) is not None
 
 
 def scaled(statistic: Statistic, factor: float) -> Scaled:
@@ -155,7 +165,7 @@ def scaled(statistic: Statistic, factor: float) -> Scaled:
     check_function(statistic)
     remedy = "Pass the constant that multiplies the statistic."
     number = as_number("factor", factor, lambda array: array != 0, "a finite number other than 0", remedy)
-    return (SparseScaled if is_sparse(statistic) else Scaled)(statistic, number)
+    return Scaled(statistic, number)
 
 
 def stacked(*statistics: Statistic) -> Stacked:
@@ -183,7 +193,11 @@ def stacked(*statistics: Statistic) -> Stacked:
         fail("statistics", "none", "at least one statistic", "Pass the statistics to join.")
     for place, statistic in enumerate(statistics):
         check_function(statistic, f"statistics[{place}]")
-    return (SparseStacked if all(map(is_sparse, statistics)) else Stacked)(statistics)
+    return Stacked(statistics)
+
+
+def _stacked_of(statistics: Sequence[Statistic]) -> Stacked:
+    return stacked(*statistics)
 
 
 def _bounded(statistic: Statistic) -> RecordStatistic:

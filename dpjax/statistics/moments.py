@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import e, log, sqrt
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from dpjax.statistics.base import (
     as_number,
     check_field_name,
     check_interval,
+    clamped,
     read_field,
 )
 from dpjax.statistics.combinators import Scaled
@@ -32,6 +34,8 @@ class Total(RecordStatistic):
     2.0
     """
 
+    json_name: ClassVar[str | None] = "total"
+
     field: str
     lower: tuple[float, ...] | None
     upper: tuple[float, ...] | None
@@ -43,6 +47,15 @@ class Total(RecordStatistic):
         value = jnp.reshape(read_field(record, self.field, shapes), (-1,))
         bounds = [None if bound is None else jnp.asarray(bound, value.dtype) for bound in (self.lower, self.upper)]
         return jnp.clip(value, *bounds)
+
+    def words(self) -> str:
+        """The field, and how it was clamped."""
+        return f"the sum of `{self.field}`, {clamped(self.lower, self.upper)}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `total` makes of them."""
+        return total(**values)  # type: ignore[return-value]
 
     def diameter(self, norm: Norm) -> float:
         """The width of the box of clamped values; exact."""
@@ -71,6 +84,8 @@ class Gram(RecordStatistic):
     5
     """
 
+    json_name: ClassVar[str | None] = "gram"
+
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     response: tuple[float, ...] | None
@@ -93,6 +108,17 @@ class Gram(RecordStatistic):
             return jnp.stack(triangle)
         y = _rescale(read_field(record, "y", [()]), *self.response)
         return jnp.stack([y, *(x_j * y for x_j in x), y * y, *triangle])
+
+    def words(self) -> str:
+        """The products, and how their fields were clamped."""
+        fields = "(1, x, y)" if self.response is not None else "(1, x)"
+        response = "" if self.response is None else f", y {clamped(*self.response)}"
+        return f"the sums of the products of {fields}, x {clamped(self.lower, self.upper)}{response}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `gram` makes of them."""
+        return gram(**values)  # type: ignore[return-value]
 
     def diameter(self, norm: Norm) -> float:
         """The largest distance between two records' products; exact.
@@ -242,6 +268,8 @@ class LogComposition(RecordStatistic):
     3
     """
 
+    json_name: ClassVar[str | None] = "log_composition"
+
     field: str
     lower: float
     dimension: int | None
@@ -250,6 +278,15 @@ class LogComposition(RecordStatistic):
         """log(clamp(share, lower, 1)) [d] of one record."""
         share = read_field(record, self.field, None if self.dimension is None else [(self.dimension,)])
         return jnp.log(jnp.clip(share, self.lower, 1.0))
+
+    def words(self) -> str:
+        """The field, and the least share."""
+        return f"the sums of the logarithms of the shares `{self.field}`, at least {self.lower:g} each"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `log_composition` makes of them."""
+        return log_composition(**values)  # type: ignore[return-value]
 
     def diameter(self, norm: Norm) -> float:
         """The largest distance between the log-shares of two compositions.

@@ -6,12 +6,14 @@ from dataclasses import field as dataclass_field
 from functools import cached_property
 from itertools import pairwise
 from math import prod
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import check_array, check_count, fail, read_numbers
+from dpjax._util.words import SHOWN
 from dpjax.base import Array, Records
 from dpjax.statistics.base import (
     Norm,
@@ -36,6 +38,8 @@ class Cells(OneCell):
     [0.0, 1.0, 0.0]
     """
 
+    json_name: ClassVar[str | None] = "cells"
+
     field: tuple[str, ...]
     num_categories: tuple[int, ...]
 
@@ -43,6 +47,16 @@ class Cells(OneCell):
     def dimension(self) -> int:
         """The number of cells."""
         return prod(self.num_categories)
+
+    def words(self) -> str:
+        """The fields of the table, and their numbers of categories."""
+        axes = zip(self.field, self.num_categories, strict=True)
+        return f"the counts of a table of {' × '.join(f'`{field}` ({size})' for field, size in axes)}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `cells` makes of them."""
+        return cells(**values)  # type: ignore[return-value]
 
     def cell(self, record: Records) -> Array:
         """The number [] of the record's cell; -1 for a category outside the table."""
@@ -64,6 +78,9 @@ class Histogram(OneCell):
     2
     """
 
+    json_name: ClassVar[str | None] = "histogram"
+    counts_each_once: ClassVar[bool] = True
+
     field: str
     edges: tuple[float, ...]
 
@@ -71,6 +88,16 @@ class Histogram(OneCell):
     def dimension(self) -> int:
         """The number of bins."""
         return len(self.edges) - 1
+
+    def words(self) -> str:
+        """The field, and the bins."""
+        low, high = self.edges[0], self.edges[-1]
+        return f"the counts of `{self.field}` in {self.dimension} bins from {low:g} to {high:g}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `histogram` makes of them."""
+        return histogram(**values)  # type: ignore[return-value]
 
     def cell(self, record: Records) -> Array:
         """The number [] of the record's bin."""
@@ -92,6 +119,8 @@ class ClassFeatures(RecordStatistic):
     24
     """
 
+    json_name: ClassVar[str | None] = "class_features"
+
     num_classes: int
     num_features: int
     num_levels: int
@@ -107,6 +136,18 @@ class ClassFeatures(RecordStatistic):
         levels = features[:, None] == jnp.arange(self.num_levels)[None, :]
         classes = label == jnp.arange(self.num_classes)
         return as_counts(jnp.reshape(levels[:, :, None] & classes[None, None, :], (-1,)))
+
+    def words(self) -> str:
+        """The numbers of features, levels and classes."""
+        return (
+            f"the counts of {self.num_features} features of {self.num_levels} levels in each of "
+            f"{self.num_classes} classes"
+        )
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `class_features` makes of them."""
+        return class_features(**values)  # type: ignore[return-value]
 
     def sparse(self, records: Records) -> tuple[Array, Array]:
         """The cell of each feature of each record, and 1: both [m, K]."""
@@ -225,6 +266,8 @@ class Grouped(OneCell):
     [0.0, 1.0]
     """
 
+    json_name: ClassVar[str | None] = "grouped"
+
     field: str
     groups: tuple[int, ...] = dataclass_field(repr=False)
     num_groups: int
@@ -237,6 +280,17 @@ class Grouped(OneCell):
     def dimension(self) -> int:
         """The number of groups."""
         return self.num_groups
+
+    def words(self) -> str:
+        """The number of groups, or the categories of the only one."""
+        if self.num_groups > 1:
+            return f"the counts of {self.num_groups} groups of `{self.field}`"
+        return f"the count of {_categories(np.flatnonzero(self._array == 0).tolist())} of `{self.field}`"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `grouped` makes of them."""
+        return grouped(**values)  # type: ignore[return-value]
 
     def cell(self, record: Records) -> Array:
         """The group [] of the record's category; -1 where it has none."""
@@ -295,3 +349,10 @@ def grouped(field: str, groups: Sequence[int], num_groups: int | None = None) ->
     expected = f"whole numbers from -1 to {size - 1}"
     check_array("groups", array, lambda array: (array >= -1) & (array < size), expected, remedy)
     return Grouped(check_field_name(field), tuple(array.tolist()), size)
+
+
+def _categories(codes: list[int]) -> str:
+    """A few category codes as they are, many by their number and ends."""
+    if len(codes) <= SHOWN:
+        return f"{'category' if len(codes) == 1 else 'categories'} {', '.join(map(str, codes))}"
+    return f"{len(codes)} categories from {codes[0]} to {codes[-1]}"

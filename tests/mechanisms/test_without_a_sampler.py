@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.mechanisms.base import can_sample
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.spread import width_by_density
 
 MODEL = dpjax.models.categorical([1.0, 2.0])
@@ -77,7 +77,7 @@ def test_nothing_can_be_released_by_it(kind):
 @pytest.mark.parametrize("scale", [1e-3, 2.0, 3e5])
 @pytest.mark.parametrize("kind", [Density, Terms])
 def test_its_width_is_known_to_a_factor_of_two(kind, scale):
-    width = np.asarray(width_by_density(kind(scale), jnp.array([3.0, -1.0])))
+    width = np.asarray(width_by_density(as_mechanism(kind(scale)), jnp.array([3.0, -1.0])))
     number = 1 if kind is Terms else 2
     assert np.all((width * number > 0.45 * scale) & (width * number < 1.01 * scale))
 
@@ -88,5 +88,6 @@ def test_whole_noise_has_a_width():
 
 
 def test_a_wrapper_can_sample_where_what_it_wraps_can():
-    assert can_sample(dpjax.Censored(dpjax.Laplace(1.0), lower=0.0))
-    assert not can_sample(RELEASES["joint"](Density(2.0)).mechanism)
+    assert dpjax.Censored(dpjax.Laplace(1.0), lower=0.0).can_sample
+    assert not RELEASES["joint"](Density(2.0)).mechanism.can_sample
+    assert not as_mechanism(Density(2.0)).can_sample

@@ -122,7 +122,7 @@ def test_a_prior_of_broken_parts_is_refused() -> None:
         dpjax.UnknownCount(Reversed())
     with pytest.raises(ValueError, match=r"^prior: given log_probability of shape \(\) for 3 numbers"):
         dpjax.UnknownCount(Summed())
-    with pytest.raises(TypeError, match=r"^prior: given Listed; expected a hashable law"):
+    with pytest.raises(TypeError, match=r"^prior: given Listed; expected a hashable distribution"):
         dpjax.UnknownCount(Listed(jnp.ones(2)))
 
 

@@ -33,7 +33,7 @@ from dpjax.data_augmentation.counts.schedule import check_gaps, make_schedule
 from dpjax.data_augmentation.counts.starts import find_starts
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
-from dpjax.mechanisms.base import is_exact, noise_scale, parts_of
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease, Release
@@ -157,7 +157,7 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
 
 def is_noisy(table: Table, release: Release) -> bool:
     """Whether the noise of the most exact part is not small against the sampling error of a cell of usual size."""
-    scales = [noise_scale(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    scales = [as_mechanism(mechanism).noise_scale for mechanism, _ in parts_of(release.mechanism, len(release.value))]
     if isinstance(table.n, UnknownCount) or any(scale is None or is_traced(scale) for scale in scales):
         return True
     variance = min(float(np.median(np.square(np.asarray(scale)))) for scale in scales)
@@ -201,7 +201,7 @@ def make_law(model: Model, release: Release, collapsed: bool, parameters: Parame
     noisy = tuple(
         NoisySums(sums, release.value[where], mechanism)
         for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True)
-        if not is_exact(mechanism)
+        if not as_mechanism(mechanism).exact
     )
     if table.prior is not None:
         noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)

@@ -20,7 +20,7 @@ from dpjax._util.pytree import is_opaque
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
-from dpjax.mechanisms.base import AdditiveNoise, ElementwiseDensity, is_exact, parts_of
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.recipe import Form, jit_model, numbered_by, recipe_of
 from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
@@ -38,8 +38,6 @@ records do, whose noise can be held while the parameters move."""
 NUM_DRAWS = 16
 """A cell whose probability is 0 at so many parameters from the prior is taken for impossible."""
 
-KINDS = (AdditiveNoise, ElementwiseDensity)
-
 
 def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str] | None:
     """What stands against counts in place of records: given, expected and the remedy; None where nothing does."""
@@ -53,7 +51,9 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
     if not model.exchangeable:
         return "a model whose records have laws of their own", "exchangeable records", remedy
     for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
-        if not (release.is_noisy_sum and isinstance(mechanism, KINDS)) or is_opaque(mechanism):
+        known = as_mechanism(mechanism)
+        by_sum = release.is_noisy_sum and (known.adds_noise or known.is_elementwise)
+        if not by_sum or is_opaque(mechanism):
             given = f"a mechanism {type(mechanism).__name__}"
             return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
     if not 1 < num_cells <= LARGEST_SUPPORT:
@@ -70,7 +70,7 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     assert isinstance(release, Release)
     num_cells = support_size(model)
     assert num_cells is not None
-    known = any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value)))
+    known = any(as_mechanism(mechanism).exact for mechanism, _ in parts_of(release.mechanism, len(release.value)))
     if known or is_unknown(release):
         return True
     return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
@@ -106,7 +106,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     assert isinstance(release, Release)
     check_number(release.n)
     parts = parts_of(release.mechanism, len(release.value))
-    exact = tuple(is_exact(mechanism) for mechanism, _ in parts)
+    exact = tuple(as_mechanism(mechanism).exact for mechanism, _ in parts)
     if any(exact) and is_traced(release.value):
         remedy = "Build the count form outside jit and vmap, where the known totals are numbers."
         fail("release", "known totals that are traced", "numbers", remedy, error=TypeError)

@@ -1,6 +1,6 @@
 """The best linear unbiased estimate of a table: what is compared with, as it knows neither signs nor whole numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from dpjax.release.unknown_count import is_unknown
 
 __all__ = ["estimate_counts", "least_squares", "solve_blocks", "sums_of", "variances_of"]
 
-VARIANCES = {
+VARIANCES: dict[type, Callable[[Any], Any]] = {
     Exact: lambda mechanism: 0.0,
     Laplace: lambda mechanism: 2 * np.square(mechanism.scale),
     Gaussian: lambda mechanism: np.square(mechanism.scale),

@@ -20,7 +20,7 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.data_augmentation.counts.directions import Directions, Touched
 from dpjax.data_augmentation.counts.sums import CellSums
-from dpjax.mechanisms.base import AdditiveNoise
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.numerics import proper_density
 
 __all__ = ["Gammas", "Move", "NoisySums", "Proposals", "State", "move_all", "spread", "start"]
@@ -243,7 +243,7 @@ def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps
     gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
     value, there = factor.value[index][..., None], sums[index][..., None] + gained
     mechanism = jax.tree.map(lambda leaf: leaf[index][..., None] if jnp.ndim(leaf) else leaf, factor.mechanism)
-    if isinstance(mechanism, AdditiveNoise):
+    if as_mechanism(mechanism).adds_noise:
         terms = mechanism.log_noise(value - there)
     else:
         terms = mechanism.log_density_terms(value, there)

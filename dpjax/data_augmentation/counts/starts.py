@@ -12,7 +12,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.counts.form import density_of
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
-from dpjax.mechanisms.base import ElementwiseDensity, can_sample
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, Position, init_state, noise_size
 from dpjax.numerics import all_finite
@@ -77,7 +77,7 @@ def propose(
         prior_key, noise_key = jax.random.split(key)
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
         value = release.value
-        if can_sample(release.mechanism):
+        if as_mechanism(release.mechanism).can_sample:
             value = release.mechanism.sample(noise_key, value)
         probability = jnp.exp(density_of(model).of_cells(chosen))
         guess = nearest_counts(table, value, scale, probability)
@@ -92,7 +92,7 @@ def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.nda
     A key that was published is in some record, and is rounded to none where few have it. Records come from the fullest
     cell; known totals keep the tables as they are.
     """
-    if table.known or not isinstance(release.mechanism, ElementwiseDensity):
+    if table.known or not as_mechanism(release.mechanism).is_elementwise:
         return counts
     for place in np.flatnonzero(impossible_sums(table, release, counts)):
         cells = np.flatnonzero(np.any((table.sums.index == place) & (table.sums.weight != 0), axis=1))
@@ -108,7 +108,6 @@ def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.nda
 
 def impossible_sums(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:
     """Which sums [d] of a table cannot have given their values."""
-    assert isinstance(release.mechanism, ElementwiseDensity)
     total = table.sums.total(jnp.asarray(counts)).astype(release.value.dtype)
     return np.asarray(release.mechanism.log_density_terms(release.value, total)) == -np.inf
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from dpjax.base import Array, Records, Statistic
-from dpjax.statistics.base import SparseStatistic
+from dpjax.statistics.base import is_sparse
 
 __all__ = ["CellSums", "contributions_of_cells"]
 
@@ -71,8 +71,8 @@ class CellSums:
 
 def contributions_of_cells(statistic: Statistic, support: Records, size: int, kind: Any) -> CellSums:
     """What one record of each possible value adds to the sums [size] of a statistic, of floats of this kind."""
-    if isinstance(statistic, SparseStatistic):
-        index, weight = statistic.sparse(support)
+    if is_sparse(statistic):
+        index, weight = statistic.sparse(support)  # type: ignore[attr-defined]
         return compress(np.asarray(index), np.asarray(weight, float), size)
     num_cells = len(jax.tree.leaves(support)[0])
     block = max(1, BLOCK_NUMBERS // size)

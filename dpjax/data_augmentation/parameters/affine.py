@@ -29,8 +29,7 @@ from dpjax.data_augmentation.parameters.coordinates import (
     to_vector,
 )
 from dpjax.data_augmentation.parameters.interweaving import NUM_MOVES, InterweavingInfo, elliptical_moves, is_possible
-from dpjax.mechanisms.base import adds_noise, has_integer_noise, parts_of
-from dpjax.mechanisms.spread import simulated_variance
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.record_noise import has_scores, num_rows, records_at, to_columns
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
@@ -63,8 +62,8 @@ def can_move_noise(model: Model, release: PrivateRelease) -> bool:
         return False
     if not has_scores(model) or not model.exchangeable or release.n <= num_rows(model) + 1:
         return False
-    parts = [part for part, _ in parts_of(release.mechanism, release.value.size)]
-    return all(adds_noise(part) and not has_integer_noise(part) for part in parts)
+    parts = [as_mechanism(part) for part, _ in parts_of(release.mechanism, release.value.size)]
+    return all(part.innermost.adds_noise and not part.integer_noise for part in parts)
 
 
 def should_move_noise(model: Model, release: PrivateRelease) -> bool:
@@ -263,7 +262,9 @@ def noise_variance(release: Release) -> Array:
     parts = parts_of(release.mechanism, release.value.size)
     keys = jax.random.split(jax.random.key(0), len(parts))
     pairs = zip(keys, parts, strict=True)
-    return jnp.concatenate([simulated_variance(key, part, release.value[where]) for key, (part, where) in pairs])
+    return jnp.concatenate(
+        [as_mechanism(part).simulated_variance(key, release.value[where]) for key, (part, where) in pairs]
+    )
 
 
 class Frame(NamedTuple):

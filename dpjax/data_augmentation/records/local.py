@@ -12,8 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.mechanisms.base import LatentNormalSampler, can_sample
-from dpjax.mechanisms.spread import draws_of, width_by_density
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
@@ -37,7 +36,7 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     num_cells = support_size(model)
     if num_cells is not None and num_cells <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
-    if model.normal_field is not None and isinstance(release.channel, LatentNormalSampler):
+    if model.normal_field is not None and as_mechanism(release.channel).draws_latent_normal:
         return build_normal_kernel(model, release)
     if has_windows(release, model):
         return in_turn(build_metropolis_kernel(model, release), build_window_kernel(model, release))
@@ -76,7 +75,6 @@ def log_density_of_support(model: Model, parameters: Parameters, records: Record
 def build_normal_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) for a Normal field seen through Laplace or Gaussian noise."""
     assert model.normal_field is not None
-    assert isinstance(release.channel, LatentNormalSampler)
     normal_field, channel = model.normal_field, release.channel
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
@@ -151,10 +149,7 @@ def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: A
 
 def count_doublings(release: LocalRelease) -> Array:
     """How often 1 must be doubled [] for windows of that stride to span some deviations of the channel's noise."""
-    if can_sample(release.channel):
-        width = jnp.std(draws_of(release.channel, jax.random.key(0), release.values[0], NOISE_DRAWS))
-    else:
-        width = width_by_density(release.channel, release.values[0])
+    width = as_mechanism(release.channel).width(jax.random.key(0), release.values[0], jnp.std, NOISE_DRAWS)
     wanted = jnp.log2(NOISE_WIDTHS * width / WINDOW)
     return jnp.clip(jnp.ceil(jnp.nan_to_num(wanted)), 0, MAX_DOUBLINGS).astype(int)
 

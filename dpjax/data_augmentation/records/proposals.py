@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
-from dpjax.mechanisms.base import is_exact, parts_of
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.record_noise import scores_of
 from dpjax.numerics import leading_size, take_if
 from dpjax.release import Release
@@ -53,7 +53,7 @@ def check_exchangeable(model: Model, imputation: str) -> None:
 
 def check_noisy(release: Release, imputation: str) -> None:
     """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
-    if any(is_exact(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))):
+    if any(as_mechanism(mechanism).exact for mechanism, _ in parts_of(release.mechanism, len(release.value))):
         fail(
             "imputation",
             f"{imputation} with a release that is exact in part",

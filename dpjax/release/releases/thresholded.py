@@ -8,7 +8,7 @@ import numpy as np
 
 from dpjax._util.validation import check_array, check_count, check_number, fail
 from dpjax.mechanisms import Censored, PartitionSelection
-from dpjax.mechanisms.base import Censorable, has_integer_noise
+from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release import Release
 from dpjax.statistics import cells
 
@@ -20,7 +20,7 @@ def thresholded(
     keys: Iterable[Hashable],
     values: Any,
     all_keys: Iterable[Hashable] | int,
-    mechanism: Censorable,
+    mechanism: Mechanism | Any,
     threshold: float,
     *,
     n: Any,
@@ -80,7 +80,7 @@ def thresholded(
     places, size = place_keys(keys, all_keys)
     check_number("threshold", threshold)
     check_array("threshold", threshold, np.isfinite, "a finite number", "Pass the least value that was published.")
-    lower = largest_below(float(threshold), whole=has_integer_noise(mechanism))
+    lower = largest_below(float(threshold), whole=as_mechanism(mechanism).integer_noise)
     value = np.full(size, lower)
     value[places] = check_values(values, len(places), float(threshold))
     censored = Censored(mechanism, lower=jnp.asarray(lower))

@@ -1,0 +1,24 @@
+"""Numbers in words."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["SHOWN", "amount", "quantity"]
+
+SHOWN = 4
+"""Numbers that are told one by one."""
+
+
+def amount(numbers: Any) -> str:
+    """One number, a few, or their range."""
+    flat = np.unique(np.asarray(numbers, float))
+    if len(flat) == 1:
+        return f"{flat[0]:.4g}"
+    ordered = np.ravel(np.asarray(numbers, float))
+    return ", ".join(f"{one:.4g}" for one in ordered) if len(ordered) <= SHOWN else f"{flat[0]:.4g} to {flat[-1]:.4g}"
+
+
+def quantity(size: int, thing: str) -> str:
+    """A number of things."""
+    return f"{size:,} {thing}{'' if size == 1 else 's'}"

@@ -1,0 +1,61 @@
+"""What a mechanism promises of the sums that it protects, as far as that follows from its noise."""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dpjax.mechanisms.privacy import Neighbours
+
+__all__ = ["Promise", "Sums", "Unpromised", "pure", "smallest"]
+
+
+class Unpromised(Exception):
+    """The reason why nothing is known to be promised, as a sentence."""
+
+
+class Promise(NamedTuple):
+    """What is promised of a release.
+
+    Attributes
+    ----------
+    epsilon
+        ε of pure differential privacy; None where there is none.
+    rho
+        ρ of zero-concentrated differential privacy.
+    """
+
+    epsilon: float | None
+    rho: float
+
+
+class Sums(NamedTuple):
+    """Sums over records that one mechanism protects.
+
+    Attributes
+    ----------
+    sensitivity
+        ``norm -> float``: how far the sums move between neighbouring data sets, in the L1 or L2 norm. Raises
+        `Unpromised` where that is not known.
+    neighbours
+        The neighbouring relation.
+    n
+        The number of records; None where it is unknown.
+    num_bins
+        The number of sums where they are the counts of a histogram, each record in exactly one bin; else None.
+    """
+
+    sensitivity: Callable[[Literal[1, 2]], float]
+    neighbours: Neighbours
+    n: int | None
+    num_bins: int | None
+
+
+def pure(epsilon: float) -> Promise:
+    """ε-DP, which is ε²/2-zCDP: Bun and Steinke (2016), Proposition 1.4."""
+    return Promise(epsilon, epsilon**2 / 2)
+
+
+def smallest(scale: Any) -> float:
+    """The smallest scale, which bounds what all coordinates promise together."""
+    return float(np.min(np.asarray(scale)))
