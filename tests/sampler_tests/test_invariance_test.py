@@ -1,6 +1,7 @@
 """The invariance test's verdicts on draws that are right or wrong by construction."""
 
 import dataclasses
+import sys
 
 import jax
 import numpy as np
@@ -10,7 +11,6 @@ from scipy import stats
 import dpjax
 from dpjax.base import ImputationInfo, Latent
 from dpjax.models.simulation import draw_position_at, init_state
-from dpjax.sampler_tests import invariance_test
 from tests.sampler_tests import cases
 
 ACCEPT = 1e-3
@@ -58,7 +58,7 @@ def start_blindly(key: jax.Array, model: dpjax.Model, release: dpjax.Release, pl
 
 def test_the_warm_up_of_the_records_is_needed_and_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it right draws are called wrong."""
-    monkeypatch.setattr(invariance_test, "start_at", start_blindly)
+    monkeypatch.setattr(sys.modules["dpjax.sampler_tests.invariance_test"], "start_at", start_blindly)
     mean, sd = cases.conjugate(sigma=1.0)
     quiet = dataclasses.replace(cases.SUM, mechanism=dpjax.Gaussian(1.0))
     right = cases.posterior_of(cases.NORMAL, quiet, cases.normal_draws(mean, sd))

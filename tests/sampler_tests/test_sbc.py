@@ -1,5 +1,6 @@
 """Calibration passes where model and sampler are right, and fails where the model or the kernel is wrong."""
 
+import sys
 import warnings
 
 import jax
@@ -95,7 +96,7 @@ def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pyte
         return Replicates({"x": numbers}, {"x": numbers})
 
     monkeypatch.setattr("dpjax.models.simulation.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
-    monkeypatch.setattr("dpjax.sampler_tests.sbc.run_batch", report)
+    monkeypatch.setattr(sys.modules["dpjax.sampler_tests.sbc"], "run_batch", report)
     design = Design(MODEL, MODEL, DESIGN, make_plan(MODEL, DESIGN), Ranked(None), ())
     reports = run_batches(design, 25, jax.random.key(2))
     np.testing.assert_array_equal(reports.ranks["x"], np.arange(25))
