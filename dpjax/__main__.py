@@ -130,7 +130,7 @@ def give_advice() -> list[str]:
         'jax.config.update("jax_enable_x64", True) first.': not is_double(),
         "Loops of your own over dpjax.gibbs keep all threads of the linear algebra, which on a busy machine wait for "
         "each other most of the time: set OMP_NUM_THREADS=1 before Python starts.": count_blas_threads() > 1,
-        "There is an accelerator that JAX does not use: install JAX for it, and look at JAX_PLATFORMS.": is_idle(),
+        "There is an accelerator that JAX does not use: install JAX for it, and check JAX_PLATFORMS.": is_idle(),
     }
     switched = [f"{name} is on: {harm}. Turn it off." for name, harm in SWITCHES.items() if jax.config.values.get(name)]
     return [text for text, holds in advice.items() if holds] + switched

@@ -14,7 +14,7 @@ from dpjax._util import jit
 from dpjax._util.jit import compiling, jit_quickly, quick_options
 from dpjax.models.recipe import jit_model
 
-SETTINGS = ("jax_compilation_cache_dir", jit.SHORTEST)
+SETTINGS = ("jax_compilation_cache_dir", jit.MIN_COMPILE_TIME)
 SLOW_PARTS = re.compile(
     r"^from scipy(\.stats|\.optimize|\.spatial)?.* import .*\b(stats|optimize|spatial|qmc|brentq|milp)\b"
 )
@@ -25,8 +25,8 @@ def unset(monkeypatch, tmp_path):
     """JAX as it is before anyone set anything, with the user's folder for caches elsewhere."""
     before = {name: jax.config.values[name] for name in SETTINGS}
     jax.config.update(SETTINGS[0], None)
-    jax.config.update(SETTINGS[1], jit.JAX_SHORTEST)
-    monkeypatch.delenv(jit.SHORTEST.upper(), raising=False)
+    jax.config.update(SETTINGS[1], jit.DEFAULT_MIN_COMPILE_TIME)
+    monkeypatch.delenv(jit.MIN_COMPILE_TIME.upper(), raising=False)
     monkeypatch.setattr(jit, "cache_folder", lambda: tmp_path / "caches")
     yield tmp_path / "caches"
     for name, value in before.items():

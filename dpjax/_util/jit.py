@@ -101,7 +101,7 @@ def compile_quietly(lowered: Any) -> None:
 
 
 def enable_compilation_cache() -> Path:
-    """Keep compiled programs on disk, so that later sessions find them there, and return the folder.
+    """Keep compiled programs on disk, so that later Python processes find them, and return the folder.
 
     The folder is ``dpjax`` in the user's folder for caches, such as ``~/.cache``. It can be removed at any time.
 

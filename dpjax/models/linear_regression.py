@@ -306,13 +306,13 @@ def check_conjugate(prior: NormalInverseGammaPrior, dim: int) -> None:
         as_scalar(f"noise_variance.{name}", getattr(prior, name), "Pass one number.")
     precision = as_array("noise_variance.precision", prior.precision, "numbers", "Pass numbers.")
     if precision.ndim:
-        remedy = "The intercept is the first coefficient; a single number stands for a multiple of the identity."
+        remedy = "The intercept is the first coefficient; one number is a multiple of the identity."
         as_shape("noise_variance.precision", prior.precision, (dim, dim), remedy)
 
 
 def as_coefficients(argument: str, value: Any, dim: int) -> Array:
     """One number for each coefficient [dim], from one number or from [dim]."""
-    remedy = "The intercept is the first coefficient; a single number stands for all."
+    remedy = "The intercept is the first coefficient; one number is used for all."
     array = as_array(argument, value, f"one number or {dim}", remedy)
     return jnp.broadcast_to(array if array.ndim == 0 else as_shape(argument, value, (dim,), remedy), (dim,))
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpjax.models import InverseGammaPrior
-from dpjax.numerics.cells import bounded, cell_edges
+from dpjax.numerics.cells import all_edges, cell_edges
 from dpjax.numerics.dirichlet import draw_dirichlet
 from dpjax.numerics.linear_algebra import draw_normal
 from tests.models.cases import CASES, INVERSE_GAMMA_COEF, INVERSE_WISHART, unconstrained
@@ -155,7 +155,7 @@ WRONG_UPDATES = {
 
 
 def noise_at_the_lower_ends(key: jax.Array, parameters: dict, records: dict) -> jax.Array:
-    edges = bounded(cell_edges(parameters["probabilities"]))
+    edges = all_edges(cell_edges(parameters["probabilities"]))
     return edges[records["cell"]] + 1e-3 * jax.random.uniform(key, records["cell"].shape, float)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpjax.numerics.cells import bounded, cell_edges, cells_at, uniforms_within
+from dpjax.numerics.cells import all_edges, cell_edges, cells_at, uniforms_within
 from tests.models.cases import LEARNED, NONCENTRED
 from tests.models.replicates import NUM_REPLICATES, WRONG_NOISES, noises
 
@@ -45,7 +45,7 @@ def test_every_uniform_finds_its_cell(size: int) -> None:
     probabilities = np.arange(1.0, size + 1)
     probabilities /= probabilities.sum()
     edges = cell_edges(jnp.asarray(probabilities))
-    uniforms = jnp.concatenate([jnp.zeros(1), edges, (bounded(edges)[1:] + bounded(edges)[:-1]) / 2])
+    uniforms = jnp.concatenate([jnp.zeros(1), edges, (all_edges(edges)[1:] + all_edges(edges)[:-1]) / 2])
     expected = [0, *range(1, size), *range(size)]
     np.testing.assert_array_equal(cells_at(uniforms, edges), expected)
 

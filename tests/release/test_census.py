@@ -209,7 +209,7 @@ def change(county, **changes):
     ("changes", "expected"),
     [
         ({"variance": None}, r"path: given changed.parquet without \['variance'\]"),
-        ({"geocode": 5}, "zeros at their beginning count"),
+        ({"geocode": 5}, "with their leading zeros"),
         ({"variance": 0.0}, "variance of 'total_dpq' of area '05000101' in changed.parquet"),
         ({"value": [1, 2]}, r"shape \[1, 1, 1\] and 2 numbers; expected shape \[1, 1, 1\] and 1"),
         ({"query_shape": [2, 1, 1]}, r"shape \[2, 1, 1\] and 1 numbers"),
