@@ -1,4 +1,4 @@
-"""What a sweep of data augmentation is made of, chosen for a model and a release."""
+"""The parts of a data-augmentation sweep, chosen for a model and a release."""
 
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, TypeGuard, get_args
@@ -23,21 +23,21 @@ from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import check_number_known, is_unknown
 
-MOST_RECORDS = 2**31 - 1
-"""So many places can be told apart by 32 bits."""
+MAX_RECORDS = 2**31 - 1
+"""Largest number of records, as indices have 32 bits."""
 
 UNCALLED = tuple((choose, f"dpjax.{choose.__name__}") for choose in (counts, imwg, pcn, soma))
-"""Functions that return an imputation, and may be given for one."""
+"""Functions that return an imputation, and may be passed by mistake."""
 
 MIN_BLOCKED = 50
-"""From this many records on ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best, and lose more elsewhere."""
+"""Smallest number of records from which ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best."""
 
 Noise = Literal["held", "moved", "moved by surrogate"]
 
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """How a sweep is made, such as `Posterior.plan`; hashable, so that compiled programs are found again.
+    """The choices that define a sweep, such as `Posterior.plan`; hashable, so that compiled programs are reused.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class SweepPlan:
     parameter_kernel
         How the parameters move given the records; None for the model's own update.
     noise
-        What the non-centred step does with the noise of the records: it is held; or its mean and scatter are moved
-        along with the parameters, perhaps by a surrogate of the released sum that is corrected exactly.
+        What the non-centred step does with the noise of the records: it is fixed (held); or its mean and scatter are
+        moved with the parameters, optionally by a surrogate of the released sum that is corrected exactly.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class SweepPlan:
 
     @property
     def uses_tuning(self) -> bool:
-        """Whether a step of the sweep looks at the tuning."""
+        """Whether a step of the sweep uses the tuning."""
         return self.interweave or self.parameter_kernel is not None
 
     def describe(self, collapsed: bool = False) -> str:
@@ -101,7 +101,7 @@ def make_plan(
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     allow_counts: bool = False,
 ) -> SweepPlan:
-    """The plan of a sweep, with the defaults filled in and every misfit refused before compilation.
+    """The plan of a sweep, with defaults filled in; incompatible choices are refused before compilation.
 
     Parameters
     ----------
@@ -136,10 +136,10 @@ def make_plan(
 
 
 def check_size(release: PrivateRelease) -> None:
-    """Raise if there are more records to impute than can be told apart."""
-    if not is_unknown(release) and release.n > MOST_RECORDS:
-        remedy = "Impute counts, where records take few values, or take the normal law of the sum: dpjax.sample_clt."
-        fail("release", f"n = {release.n} records to impute", f"at most {MOST_RECORDS}", remedy)
+    """Raise if there are more records to impute than can be indexed."""
+    if not is_unknown(release) and release.n > MAX_RECORDS:
+        remedy = "Impute counts if records take few values, or approximate the sum as normal: dpjax.sample_clt."
+        fail("release", f"n = {release.n} records to impute", f"at most {MAX_RECORDS}", remedy)
 
 
 def move_noise(model: Model, release: PrivateRelease, plan: SweepPlan) -> SweepPlan:
@@ -162,7 +162,7 @@ def with_noise(model: Model, release: PrivateRelease, plan: SweepPlan, noise: No
     known = noise in get_args(Noise)
     if noise != "held" and (not known or not plan.interweave or not can_move_noise(model, release)):
         expected = "'held'" if known else " or ".join(map(repr, get_args(Noise)))
-        remedy = "Noise moves for records of one law, written by Normal scores, and one sum with real noise."
+        remedy = "Noise moves for identically distributed records with Normal scores, and one sum with real noise."
         fail("plan", f"noise={noise!r}", expected, remedy)
     return replace(plan, noise=noise)
 
@@ -175,7 +175,7 @@ def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) 
 
 
 def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | Literal["auto"] | None) -> Imputation:
-    """The imputation meant: by default IMwG; for ``"auto"`` pCN tuned in warm-up where its blocks can pay.
+    """The imputation for a choice: by default IMwG; for ``"auto"`` pCN tuned in warm-up if its blocks can pay.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def check_closed(imputation: Imputation, given: Any = None) -> None:
 
 
 def adapt_plan(model: Model, release: PrivateRelease, plan: SweepPlan, state: GibbsState, key: Key) -> SweepPlan:
-    """The plan with what the imputation leaves open chosen where the chains are, state [chain, ...]."""
+    """The plan with the imputation's open options chosen at the chains' states [chain, ...]."""
     if not is_open(plan.imputation):
         return plan
     return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))

@@ -1,4 +1,4 @@
-"""A sweep of data augmentation: the kernel that parameter updates and imputation compose."""
+"""A sweep of data augmentation: the composition of parameter updates and imputation."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from dpjax.release.summed import as_sum
 
 
 class GibbsInfo(NamedTuple):
-    """What a sweep reports: on imputation, centred step (None if exact) and the second step (None if off).
+    """The report of a sweep: on imputation, centred step (None if exact) and the second step (None if off).
 
     ``num_nonfinite`` [] counts the proposals and moves that were undone because a density, parameter or record was not
     finite.
@@ -33,11 +33,11 @@ class GibbsInfo(NamedTuple):
     Attributes
     ----------
     imputation
-        What the imputation reports.
+        The report of the imputation.
     centred
-        What the centred step reports; None where it is exact.
+        The report of the centred step; None if it is exact.
     interweaving
-        What the non-centred step reports; None where it is off.
+        The report of the non-centred step; None if it is off.
     num_nonfinite
         How often a move was undone because it led to parameters or records that are not finite [].
 
@@ -61,15 +61,16 @@ class GibbsInfo(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """A sweep in two parts, which are given the same key and use different parts of it.
+    """A sweep in two parts, which take the same key and use different splits of it.
 
     Attributes
     ----------
     move
         ``(rng_key, state, tuning) -> (state, info)``: all that the next sweep depends on.
     complete
-        ``(rng_key, state) -> (state, num_nonfinite)``: draws what no sweep reads, so that it is needed only where the
-        state is looked at: parameters that are integrated out of the imputation. Where there are none it does nothing.
+        ``(rng_key, state) -> (state, num_nonfinite)``: draws parameters that are integrated out of the imputation,
+        which no sweep reads, so that it is needed only for states that are kept. Without such parameters it does
+        nothing.
     """
 
     move: Callable[[Key, GibbsState, Tuning | None], tuple[GibbsState, GibbsInfo]]
@@ -92,7 +93,7 @@ def build_kernel(
 
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning | None) -> tuple[GibbsState, GibbsInfo]:
         state, info = sweep.move(rng_key, state, tuning)
-        # The clone tells the key reuse checker that both are meant to have this key.
+        # The clone marks the intended reuse of the key for the key reuse checker.
         state, num_nonfinite = sweep.complete(jax.random.clone(rng_key), state)
         return state, info._replace(num_nonfinite=info.num_nonfinite + num_nonfinite)
 

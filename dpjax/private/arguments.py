@@ -1,4 +1,4 @@
-"""Checks of arguments that may be of another kind altogether."""
+"""Checks of arguments of any type."""
 
 from math import inf, isnan
 from numbers import Real
@@ -19,7 +19,7 @@ __all__ = [
 
 
 SMALLEST_BOUND, LARGEST_BOUND = 1e-30, 1e30
-"""Beyond, float32 does not hold what a contribution is of a bound."""
+"""Range of clip bounds; beyond, the ratio of a contribution to the bound is not a float32."""
 
 
 def check_real(name: str, value: Any) -> float:

@@ -10,22 +10,22 @@ import jax.numpy as jnp
 from dpjax._util.validation import fail
 from dpjax.base import Array
 
-__all__ = ["LARGEST_BLOCK", "MOST_RECORDS", "FixedPoint", "FloatingPoint", "Parts", "arithmetic", "steps_of"]
+__all__ = ["LARGEST_BLOCK", "MOST_RECORDS", "FixedPoint", "FloatingPoint", "Limbs", "arithmetic", "steps_of"]
 
 BOUND_BITS = {"float32": 22, "float64": 40}
-"""A bound is 2^22 or 2^40 steps of the grid: in float32 nearly all that a number holds, and 511 bounds fit an int32."""
+"""Bits of a bound in steps of the grid: in float32 nearly all of a number's, and 511 bounds fit an int32."""
 LIMB_BITS = {"float32": 23, "float64": 40}
-"""What the lower of two integers holds; in float32 either is a float without loss."""
+"""Bits of the lower of two integers; in float32 either converts to a float without loss."""
 HALF_BITS = 11
 LARGEST_BLOCK = 2**19
-"""Records that are added up at once. The higher halves of their int32 in `FixedPoint.sum`, of at most 2^11, then add up
-to 2^30, and the lower ones, below 2^11, with what is left of the higher, below 2^23, to less than 2^31."""
+"""Largest number of records added at once. The higher halves of their int32 in `FixedPoint.sum`, of at most 2^11, then
+sum to 2^30, and the lower ones, below 2^11, with the remainder of the higher, below 2^23, to less than 2^31."""
 MOST_RECORDS = {"float32": 2**25, "float64": 2**31 - 1}
-"""Of more, the higher integer of a sum would lose digits as a float."""
+"""Largest number of records; with more, the higher integer of a sum would lose digits as a float."""
 
 
-class Parts(NamedTuple):
-    """A number that is the sum of two, so that float32 and int32 hold more than their digits."""
+class Limbs(NamedTuple):
+    """A number as the sum of two, for more precision than float32 or int32 have."""
 
     high: Array
     low: Array
@@ -34,8 +34,8 @@ class Parts(NamedTuple):
 class FixedPoint(NamedTuple):
     """Sums of contributions of at most `bound`, in steps of bound / 2^22 (float32) or bound / 2^40 (float64).
 
-    Integers add up to the same sum in any order, over any chunks and devices, and replacing one of them moves it by
-    what that one moves. A sum of floats is not like that: one contribution decides how all partial sums are rounded.
+    Integers have the same sum in any order, over any chunks and devices, and replacing one of them changes it by
+    exactly the difference. In a sum of floats, one contribution affects the rounding of all partial sums.
     """
 
     bound: Array | float
@@ -43,11 +43,11 @@ class FixedPoint(NamedTuple):
 
     @property
     def unit(self) -> Array:
-        """What a step is worth []."""
+        """The size of a step []."""
         return jnp.asarray(self.bound, self.dtype) / steps_of(self.dtype)
 
     def limit(self, dimension: int) -> float:
-        """How long a vector of so many coordinates may be, in steps, to be within the bound when all of it is rounded.
+        """The largest length, in steps, of a vector that is within the bound after rounding all its coordinates.
 
         Rounding to the nearest step lengthens it by √d / 2 at most, and its length was computed in floats.
         """
@@ -56,12 +56,12 @@ class FixedPoint(NamedTuple):
             fail("position", f"{dimension} parameters of {self.dtype}", "fewer", "Enable jax_enable_x64.")
         return (steps_of(self.dtype) - sqrt(dimension) / 2) * (1 - rounding)
 
-    def zeros(self, shape: tuple[int, ...]) -> Parts:
+    def zeros(self, shape: tuple[int, ...]) -> Limbs:
         """The empty sum."""
         nothing = jnp.zeros(shape, self._integer)
-        return Parts(nothing, nothing)
+        return Limbs(nothing, nothing)
 
-    def sum(self, steps: Array) -> Parts:
+    def sum(self, steps: Array) -> Limbs:
         """The sum over the last axis of at most 2^19 whole numbers of steps, none of them beyond the bound."""
         integers = steps.astype(self._integer)
         if steps.shape[-1] * steps_of(self.dtype) <= jnp.iinfo(self._integer).max:
@@ -70,19 +70,19 @@ class FixedPoint(NamedTuple):
         further = self._limb - HALF_BITS
         return self._carry(high >> further, ((high & (2**further - 1)) << HALF_BITS) + low)
 
-    def add(self, one: Parts, other: Parts) -> Parts:
+    def add(self, one: Limbs, other: Limbs) -> Limbs:
         """The sum of two sums."""
         return self._carry(one.high + other.high, one.low + other.low)
 
-    def floats(self, total: Parts) -> Parts:
+    def floats(self, total: Limbs) -> Limbs:
         """A sum as two floats that together are exactly it."""
-        return Parts(total.high.astype(self.dtype) * 2.0**self._limb, total.low.astype(self.dtype))
+        return Limbs(total.high.astype(self.dtype) * 2.0**self._limb, total.low.astype(self.dtype))
 
     def _total(self, integers: Array) -> Array:
         return jnp.sum(integers, axis=-1, dtype=self._integer)
 
-    def _carry(self, high: Array, low: Array) -> Parts:
-        return Parts(high + (low >> self._limb), low & (2**self._limb - 1))
+    def _carry(self, high: Array, low: Array) -> Limbs:
+        return Limbs(high + (low >> self._limb), low & (2**self._limb - 1))
 
     @property
     def _limb(self) -> int:
@@ -94,7 +94,7 @@ class FixedPoint(NamedTuple):
 
 
 class FloatingPoint(NamedTuple):
-    """Plain sums of contributions without a bound, of which no sensitivity is promised."""
+    """Plain sums of contributions without a bound, with no guaranteed sensitivity."""
 
     dtype: Any
 
@@ -103,30 +103,30 @@ class FloatingPoint(NamedTuple):
         """One []."""
         return jnp.ones((), self.dtype)
 
-    def zeros(self, shape: tuple[int, ...]) -> Parts:
+    def zeros(self, shape: tuple[int, ...]) -> Limbs:
         """The empty sum."""
         nothing = jnp.zeros(shape, self.dtype)
-        return Parts(nothing, nothing)
+        return Limbs(nothing, nothing)
 
-    def sum(self, values: Array) -> Parts:
+    def sum(self, values: Array) -> Limbs:
         """The sum over the last axis."""
         total = jnp.sum(values, axis=-1)
-        return Parts(total, jnp.zeros_like(total))
+        return Limbs(total, jnp.zeros_like(total))
 
-    def add(self, one: Parts, other: Parts) -> Parts:
+    def add(self, one: Limbs, other: Limbs) -> Limbs:
         """The sum of two sums."""
         return jax.tree.map(jnp.add, one, other)
 
-    def floats(self, total: Parts) -> Parts:
-        """The sum as it is."""
+    def floats(self, total: Limbs) -> Limbs:
+        """The sum, unchanged."""
         return total
 
 
 def arithmetic(bound: Array | float, dtype: Any) -> FixedPoint | FloatingPoint:
-    """How contributions of at most `bound` are added up; without a bound there is no grid."""
+    """The arithmetic for sums of contributions of at most `bound`; without a bound there is no grid."""
     return FloatingPoint(dtype) if isinstance(bound, Real) and bound == inf else FixedPoint(bound, dtype)
 
 
 def steps_of(dtype: Any) -> float:
-    """How many steps of the grid a bound is, whatever the bound and the number of records."""
+    """The number of grid steps of a bound, for any bound and number of records."""
     return 2.0 ** BOUND_BITS[jnp.dtype(dtype).name]

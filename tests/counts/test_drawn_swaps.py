@@ -53,13 +53,13 @@ def check_windows(built: Built) -> None:
     """That windows of drawn swaps hold the law of the tables."""
     case = cases.build("known margins")
     (corners,) = make_corners(table_of(count_form(case.model, case.release)[1]))
-    move = drawn_moves.template(built.law, SIGNS, 1, WIDTH)
+    move = drawn_moves.template(built.target, SIGNS, 1, WIDTH)
 
     @jax.jit
-    def window_of(key: jax.Array, counts: jax.Array, below: jax.Array) -> tuple[core.Plan, jax.Array]:
+    def window_of(key: jax.Array, counts: jax.Array, below: jax.Array) -> tuple[core.MoveBatch, jax.Array]:
         cells = drawn_moves.cells_at(corners, drawn_moves.draw_swap(key, corners, WIDTH))
-        plan = drawn_moves.plan_at(built.law, SIGNS, cells[None], jnp.ones(1, bool))
-        return plan, core.log_weights(built.law, move, plan, core.start(built.law, counts), below)
+        plan = drawn_moves.batch_at(built.target, SIGNS, cells[None], jnp.ones(1, bool))
+        return plan, core.log_weights(built.target, move, plan, core.start(built.target, counts), below)
 
     for place, counts in enumerate(tables_of(built.exact, 6)):
         below = np.array([place % (WIDTH + 1)])

@@ -13,7 +13,7 @@ import pytest
 from scipy import special
 
 from dpjax.data_augmentation.counts import moves as core
-from dpjax.data_augmentation.counts.counts import draw_proposals, make_law, make_moves
+from dpjax.data_augmentation.counts.counts import draw_proposals, make_moves, make_target
 from dpjax.data_augmentation.counts.form import count_form, density_of
 from dpjax.data_augmentation.counts.table import table_of
 from tests.counts import cases, oracle
@@ -32,7 +32,7 @@ CLOSE = 1e-10 if jax.config.jax_enable_x64 else 3e-4
 class Built(NamedTuple):
     """The law and the moves that the kernel of a case is made of, and the law that they should have."""
 
-    law: core.Law
+    target: core.CountTarget
     moves: tuple[core.Move, ...]
     exact: oracle.Tables
 
@@ -42,10 +42,10 @@ def build(name: str, parameters: dict[str, Any] | None = None) -> Built:
     case = cases.build(name)
     model, release = count_form(case.model, case.release)
     table, collapsed = table_of(release), parameters is None
-    law, moves = make_law(model, release, collapsed, parameters), make_moves(table, collapsed, WIDTH)
+    target, moves = make_target(model, release, collapsed, parameters), make_moves(table, collapsed, WIDTH)
     if parameters is None:
-        return Built(law, moves, case.law)
-    return Built(law, moves, given(case, np.asarray(density_of(model).of_cells(parameters), float)))
+        return Built(target, moves, case.law)
+    return Built(target, moves, given(case, np.asarray(density_of(model).of_cells(parameters), float)))
 
 
 def given(case: cases.Case, log_cells: np.ndarray) -> oracle.Tables:
@@ -61,14 +61,14 @@ def tables_of(exact: oracle.Tables, number: int) -> np.ndarray:
     return exact.tables[rows]
 
 
-def batches(move: core.Move, orders: int = 3) -> Iterator[core.Plan]:
-    """The plans of all batches of a few orders."""
+def batches(move: core.Move, orders: int = 3) -> Iterator[core.MoveBatch]:
+    """All batches of a few orders."""
     for order, batch in np.ndindex(*move.directions.real.shape[:2]):
         if order < orders:
-            yield jax.tree.map(lambda leaf, at=(order, batch): jnp.asarray(leaf)[at], core.plan_of(move))
+            yield jax.tree.map(lambda leaf, at=(order, batch): jnp.asarray(leaf)[at], core.all_batches(move))
 
 
-def window(move: core.Move, plan: core.Plan, counts: np.ndarray, below: np.ndarray) -> np.ndarray:
+def window(move: core.Move, plan: core.MoveBatch, counts: np.ndarray, below: np.ndarray) -> np.ndarray:
     """The tables [move, W + 1, c] that each move chooses from."""
     steps = np.arange(move.width + 1)[None] - below[:, None]
     result = np.tile(counts, (*steps.shape, 1))
@@ -80,9 +80,9 @@ def window(move: core.Move, plan: core.Plan, counts: np.ndarray, below: np.ndarr
 def check_windows(built: Built) -> None:
     rng = np.random.default_rng(8)
     assert built.moves
-    start = jax.jit(partial(core.start, built.law))
+    start = jax.jit(partial(core.start, built.target))
     for move in built.moves:
-        log_weights = jax.jit(partial(core.log_weights, built.law, move))
+        log_weights = jax.jit(partial(core.log_weights, built.target, move))
         for counts, plan in product(tables_of(built.exact, 4), batches(move)):
             below = rng.integers(0, WIDTH + 1, len(plan.real))
             found = log_weights(plan, start(jnp.asarray(counts)), jnp.asarray(below))
@@ -107,10 +107,10 @@ def test_windows_hold_the_law_with_parameters_integrated_out(name: str) -> None:
 def test_a_forgotten_factorial_is_noticed(name: str, place: int) -> None:
     """A planted fault: that of the counts, or of their sum where births change it."""
     built = build(name)
-    gammas = list(built.law.gammas)
+    gammas = list(built.target.gammas)
     gammas[place] = gammas[place]._replace(sign=0 * gammas[place].sign)
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
-        check_windows(built._replace(law=built.law._replace(gammas=tuple(gammas))))
+        check_windows(built._replace(target=built.target._replace(gammas=tuple(gammas))))
 
 
 SHARES = jnp.array([0.1, 0.05, 0.2, 0.4, 0.15, 0.1])
@@ -133,9 +133,9 @@ def sweep_from_tables(built: Built, number: int = 3) -> Iterator[core.State]:
 
     @jax.jit
     def sweep(counts: jax.Array, keys: jax.Array) -> core.State:
-        state = core.start(built.law, counts)
+        state = core.start(built.target, counts)
         for key, move in zip(keys, built.moves, strict=True):
-            state, _ = core.move_all(built.law, move, state, draw_proposals(key, move))
+            state, _ = core.move_all(built.target, move, state, draw_proposals(key, move))
         return state
 
     for place, counts in enumerate(tables_of(built.exact, number)):
@@ -148,7 +148,7 @@ def test_sums_are_carried_along(name: str) -> None:
     built = build(name)
     for state in sweep_from_tables(built):
         assert np.isfinite(built.exact.log_weight_of(np.asarray(state.counts)))
-        jax.tree.map(np.testing.assert_array_equal, state, core.start(built.law, state.counts))
+        jax.tree.map(np.testing.assert_array_equal, state, core.start(built.target, state.counts))
 
 
 def test_a_swap_that_leaves_the_fibre_is_noticed() -> None:
@@ -162,7 +162,7 @@ def test_a_swap_that_leaves_the_fibre_is_noticed() -> None:
 Shift = Callable[[Any, Any], Any]
 
 
-def transitions(built: Built, move: core.Move, plan: core.Plan, line: np.ndarray, shift: Shift) -> np.ndarray:
+def transitions(built: Built, move: core.Move, plan: core.MoveBatch, line: np.ndarray, shift: Shift) -> np.ndarray:
     """The law of one move between the tables of a line [t, c] along it, over all offsets of its window.
 
     `shift` changes the offset as a function of the present count of the first cell.
@@ -175,7 +175,7 @@ def transitions(built: Built, move: core.Move, plan: core.Plan, line: np.ndarray
         """Where the window begins, and the chances of its places."""
         offsets = jnp.full(len(plan.real), shift(offset, counts[cell]))
         state, _ = core.move_batch(
-            built.law, move, plan, core.start(built.law, counts), offsets, jnp.zeros(offsets.shape)
+            built.target, move, plan, core.start(built.target, counts), offsets, jnp.zeros(offsets.shape)
         )
         return state.counts[cell] - counts[cell], jax.nn.softmax(seen.pop()[0])
 
@@ -189,7 +189,7 @@ def transitions(built: Built, move: core.Move, plan: core.Plan, line: np.ndarray
     return matrix
 
 
-def line_through(move: core.Move, plan: core.Plan, counts: np.ndarray, exact: oracle.Tables) -> np.ndarray:
+def line_through(move: core.Move, plan: core.MoveBatch, counts: np.ndarray, exact: oracle.Tables) -> np.ndarray:
     """All tables that the first move of a batch can reach in the end, in the order of its first cell."""
     direction = np.zeros(len(counts), int)
     direction[np.asarray(plan.cells[0])] = move.directions.signs

@@ -62,7 +62,7 @@ CHOOSE = jax.jit(drawn_moves.choose_places)
 
 def compile_windows(built: Built, groups: drawn_moves.Groups) -> Callable:
     """The log-weights [g, W + 1] of a batch's windows and their offsets [g], of counts, the batch and places [g, 2]."""
-    move = drawn_moves.template(built.law, drawn_moves.PAIR_SIGNS, groups.batches.shape[1], WIDTH)
+    move = drawn_moves.template(built.target, drawn_moves.PAIR_SIGNS, groups.batches.shape[1], WIDTH)
 
     @jax.jit
     def windows(counts: jax.Array, batch: jax.Array, places: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -72,7 +72,7 @@ def compile_windows(built: Built, groups: drawn_moves.Groups) -> Callable:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(drawn_moves, "choose_places", lambda *rest: places)
             patch.setattr(core, "choose", lambda weights, uniform: seen.append(weights) or 0)
-            drawn_moves.meet(built.law, groups, move, core.start(built.law, counts), held, draws)
+            drawn_moves.meet(built.target, groups, move, core.start(built.target, counts), held, draws)
         return seen.pop(), draws.offset
 
     return windows
@@ -133,10 +133,10 @@ def test_a_pair_whose_chance_is_forgotten_is_noticed(monkeypatch: pytest.MonkeyP
 
 def test_sums_and_numbers_of_occupied_cells_are_carried_along() -> None:
     built, groups = build("row totals"), groups_of("row totals")
-    sweep = jax.jit(partial(drawn_moves.meet_all, built.law, groups, WIDTH))
+    sweep = jax.jit(partial(drawn_moves.meet_all, built.target, groups, WIDTH))
     for place, counts in enumerate(tables_of(built.exact, 5)):
-        state, changed, met = sweep(core.start(built.law, jnp.asarray(counts)), jax.random.key(place))
-        jax.tree.map(np.testing.assert_array_equal, state, core.start(built.law, state.counts))
+        state, changed, met = sweep(core.start(built.target, jnp.asarray(counts)), jax.random.key(place))
+        jax.tree.map(np.testing.assert_array_equal, state, core.start(built.target, state.counts))
         assert 0 <= changed <= met <= drawn_moves.PAIR_ROUNDS * len(groups.size)
 
 

@@ -162,9 +162,9 @@ def forget_factorials() -> Callable:
     """Ratios without the factorials of the counts."""
     log_ratios = core.log_ratios
 
-    def forgetful(law: core.Law, *rest: Any) -> jax.Array:
-        factorials, *others = law.gammas
-        return log_ratios(law._replace(gammas=(factorials._replace(sign=0 * factorials.sign), *others)), *rest)
+    def forgetful(target: core.CountTarget, *rest: Any) -> jax.Array:
+        factorials, *others = target.gammas
+        return log_ratios(target._replace(gammas=(factorials._replace(sign=0 * factorials.sign), *others)), *rest)
 
     return forgetful
 

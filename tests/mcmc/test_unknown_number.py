@@ -125,7 +125,11 @@ def renamed() -> dpjax.Model:
         (normal, models.PoissonCount(1e7), r"release\.n: given PoissonCount.*expected at most 1048576"),
         (normal, Even(None), r"release\.n: given Even\(high=None\), which has no greatest number; .*UniformCount"),
         (normal, Even(8), r"release\.n: given Even\(high=8\), of positive probability at 5 numbers up to 8"),
-        (lambda: normal()._replace(exchangeable=False), models.UniformCount(2, 9), r"release\.n: .*laws of their own"),
+        (
+            lambda: normal()._replace(exchangeable=False),
+            models.UniformCount(2, 9),
+            r"release\.n: .*identically",
+        ),
         (renamed, models.UniformCount(2, 9), r"model: given a name 'num_records'"),
     ],
 )

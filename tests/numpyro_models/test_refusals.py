@@ -223,7 +223,7 @@ def test_records_with_laws_of_their_own_go_with_their_number_and_their_imputatio
         dpjax.gibbs(model, dpjax.Release([0.0], dpjax.Laplace(1.0), statistic, 4))
     release = dpjax.Release([0.0], dpjax.Laplace(1.0), statistic, 3)
     for imputation in (dpjax.soma(), dpjax.imwg(scan="random")):
-        with pytest.raises(ValueError, match="records have laws of their own"):
+        with pytest.raises(ValueError, match="records that are not identically distributed"):
             dpjax.gibbs(model, release, imputation=imputation)
 
 

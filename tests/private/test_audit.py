@@ -17,7 +17,7 @@ from scipy import stats
 from dpjax import private
 from dpjax.private import noise
 from dpjax.private.accounting.composition import composed_epsilon
-from dpjax.private.fixed_point import Parts, steps_of
+from dpjax.private.fixed_point import Limbs, steps_of
 from dpjax.private.kernels.sgld import largest_langevin_noise
 from dpjax.private.sums.clipped import ClippedSum, clipped_gradients, clipped_ratios
 from tests.private.neighbours import linear, numbers, sum_of_floats
@@ -87,7 +87,7 @@ def test_a_sum_of_floats_is_found_out() -> None:
     """A planted fault: the sum is taken in float32, and its noise and price are the same."""
     program = jax.jit(lambda records: sum_of_floats(records)[None] * steps_of(jnp.float32))
     unit, nothing = jnp.asarray(1 / steps_of(jnp.float32), jnp.float32), jnp.zeros(1, jnp.float32)
-    sums = [ClippedSum(Parts(program(jnp.asarray(numbers(x))), nothing), unit, unit) for x in (1.0, -1.0)]
+    sums = [ClippedSum(Limbs(program(jnp.asarray(numbers(x))), nothing), unit, unit) for x in (1.0, -1.0)]
     one, other = (np.ravel(released(total, noise.secure, seed)) for seed, total in enumerate(sums))
     assert disproved(one, other) > charged(query_of(noise.secure), "replace-one")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpjax import private
-from dpjax.private.fixed_point import FixedPoint, Parts, steps_of
+from dpjax.private.fixed_point import FixedPoint, Limbs, steps_of
 from dpjax.private.kernels.penalty import exact, noisy_ratio
 from dpjax.private.sums.clipped import clip_numbers, clip_rows, clipped_gradients, clipped_ratios
 from tests.private.neighbours import linear, numbers, sum_of_floats
@@ -17,7 +17,7 @@ PRECISIONS = [jnp.float32, pytest.param(jnp.float64, marks=pytest.mark.x64)]
 ONE, NOUGHT = jnp.ones((1,), jnp.float32), jnp.zeros((1,), jnp.float32)
 
 
-def steps(total: Parts) -> int:
+def steps(total: Limbs) -> int:
     """A sum as an integer of any size."""
     return int(Fraction(total.high.item()) + Fraction(total.low.item()))
 
@@ -45,7 +45,7 @@ def test_integers_are_added_exactly(dtype) -> None:
     most = int(steps_of(dtype))
 
     @jax.jit
-    def twice(values: jax.Array) -> Parts:
+    def twice(values: jax.Array) -> Limbs:
         return adder.floats(adder.add(adder.sum(values), adder.sum(values)))
 
     for size in (1, 511, 512, 70_000):
@@ -97,7 +97,7 @@ def test_no_number_is_beyond_the_bound(bound: float) -> None:
 def test_a_proposal_that_does_not_move_or_is_infinitely_far_makes_the_same_query() -> None:
     target, asked = linear(np.ones(5), chunk_size=5), []
 
-    def release(total: Parts, scale: float) -> jax.Array:
+    def release(total: Limbs, scale: float) -> jax.Array:
         asked.append(scale)
         return exact(ONE, total, scale)
 

@@ -13,7 +13,7 @@ from blackjax.mcmc.integrators import IntegratorState, velocity_verlet
 
 from dpjax import private
 from dpjax.private import noise
-from dpjax.private.fixed_point import Parts, steps_of
+from dpjax.private.fixed_point import Limbs, steps_of
 from dpjax.private.kernels.base import build_answer
 from dpjax.private.kernels.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog, metric
 from dpjax.private.kernels.penalty import exact, noisy_ratio
@@ -112,7 +112,7 @@ def test_gradients_are_released_with_the_noise_stated() -> None:
     settings = HMCSettings(as_schedule(step), 1, metric(1e12, 2), bound, BOUND, tau, 1e-6)
     ends = []
 
-    def spy(index: jax.Array, total: Parts, scale: float) -> jax.Array:
+    def spy(index: jax.Array, total: Limbs, scale: float) -> jax.Array:
         ends.append((total.high.shape, scale / steps_of(total.high.dtype)))
         return exact(index, total, scale)
 

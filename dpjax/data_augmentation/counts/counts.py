@@ -28,8 +28,17 @@ from dpjax.data_augmentation.counts.drawn_moves import (
 )
 from dpjax.data_augmentation.counts.form import count_form, density_of
 from dpjax.data_augmentation.counts.joint_moves import build_joint_step
-from dpjax.data_augmentation.counts.moves import Gammas, Law, Move, NoisySums, Proposals, move_all, spread, start
-from dpjax.data_augmentation.counts.schedule import check_gaps, make_schedule
+from dpjax.data_augmentation.counts.listed_moves import check_gaps, list_moves
+from dpjax.data_augmentation.counts.moves import (
+    CountTarget,
+    Gammas,
+    Move,
+    NoisySums,
+    Proposals,
+    move_all,
+    spread,
+    start,
+)
 from dpjax.data_augmentation.counts.starts import find_starts
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
@@ -43,23 +52,23 @@ from dpjax.release.unknown_count import CountPrior, UnknownCount
 __all__ = ["Counts", "counts"]
 
 START_WIDTH, MAX_WIDTH = 16, 256
-"""The width of windows before they are tuned, and the largest."""
+"""Width of windows before tuning, and largest width."""
 
 NOISY = 0.05
-"""Joint moves pay where the noise has at least this share of the variance of a cell's count."""
+"""Smallest ratio of the noise variance to the variance of a cell's count from which joint moves pay."""
 
 WIDTH_PER_SPREAD = 5.0
-"""Windows are so many conditional standard deviations wide: wider ones cost more than they bring."""
+"""Width of windows in conditional standard deviations; wider ones cost more than they gain."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The choice of counts; call it with the count form of a model and a release for the kernel.
+    """Imputation of counts; called with the count form of a model and a release, it builds the kernel.
 
     Parameters
     ----------
     width
-        How many values beside the present one a window holds.
+        The number of values in a window besides the current one.
     collapse
         Whether the parameters are integrated out; None wherever the model is conjugate.
     """
@@ -86,11 +95,11 @@ class Counts:
         return count_form(model, release)
 
     def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
-        """Whether parameters and counts can move together: where both are drawn, and no total is known."""
+        """Whether parameters and counts can move jointly: if both are drawn, and no total is known."""
         return not self.is_collapsed(model, release) and not table_of(release).known and bool(parameter_shapes(model))
 
     def interweaves(self, model: Model, release: PrivateRelease) -> bool:
-        """Whether they do by default: where the noise is not small against the counts' sampling error."""
+        """Whether they do by default: if the noise is not small compared with the counts' sampling error."""
         return self.can_interweave(model, release) and is_noisy(table_of(release), as_sum(release))
 
     def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
@@ -111,7 +120,7 @@ class Counts:
         return replace(self, width=START_WIDTH) if self.is_open else self
 
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
-        """With windows as wide as the conditional laws of the moves are where the chains are."""
+        """With windows fitted to the conditional distributions of the moves at the chains' states."""
         del key
         spreads = measure(model, release, self.is_collapsed(model, release), latent.records[COUNTS][:, 0], parameters)
         return replace(self, width=max(map(fit_width, spreads), default=START_WIDTH))
@@ -144,9 +153,9 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
     ------
     TypeError, ValueError
         If the width is no whole number of at least 1. When a kernel is built: if the records are continuous, take too
-        many values or have laws of their own, the release is no sum with noise on each coordinate, or known totals
-        (`dpjax.Exact`) are contradictory or of a kind that the moves are not known to connect, as may be tables with
-        cells that the model makes impossible.
+        many values or are not identically distributed, the release is no sum with noise on each coordinate, or known
+        totals (`dpjax.Exact`) are contradictory or of a kind that the moves are not known to connect, as may be tables
+        with cells that the model makes impossible.
     """
     if width != "auto":
         check_count("width", width, "Pass a whole number such as 16, or 'auto'.")
@@ -165,7 +174,7 @@ def is_noisy(table: Table, release: Release) -> bool:
 
 
 def build_kernel(model: Model, release: Release, collapsed: bool, width: int) -> ImputationKernel:
-    """The kernel of counts; with collapsed parameters it does not look at those it is given."""
+    """The kernel of counts; with collapsed parameters it ignores those it is given."""
     table = table_of(release)
     moves = make_moves(table, collapsed, width)
     if not collapsed:
@@ -174,20 +183,20 @@ def build_kernel(model: Model, release: Release, collapsed: bool, width: int) ->
     groups = make_groups(table, collapsed) if is_noisy(table, release) else None
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        law = make_law(model, release, collapsed, parameters)
-        state = start(law, latent.records[COUNTS][0])
+        target = make_target(model, release, collapsed, parameters)
+        state = start(target, latent.records[COUNTS][0])
         changed, tried = jnp.zeros((), int), jnp.zeros((), int)
         meeting_key, *keys = jax.random.split(rng_key, 1 + len(moves) + len(corners))
         for move, key in zip(moves, keys[: len(moves)], strict=True):
             proposals = draw_proposals(key, move)
-            state, more = move_all(law, move, state, proposals)
+            state, more = move_all(target, move, state, proposals)
             changed += more
             tried += jnp.asarray(move.directions.num_moves, int)[proposals.order]
         for places, key in zip(corners, keys[len(moves) :], strict=True):
-            state, more = swap_drawn(law, places, width, state, key)
+            state, more = swap_drawn(target, places, width, state, key)
             changed, tried = changed + more, tried + SWAP_ROUNDS
         if groups is not None:
-            state, more, met = meet_all(law, groups, width, state, meeting_key)
+            state, more, met = meet_all(target, groups, width, state, meeting_key)
             changed, tried = changed + more, tried + met
         latent = init_latent(release, {COUNTS: state.counts[None]})
         return latent, ImputationInfo(changed / jnp.maximum(tried, 1), changed[None], jnp.zeros((), int))
@@ -195,8 +204,8 @@ def build_kernel(model: Model, release: Release, collapsed: bool, width: int) ->
     return step
 
 
-def make_law(model: Model, release: Release, collapsed: bool, parameters: Parameters) -> Law:
-    """The law of the counts, given the parameters or with these integrated out."""
+def make_target(model: Model, release: Release, collapsed: bool, parameters: Parameters) -> CountTarget:
+    """The target of the counts, given the parameters or with these integrated out."""
     table = table_of(release)
     noisy = tuple(
         NoisySums(sums, release.value[where], mechanism)
@@ -206,7 +215,7 @@ def make_law(model: Model, release: Release, collapsed: bool, parameters: Parame
     if table.prior is not None:
         noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)
     log_probability = None if collapsed else density_of(model).of_cells(parameters)
-    return Law(log_probability, make_gammas(model, table, collapsed), noisy)
+    return CountTarget(log_probability, make_gammas(model, table, collapsed), noisy)
 
 
 @frozen_pytree
@@ -262,7 +271,7 @@ def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
     """The moves of a sweep with windows of this width."""
     gammas = gamma_sums(table, collapsed)
     noisy = table.noisy if table.prior is None else (*table.noisy, number_of(table))
-    return make_schedule(table, gammas, noisy, width)
+    return list_moves(table, gammas, noisy, width)
 
 
 @lru_cache(maxsize=64)
@@ -301,11 +310,11 @@ def spreads_at(model: Model, release: Release, collapsed: bool, counts: Array, p
     """The conditional standard deviations [chain, batch, move] of all moves."""
     moves = make_moves(table_of(release), collapsed, MAX_WIDTH)
 
-    def look(counts: Array, parameters: Parameters) -> list[Array]:
-        law = make_law(model, release, collapsed, parameters)
-        return [spread(law, move, start(law, counts)) for move in moves]
+    def at_state(counts: Array, parameters: Parameters) -> list[Array]:
+        target = make_target(model, release, collapsed, parameters)
+        return [spread(target, move, start(target, counts)) for move in moves]
 
-    return jax.vmap(look)(counts, parameters)
+    return jax.vmap(at_state)(counts, parameters)
 
 
 def fit_width(spreads: np.ndarray) -> int:

@@ -1,8 +1,8 @@
 """Directions in which counts move: which cells gain and lose together, in batches that do not touch each other's sums.
 
 A direction adds δ to some cells and takes δ from others. Which directions are tried, and in what order, is fixed before
-any count is known, but for a choice among several orders that is drawn each sweep: so every order leaves the law of the
-counts as it is if every single move does.
+any count is known, but for a choice among several orders that is drawn each sweep: so every order leaves the target
+invariant if every single move does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,15 +17,15 @@ from dpjax.data_augmentation.counts.sums import CellSums, compress
 __all__ = ["Directions", "Touched", "line_up", "make_directions", "match_pairs", "spread_out", "touch"]
 
 MAX_MOVES = 2**17
-"""The moves of all orders of one kind together: more orders than this allows would only make the program larger."""
+"""Largest number of moves of all orders of one kind: more would only make the program larger."""
 
 MAX_ORDERS = 16
 
 MAX_BATCHES = 64
-"""The batches of a sweep: longer orders are cut into several, of which a sweep takes one."""
+"""Largest number of batches of a sweep: longer orders are split into several, of which a sweep takes one."""
 
 STEP_COST = 16
-"""What a batch costs beside its moves, in moves."""
+"""Fixed cost of a batch, in moves."""
 
 
 @dataclass(frozen=True, eq=False)

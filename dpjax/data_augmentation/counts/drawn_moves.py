@@ -1,4 +1,4 @@
-"""Moves whose cells are drawn while a sweep runs: the sums that they touch are looked up there and then."""
+"""Moves whose cells are drawn during a sweep: the sums that they change are looked up at run time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from dpjax.base import Array, Key
 from dpjax.data_augmentation.counts.directions import Directions, Touched, spread_out
 from dpjax.data_augmentation.counts.fibre import SIGNS, Swap
 from dpjax.data_augmentation.counts.moves import (
-    Law,
+    CountTarget,
     Move,
-    Plan,
+    MoveBatch,
     State,
     draw_place,
     log_weights,
@@ -27,27 +27,27 @@ from dpjax.data_augmentation.counts.moves import (
 )
 from dpjax.data_augmentation.counts.sums import CellSums
 
-__all__ = ["Corners", "Groups", "find_corners", "find_groups", "meet_all", "plan_at", "swap_drawn", "template"]
+__all__ = ["Corners", "Groups", "batch_at", "find_corners", "find_groups", "meet_all", "swap_drawn", "template"]
 
 
 SWAP_ROUNDS = 4
-"""How many swaps of each kind a sweep draws: they are there for what the listed ones do not reach."""
+"""Number of swaps of each kind that a sweep draws, to reach tables that listed swaps do not."""
 
 LARGEST = 2**31 - 1
 
 
 PAIR_ROUNDS = 16
-"""How many pairs of each group a sweep moves."""
+"""Number of pairs of each group that a sweep moves."""
 
 PAIR_SIGNS = (1, -1)
 """The first cell of a pair gains what the second loses."""
 
 BLOCK = 16
-"""Occupied cells are counted in blocks of so many cells, so that one is found without running sums over all."""
+"""Number of cells in a block, in which occupied cells are counted, to find one without running sums over all."""
 
 
-def template(law: Law, signs: tuple[int, ...], number: int, width: int) -> Move:
-    """So many moves of any cells, which gain and lose by these signs and may touch any sum of theirs."""
+def template(target: CountTarget, signs: tuple[int, ...], number: int, width: int) -> Move:
+    """A template for `number` moves of any cells with these signs, which may change any of their sums."""
     shape = (1, 1, number)
 
     def touched(sums: CellSums) -> Touched:
@@ -56,19 +56,19 @@ def template(law: Law, signs: tuple[int, ...], number: int, width: int) -> Move:
         reach = signs.count(1) if sums.is_tally else len(signs) * np.max(np.abs(sums.weight))
         return Touched(np.zeros(slots, np.int32), np.full(slots, reach))
 
-    gammas, noisy = (tuple(touched(factor.sums) for factor in factors) for factors in (law.gammas, law.noisy))
+    gammas, noisy = (tuple(touched(factor.sums) for factor in factors) for factors in (target.gammas, target.noisy))
     cells = np.zeros((*shape, len(signs)), np.int32)
     return Move(Directions(cells, signs, np.ones(shape, bool)), gammas, noisy, width)
 
 
-def plan_at(law: Law, signs: tuple[int, ...], cells: Array, real: Array) -> Plan:
-    """The plan of moves of given cells [move, a]; those that are not real stay as they are."""
-    gammas = (net_change(each.sums, signs, cells) for each in law.gammas)
-    return Plan(
+def batch_at(target: CountTarget, signs: tuple[int, ...], cells: Array, real: Array) -> MoveBatch:
+    """The batch of moves of given cells [move, a]; moves that are not real do nothing."""
+    gammas = (net_change(each.sums, signs, cells) for each in target.gammas)
+    return MoveBatch(
         cells,
         real,
         tuple((index, weight.astype(int)) for index, weight in gammas),
-        tuple(net_change(each.sums, signs, cells) for each in law.noisy),
+        tuple(net_change(each.sums, signs, cells) for each in target.noisy),
     )
 
 
@@ -147,14 +147,14 @@ def find_corners(swap: Swap) -> Corners | None:
     return Corners(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
 
-def swap_drawn(law: Law, corners: Corners, width: int, state: State, key: Key) -> tuple[State, Array]:
-    """The state after `ROUNDS` drawn swaps, and how many of them changed it []."""
-    move = template(law, SIGNS, 1, width)
+def swap_drawn(target: CountTarget, corners: Corners, width: int, state: State, key: Key) -> tuple[State, Array]:
+    """The state after `SWAP_ROUNDS` drawn swaps, and how many of them changed it []."""
+    move = template(target, SIGNS, 1, width)
 
     def step(state: State, index: Array) -> tuple[State, Array]:
         draws = draw_swap(jax.random.fold_in(key, index), corners, width)
-        plan = plan_at(law, SIGNS, cells_at(corners, draws)[None], jnp.ones(1, bool))
-        return move_batch(law, move, plan, state, draws.offset, draws.uniform)
+        batch = batch_at(target, SIGNS, cells_at(corners, draws)[None], jnp.ones(1, bool))
+        return move_batch(target, move, batch, state, draws.offset, draws.uniform)
 
     state, changed = jax.lax.scan(step, state, jnp.arange(SWAP_ROUNDS))
     return state, jnp.sum(changed)
@@ -289,13 +289,13 @@ def places_of(sums: CellSums, labels: np.ndarray) -> csr_array:
     return csr_array((changes, (second.col, second.row)), shape=(len(size), sums.size))
 
 
-def meet_all(law: Law, groups: Groups, width: int, state: State, key: Key) -> tuple[State, Array, Array]:
+def meet_all(target: CountTarget, groups: Groups, width: int, state: State, key: Key) -> tuple[State, Array, Array]:
     """The state after all rounds of a sweep, how many moves changed it [] and how many there were []."""
-    move = template(law, PAIR_SIGNS, groups.batches.shape[1], width)
+    move = template(target, PAIR_SIGNS, groups.batches.shape[1], width)
 
     def step(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], tuple[Array, Array]]:
         draws = draw_round(jax.random.fold_in(key, index), groups, width)
-        state, occupied, met, changed = meet(law, groups, move, *carry, draws)
+        state, occupied, met, changed = meet(target, groups, move, *carry, draws)
         return (state, occupied), (jnp.sum(changed), jnp.sum(met))
 
     carry = state, find_occupied(groups, state.counts)
@@ -322,7 +322,7 @@ def draw_round(key: Key, groups: Groups, width: int) -> PairDraws:
 
 
 def meet(
-    law: Law, groups: Groups, move: Move, state: State, occupied: Array, draws: PairDraws
+    target: CountTarget, groups: Groups, move: Move, state: State, occupied: Array, draws: PairDraws
 ) -> tuple[State, Array, Array, Array]:
     """The state after a move of one pair in each group of a batch, and which cells are then occupied.
 
@@ -332,18 +332,18 @@ def meet(
     rows, size = occupied[label], jnp.asarray(groups.size)[label]
     place = choose_places(rows, size, draws)
     cells = jnp.asarray(groups.cells.reshape(len(groups.size), -1))[label[:, None], place]
-    plan = plan_at(law, PAIR_SIGNS, cells, (place[:, 0] != place[:, 1]) & (label >= 0))
-    below = window_start(move, plan, state, draws.offset)
+    batch = batch_at(target, PAIR_SIGNS, cells, (place[:, 0] != place[:, 1]) & (label >= 0))
+    below = window_start(move, batch, state, draws.offset)
     there = (counts_there(move, state.counts[cells], below) > 0).astype(rows.dtype)
     now = jnp.take_along_axis(there, below[:, None, None], axis=2)
     number = jnp.sum(rows, axis=(1, 2))[:, None] + jnp.sum(there - now, axis=1)
-    weights = log_weights(law, move, plan, state, below)
+    weights = log_weights(target, move, batch, state, below)
     chance = jnp.sum(log_chance(there, number[:, None], size[:, None, None]), axis=1)
     weights = jnp.where(weights > -jnp.inf, weights + chance.astype(weights.dtype), -jnp.inf)
-    state, delta = draw_place(move, plan, state, below, weights, draws.uniform)
-    gained = jnp.where(plan.real[:, None], (state.counts[cells] > 0).astype(rows.dtype) - now[..., 0], 0)
+    state, delta = draw_place(move, batch, state, below, weights, draws.uniform)
+    gained = jnp.where(batch.real[:, None], (state.counts[cells] > 0).astype(rows.dtype) - now[..., 0], 0)
     occupied = occupied.at[label[:, None], place // BLOCK, place % BLOCK].add(gained)
-    return state, occupied, plan.real, delta != 0
+    return state, occupied, batch.real, delta != 0
 
 
 def choose_places(occupied: Array, size: Array, draws: PairDraws) -> Array:

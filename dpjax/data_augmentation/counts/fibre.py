@@ -31,7 +31,7 @@ SIGNS = (1, -1, -1, 1)
 """Which of the cells (u, v), (u, v′), (u′, v), (u′, v′) of a swap gain and which lose."""
 
 MAX_MARGINS = 4
-"""Up to so many known margins that are not independent, junction trees are searched for."""
+"""Largest number of known, dependent margins for which junction trees are searched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +72,14 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
     Parameters
     ----------
     known
-        Sums that were released as they are, with their values.
+        Sums that were released exactly, with their values.
     is_size_known
         Whether the number of records is known, which is one more total.
 
     Raises
     ------
     ValueError
-        If no argument at hand shows that the moves reach every such table.
+        If no known argument shows that the moves reach every such table.
     """
     zero = np.zeros(num_cells, bool)
     for sums, values in known:
@@ -89,7 +89,7 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
     single = ~zero & (not is_size_known)
     for sums, _ in known:
         single &= np.all(sums.weight == 0, axis=1)
-    # Cells that may change by themselves can be told nothing by any total.
+    # No total restricts cells that may change by themselves.
     if is_independent([sums for sums, _ in known], np.where(single, -1, groups), is_size_known):
         return Fibre(groups, (), single)
     margins = independent_margins([margin_of(sums) for sums, _ in known], zero)
@@ -121,7 +121,7 @@ def is_independent(known: Sequence[CellSums], groups: np.ndarray, is_size_known:
     cells = first[labels >= 0]
     tags = [tags for part in known if (tags := tags_of(part)).size]
     if any(len(np.unique(tag[cells])) == len(cells) for tag in tags):
-        return True  # one partition tells all groups apart
+        return True  # one partition separates all groups
     if len(cells) > sum(part.size for part in known) + is_size_known:
         return False
     columns = [part.matrix.T[cells].toarray() for part in known] + [np.ones((len(cells), int(is_size_known)))]
@@ -129,7 +129,7 @@ def is_independent(known: Sequence[CellSums], groups: np.ndarray, is_size_known:
 
 
 def tags_of(sums: CellSums) -> np.ndarray:
-    """The sum [c] that each cell adds 1 to; empty if that is not how it is."""
+    """The sum [c] that each cell adds 1 to; empty if the sums are not a partition."""
     is_partition = sums.index.shape[1] == 1 and sums.is_tally and not np.any(sums.index < 0)
     return sums.index[:, 0] if is_partition else np.zeros(0, int)
 
@@ -168,7 +168,7 @@ def find_swaps(margins: list[np.ndarray], zero: np.ndarray) -> tuple[Swap, ...]:
 
 
 def refuse(given: str) -> tuple[Swap, ...]:
-    """Raise for known totals whose fibre no argument at hand connects."""
+    """Raise for known totals whose fibre no known argument connects."""
     expected = (
         "known totals of one margin, of nested or of decomposable margins, with structural zeros of whole classes"
     )

@@ -1,8 +1,8 @@
-"""The count form of a model and a release: a whole table is one record, whose field is how often each value occurs.
+"""The count form of a model and a release: a whole table is one record, whose field counts each possible value.
 
 A model of records and a release of their sum become a model of one table and a release of the sum over its cells.
-Both are what they are elsewhere in dpjax, so that whatever draws, weighs, tempers or simulates records does so with
-tables, at a cost that does not grow with the number of records.
+Both are an ordinary `Model` and `Release`, so that everything that works with records works with tables, at a cost that
+does not grow with the number of records.
 """
 
 import warnings
@@ -32,15 +32,15 @@ from dpjax.release.unknown_count import UnknownCount, is_unknown
 __all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
 
 RECORDS_PER_CELL = 64
-"""From so many records a cell on counts pay where the parameters are not integrated out: they then mix less well than
-records do, whose noise can be held while the parameters move."""
+"""Smallest number of records per cell from which counts pay if the parameters are not integrated out: they then mix
+less well than records, whose noise can be fixed while the parameters move."""
 
 NUM_DRAWS = 16
-"""A cell whose probability is 0 at so many parameters from the prior is taken for impossible."""
+"""Number of prior draws of the parameters; a cell of probability 0 at all of them is taken to be impossible."""
 
 
 def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str] | None:
-    """What stands against counts in place of records: given, expected and the remedy; None where nothing does."""
+    """Why counts cannot replace the records: what was given, what is expected and the remedy; None if they can."""
     remedy = "Impute the records: dpjax.imwg()."
     if not isinstance(release, Release):
         return f"a {type(release).__name__}", "a release of one summed value", remedy
@@ -49,7 +49,7 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
         expected = f"a model whose records take at most {LARGEST_SUPPORT} possible values, which its `support` lists"
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
-        return "a model whose records have laws of their own", "exchangeable records", remedy
+        return "a model of records that are not identically distributed", "exchangeable records", remedy
     for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
         known = as_mechanism(mechanism)
         by_sum = release.is_noisy_sum and (known.adds_noise or known.is_elementwise)
@@ -154,7 +154,7 @@ def conjugate_sums(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def find_impossible(model: Model, support: Records) -> np.ndarray:
-    """Which records [c] have probability 0 at all of some parameters from the prior; none under Dirichlet laws."""
+    """Which records [c] have probability 0 at all of several prior draws; none under Dirichlet priors."""
     if model.conjugate is not None:
         return np.zeros(len(jax.tree.leaves(support)[0]), bool)
     keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
@@ -169,7 +169,7 @@ def log_probabilities(model: Model, support: Records, keys: Key) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CountDensity:
-    """The log-density of tables given the parameters, which knows the model of their records."""
+    """The log-density of tables given the parameters, by the model of their records."""
 
     model: Model
     table: Table
@@ -246,7 +246,7 @@ def build_count_model(model: Model, table: Table) -> Model:
 
 
 def weigh(log_probability: Array, counts: Array) -> Array:
-    """Each cell's share of the log-likelihood [..., c]; an impossible cell that nobody is in adds nothing."""
+    """Each cell's contribution to the log-likelihood [..., c]; empty impossible cells contribute 0."""
     return jnp.where(counts > 0, counts.astype(log_probability.dtype) * log_probability, 0.0)
 
 

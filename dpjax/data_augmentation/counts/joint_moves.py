@@ -1,11 +1,11 @@
-"""Joint moves of parameters and counts, which neither holds back.
+"""Joint moves of parameters and counts.
 
-Where the noise is large against the sampling error of the counts, parameters and counts hold each other: given the one,
-the other can hardly move. Here the parameters move first, from θ to θ′, and each record then moves by the maximal
-coupling of its old law p and its new one p′: of the c_k records in cell k a Binomial(c_k, min(1, p′_k / p_k)) number
-stays, and those that leave are spread over the cells in proportion to (p′ − p)⁺. The two tables are then the two halves
-of one symmetric law, p(c | θ) q(c → c′) = p(c′ | θ′) q(c′ → c), so that the move is accepted by prior and noise alone,
-with probability min(1, p(θ′) η(s | c′) / (p(θ) η(s | c))). It is a pCN move for tables.
+If the noise is large compared with the sampling error of the counts, parameters and counts are strongly dependent, and
+neither moves far given the other. Here the parameters move first, from θ to θ′, and each record then moves by the
+maximal coupling of its old distribution p and its new one p′: of the c_k records in cell k a Binomial(c_k, min(1, p′_k
+/ p_k)) number stays, and those that leave are spread over the cells in proportion to (p′ − p)⁺. The pair of tables then
+has a symmetric joint distribution, p(c | θ) q(c → c′) = p(c′ | θ′) q(c′ → c), so that only prior and noise enter the
+acceptance probability min(1, p(θ′) η(s | c′) / (p(θ) η(s | c))). It is a pCN move for tables.
 """
 
 from collections.abc import Callable
@@ -25,21 +25,21 @@ from dpjax.release import Release
 __all__ = ["JointInfo", "build_joint_step", "move_records"]
 
 NUM_MOVES = 4
-"""Moves a sweep, at steps of different sizes."""
+"""Number of moves per sweep, with steps of different sizes."""
 
 SMALLEST_STEP, LARGEST_STEP = 0.1, 2.5
-"""Steps are normal in whitened coordinates, of a size drawn log-uniformly between these, divided by √k."""
+"""Range of the log-uniform step size, divided by √k, of Normal steps in whitened coordinates."""
 
 
 class JointInfo(NamedTuple):
-    """What the joint moves of a sweep report.
+    """The report of a sweep's joint moves.
 
     Attributes
     ----------
     acceptance_rate
-        The share accepted [].
+        The fraction accepted [].
     num_nonfinite
-        How many met a density that is not a number [].
+        How many had a non-finite density [].
     """
 
     acceptance_rate: Array
@@ -68,8 +68,8 @@ def build_joint_step(
             size_key, step_key, record_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index), 4)
             size = step_size(jax.random.uniform(size_key), vector.size)
             whitened = state.whitened + size * jax.random.normal(step_key, vector.shape, vector.dtype)
-            laws = (of_cells(parameters_at(at)) for at in (state.whitened, whitened))
-            counts = move_records(record_key, state.counts, *laws)
+            log_probabilities = (of_cells(parameters_at(at)) for at in (state.whitened, whitened))
+            counts = move_records(record_key, state.counts, *log_probabilities)
             density = log_prior(whitened) + release.log_likelihood({COUNTS: counts[None]})
             ratio = density - state.log_density
             accepted = (jnp.log(decision_uniforms(accept_key)) < ratio) & (density < jnp.inf)
@@ -99,13 +99,13 @@ def step_size(uniform: Array, dimension: int) -> Array:
 
 
 def move_records(key: Key, counts: Array, old: Array, new: Array) -> Array:
-    """Counts [c] after every record moves by the maximal coupling of two laws, given by log-probabilities [c]."""
+    """Counts [c] after every record moves by the maximal coupling of two distributions, as log-probabilities [c]."""
     stay_key, spread_key = jax.random.split(key)
     possible = (old > -jnp.inf) & (counts > 0)
     stays = jnp.where(possible, jnp.exp(jnp.minimum(new - jnp.where(possible, old, 0.0), 0.0)), 0.0)
     stay = draw_binomial(stay_key, counts, stays)
     gained = jnp.maximum(jnp.exp(new) - jnp.exp(old), 0.0)
-    # Where the laws are the same nobody leaves, and there is nowhere to go.
+    # If the distributions are equal no record leaves, and no cell gains.
     total = jnp.sum(gained)
     share = jnp.where(total > 0, gained, 1.0)
     return stay + draw_multinomial(spread_key, jnp.sum(counts - stay), share)

@@ -1,4 +1,4 @@
-"""The best linear unbiased estimate of a table: what is compared with, as it knows neither signs nor whole numbers."""
+"""The best linear unbiased estimate of a table, for comparison: it may be negative and is not whole."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -24,11 +24,11 @@ VARIANCES: dict[type, Callable[[Any], Any]] = {
     DiscreteLaplace: lambda mechanism: 0.5 / np.square(np.sinh(0.5 / np.asarray(mechanism.scale))),
     DiscreteGaussian: lambda mechanism: np.square(mechanism.scale),
 }
-"""The variance of the noise of each mechanism; that of others is not known here."""
+"""The noise variance of each mechanism with a known one."""
 
 
 MAX_BLOCK = 4_096
-"""Unknowns that are solved for at once: their matrix takes up to 128 MiB."""
+"""Largest number of unknowns solved for at once: their matrix takes up to 128 MiB."""
 
 TOLERANCE = 1e-9
 
@@ -59,7 +59,7 @@ def least_squares(release: Release, model: Model) -> Estimate:
     """The best linear unbiased estimate of how many records take each possible value, and its variance.
 
     It minimizes the sum of squared residuals over their variances, with exact sums and a known number of records held.
-    Estimates may be negative and are not whole: it is what `sample` with `counts` is to be compared with.
+    Estimates may be negative and are not whole. Compare them with `sample` and `counts`.
 
     Parameters
     ----------

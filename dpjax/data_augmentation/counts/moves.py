@@ -1,9 +1,9 @@
-"""Moves of counts along integer directions, each an exact draw from the conditional law within a random window.
+"""Moves of counts along integer directions, each an exact draw from the conditional distribution on a random window.
 
 Along a direction the counts of some cells grow by δ and those of others fall by it. With a window of W + 1 values that
-is placed at random, so that each offset of the present one is equally likely, δ is drawn from its conditional law
-among the W + 1. Old and new value see the same windows with the same chance, so the move leaves the law of the counts
-as it is, and no draw is lost to a rejection. The law is
+is placed at random, so that each offset of the current one is equally likely, δ is drawn from its conditional
+distribution among the W + 1. Old and new value have the same windows with the same probability, so the move leaves the
+target invariant, without rejections. The target is
 
     π(c) ∝ exp(Σ_k c_k log p_k) Π_f Π_q Γ(S_fq + a_fq)^{g_fq} · η(s | A c),
 
@@ -26,10 +26,10 @@ from dpjax.numerics import proper_density
 __all__ = ["Gammas", "Move", "NoisySums", "Proposals", "State", "move_all", "spread", "start"]
 
 MAX_PRODUCT = 4
-"""How many counts are multiplied before a logarithm is taken: four of 2^31 are still within float32."""
+"""Largest number of counts multiplied before a logarithm is taken: four of 2^31 are within float32."""
 
 SHORT = 65
-"""Rows of at most so many numbers are summed by a matrix product."""
+"""Largest length of rows whose running sums are computed by a matrix product."""
 
 
 class Gammas(NamedTuple):
@@ -73,40 +73,40 @@ class State(NamedTuple):
     noisy: tuple[Array, ...]
 
 
-class Law(NamedTuple):
-    """The factors of the law of the counts, with the cells' log-probabilities [c] where these are no part of them."""
+class CountTarget(NamedTuple):
+    """The factors of the counts' target, and the cells' log-probabilities [c] unless parameters are integrated out."""
 
     log_probability: Array | None
     gammas: tuple[Gammas, ...]
     noisy: tuple[NoisySums, ...]
 
 
-def start(law: Law, counts: Array) -> State:
+def start(target: CountTarget, counts: Array) -> State:
     """The state at given counts [c]."""
     return State(
         counts,
-        tuple(factor.sums.total(counts) for factor in law.gammas),
-        tuple(factor.sums.total(counts).astype(factor.value.dtype) for factor in law.noisy),
+        tuple(factor.sums.total(counts) for factor in target.gammas),
+        tuple(factor.sums.total(counts).astype(factor.value.dtype) for factor in target.noisy),
     )
 
 
-def move_all(law: Law, move: Move, state: State, proposals: Proposals) -> tuple[State, Array]:
+def move_all(target: CountTarget, move: Move, state: State, proposals: Proposals) -> tuple[State, Array]:
     """The state after one order of moves, as a function of their random numbers, and how many moves changed it []."""
-    steps = jax.tree.map(lambda array: jnp.asarray(array)[proposals.order], plan_of(move))
+    steps = jax.tree.map(lambda array: jnp.asarray(array)[proposals.order], all_batches(move))
 
-    def batch(state: State, step: Any) -> tuple[State, Array]:
-        plan, offset, uniform = step
-        return move_batch(law, move, plan, state, offset, uniform)
+    def advance_batch(state: State, step: Any) -> tuple[State, Array]:
+        batch, offset, uniform = step
+        return move_batch(target, move, batch, state, offset, uniform)
 
     if move.directions.real.shape[1] == 1:
         steps, offset, uniform = jax.tree.map(lambda array: array[0], (steps, proposals.offset, proposals.uniform))
-        return batch(state, (steps, offset, uniform))
-    state, changed = jax.lax.scan(batch, state, (steps, proposals.offset, proposals.uniform))
+        return advance_batch(state, (steps, offset, uniform))
+    state, changed = jax.lax.scan(advance_batch, state, (steps, proposals.offset, proposals.uniform))
     return state, jnp.sum(changed)
 
 
-class Plan(NamedTuple):
-    """What a batch of moves needs to know: cells [move, a], and places and weights of sums [move, k]."""
+class MoveBatch(NamedTuple):
+    """The cells [move, a] of a batch of moves, which moves are real, and places and weights of their sums [move, k]."""
 
     cells: Any
     real: Any
@@ -114,9 +114,9 @@ class Plan(NamedTuple):
     noisy: tuple[tuple[Any, Any], ...]
 
 
-def plan_of(move: Move) -> Plan:
-    """The plans of all orders and batches."""
-    return Plan(
+def all_batches(move: Move) -> MoveBatch:
+    """The batches of all orders, with leading axes [order, batch]."""
+    return MoveBatch(
         move.directions.cells,
         move.directions.real,
         tuple((touched.index, touched.weight.astype(np.int32)) for touched in move.gammas),
@@ -124,68 +124,72 @@ def plan_of(move: Move) -> Plan:
     )
 
 
-def move_batch(law: Law, move: Move, plan: Plan, state: State, offset: Array, uniform: Array) -> tuple[State, Array]:
+def move_batch(
+    target: CountTarget, move: Move, batch: MoveBatch, state: State, offset: Array, uniform: Array
+) -> tuple[State, Array]:
     """The state after moves that touch no sum in common."""
-    below = window_start(move, plan, state, offset)
-    state, delta = draw_place(move, plan, state, below, log_weights(law, move, plan, state, below), uniform)
+    below = window_start(move, batch, state, offset)
+    state, delta = draw_place(move, batch, state, below, log_weights(target, move, batch, state, below), uniform)
     return state, jnp.sum(delta != 0)
 
 
-def window_start(move: Move, plan: Plan, state: State, offset: Array) -> Array:
+def window_start(move: Move, batch: MoveBatch, state: State, offset: Array) -> Array:
     """How far below the present value [move] windows begin; each is as likely from any value that it holds."""
     # The remainder comes first, so that counts near the largest whole number do not wrap around.
-    return (state.counts[plan.cells[:, 0]] % (move.width + 1) + offset) % (move.width + 1)
+    return (state.counts[batch.cells[:, 0]] % (move.width + 1) + offset) % (move.width + 1)
 
 
 def draw_place(
-    move: Move, plan: Plan, state: State, below: Array, log_weight: Array, uniform: Array
+    move: Move, batch: MoveBatch, state: State, below: Array, log_weight: Array, uniform: Array
 ) -> tuple[State, Array]:
     """The state at places drawn from windows by their log-weights [move, W + 1], and how far each moved [move]."""
-    # A state of density zero, from which nothing can be chosen, is left as it is.
-    stays = ~plan.real | ~jnp.any(log_weight > -jnp.inf, axis=1)
+    # A state of density zero, from which nothing can be chosen, does not change.
+    stays = ~batch.real | ~jnp.any(log_weight > -jnp.inf, axis=1)
     delta = jnp.where(stays, 0, choose(log_weight, uniform) - below)
-    return advance(plan, move.directions.signs, state, delta), delta
+    return advance(batch, move.directions.signs, state, delta), delta
 
 
-def log_weights(law: Law, move: Move, plan: Plan, state: State, below: Array) -> Array:
+def log_weights(target: CountTarget, move: Move, batch: MoveBatch, state: State, below: Array) -> Array:
     """The log-density [move, W + 1] over windows that begin `below` [move] the present value, up to a constant."""
     signs = jnp.asarray(move.directions.signs, state.counts.dtype)
     steps = jnp.arange(move.width + 1, dtype=state.counts.dtype)[None] - below[:, None]
-    there = state.counts[plan.cells][..., None] + signs[None, :, None] * steps[:, None]
-    log_weight = anchor(log_ratios(law, move, plan, state, steps), below)
-    for factor, touched, (index, weight), sums in zip(law.noisy, move.noisy, plan.noisy, state.noisy, strict=True):
+    there = state.counts[batch.cells][..., None] + signs[None, :, None] * steps[:, None]
+    log_weight = anchor(log_ratios(target, move, batch, state, steps), below)
+    for factor, touched, (index, weight), sums in zip(target.noisy, move.noisy, batch.noisy, state.noisy, strict=True):
         if touched.is_any:
             log_weight += log_noise(factor, index, weight, sums, steps)
-    # Nobody is in a cell of probability 0, whose logarithm `log_ratios` leaves out.
-    inside = jnp.all((there == 0) | ((there > 0) & is_possible(law, plan.cells)[..., None]), axis=1)
+    # Cells of probability 0, whose logarithm `log_ratios` leaves out, are empty.
+    inside = jnp.all((there == 0) | ((there > 0) & is_possible(target, batch.cells)[..., None]), axis=1)
     return jnp.where(inside, proper_density(log_weight), -jnp.inf)
 
 
-def is_possible(law: Law, cells: Array) -> Array:
+def is_possible(target: CountTarget, cells: Array) -> Array:
     """Whether records can be in the cells [...], given the parameters; always where these are integrated out."""
-    if law.log_probability is None:
+    if target.log_probability is None:
         return jnp.ones(cells.shape, bool)
-    return law.log_probability[cells] > -jnp.inf
+    return target.log_probability[cells] > -jnp.inf
 
 
-def spread(law: Law, move: Move, state: State) -> Array:
+def spread(target: CountTarget, move: Move, state: State) -> Array:
     """The conditional standard deviations [batch, move] of the moves of the first order, around the state."""
     steps = jnp.arange(move.width + 1, dtype=float)
 
-    def batch(plan: Plan) -> Array:
-        below = jnp.full(len(plan.real), move.width // 2, state.counts.dtype)
-        weight = jax.nn.softmax(log_weights(law, move, plan, state, below), axis=1)
+    def conditional_sd(batch: MoveBatch) -> Array:
+        below = jnp.full(len(batch.real), move.width // 2, state.counts.dtype)
+        weight = jax.nn.softmax(log_weights(target, move, batch, state, below), axis=1)
         mean = weight @ steps
         return jnp.sqrt(jnp.sum(weight * (steps[None] - mean[:, None]) ** 2, axis=1))
 
-    return jax.lax.map(batch, jax.tree.map(lambda array: jnp.asarray(array)[0], plan_of(move)))
+    return jax.lax.map(conditional_sd, jax.tree.map(lambda array: jnp.asarray(array)[0], all_batches(move)))
 
 
-def log_ratios(law: Law, move: Move, plan: Plan, state: State, steps: Array) -> Array:
+def log_ratios(target: CountTarget, move: Move, batch: MoveBatch, state: State, steps: Array) -> Array:
     """log π(δ + 1) − log π(δ) [move, W] over the windows, without the noise; 0 where no records can be."""
     now = steps[:, :-1]
     products = Products(now.shape)
-    for factor, touched, (index, weight), sums in zip(law.gammas, move.gammas, plan.gammas, state.gammas, strict=True):
+    for factor, touched, (index, weight), sums in zip(
+        target.gammas, move.gammas, batch.gammas, state.gammas, strict=True
+    ):
         reach = int(np.max(np.abs(touched.weight), initial=0))
         for slot in range(index.shape[1]):
             place, gain = index[:, slot], weight[:, slot].astype(now.dtype)
@@ -196,9 +200,9 @@ def log_ratios(law: Law, move: Move, plan: Plan, state: State, steps: Array) -> 
                 argument = (base[:, None] + gain[:, None] * now + lift[:, None]).astype(products.dtype) + shift[:, None]
                 products.put(argument, jnp.where(unit < jnp.abs(gain), sign, 0)[:, None])
     total = products.log()
-    if law.log_probability is not None:
+    if target.log_probability is not None:
         signs = jnp.asarray(move.directions.signs, total.dtype)
-        total += jnp.sum(signs[None] * law.log_probability[plan.cells], axis=1, keepdims=True)
+        total += jnp.sum(signs[None] * target.log_probability[batch.cells], axis=1, keepdims=True)
     return jnp.where(jnp.isfinite(total), total, 0.0)
 
 
@@ -247,7 +251,7 @@ def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps
         terms = mechanism.log_noise(value - there)
     else:
         terms = mechanism.log_density_terms(value, there)
-    # A place that holds no sum has weight 0, and there is nothing to tell its values apart by.
+    # A place without a sum has weight 0, and does not distinguish values.
     return jnp.sum(jnp.where(weight[..., None] != 0, terms, 0.0), axis=1)
 
 
@@ -261,16 +265,16 @@ def choose(log_weight: Array, uniform: Array) -> Array:
     return jnp.argmax((running > target) & (weight > 0), axis=1)
 
 
-def advance(plan: Plan, signs: tuple[int, ...], state: State, delta: Array) -> State:
+def advance(batch: MoveBatch, signs: tuple[int, ...], state: State, delta: Array) -> State:
     """The state after moves by `delta` [move] along their directions."""
     delta = delta.astype(state.counts.dtype)[:, None]
-    counts = state.counts.at[plan.cells].add(delta * jnp.asarray(signs, delta.dtype)[None])
+    counts = state.counts.at[batch.cells].add(delta * jnp.asarray(signs, delta.dtype)[None])
     gammas = tuple(
         sums.at[index].add(delta.astype(sums.dtype) * weight.astype(sums.dtype))
-        for sums, (index, weight) in zip(state.gammas, plan.gammas, strict=True)
+        for sums, (index, weight) in zip(state.gammas, batch.gammas, strict=True)
     )
     noisy = tuple(
         sums.at[index].add(delta.astype(sums.dtype) * weight.astype(sums.dtype))
-        for sums, (index, weight) in zip(state.noisy, plan.noisy, strict=True)
+        for sums, (index, weight) in zip(state.noisy, batch.noisy, strict=True)
     )
     return State(counts, gammas, noisy)

@@ -23,7 +23,7 @@ __all__ = ["find_starts", "nearest_counts", "round_counts"]
 NUM_STEPS = 300
 
 MAX_CELLS = 64
-"""The cells of a sum to which a record is moved, one after another, where the sum cannot have given its value."""
+"""Largest number of cells of a sum that are tried for one more record, if the sum is impossible for its value."""
 
 
 def find_starts(
@@ -89,8 +89,8 @@ def propose(
 def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:
     """The table [c] with a record more in a cell of each sum that cannot have given its value, while that helps.
 
-    A key that was published is in some record, and is rounded to none where few have it. Records come from the fullest
-    cell; known totals keep the tables as they are.
+    A published key occurs in some record, but may be rounded to none if it is rare. Records come from the fullest cell;
+    tables with known totals do not change.
     """
     if table.known or not as_mechanism(release.mechanism).is_elementwise:
         return counts
@@ -113,7 +113,7 @@ def impossible_sums(table: Table, release: Release, counts: np.ndarray) -> np.nd
 
 
 def leave_impossible(counts: Array, probability: Array) -> Array:
-    """Counts [c] with nobody in cells of probability 0: they go to the likeliest cell."""
+    """Counts [c] with empty cells of probability 0: their records go to the likeliest cell."""
     kept = jnp.where(probability > 0, counts, 0)
     return kept.at[jnp.argmax(probability)].add(jnp.sum(counts - kept))
 

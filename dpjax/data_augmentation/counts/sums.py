@@ -15,7 +15,7 @@ from dpjax.statistics.base import is_sparse
 __all__ = ["CellSums", "contributions_of_cells"]
 
 BLOCK_NUMBERS = 2**24
-"""How many contributions of cells are looked at together, where a statistic does not say itself which are not 0."""
+"""Number of contributions of cells computed at once, for statistics that do not list their nonzero entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,10 @@ def contributions_of_cells(statistic: Statistic, support: Records, size: int, ki
     block = max(1, BLOCK_NUMBERS // size)
     contributions = jax.jit(jax.vmap(lambda record: statistic(record).astype(kind)))
 
-    def look(cells: slice) -> tuple[np.ndarray, np.ndarray]:
+    def contributions_at(cells: slice) -> tuple[np.ndarray, np.ndarray]:
         return nonzeros(np.asarray(contributions(jax.tree.map(lambda leaf: leaf[cells], support)), float))
 
-    parts = [look(slice(start, start + block)) for start in range(0, num_cells, block)]
+    parts = [contributions_at(slice(start, start + block)) for start in range(0, num_cells, block)]
     width = max(index.shape[1] for index, _ in parts)
     index = np.concatenate([pad(index, width, -1) for index, _ in parts])
     return CellSums(index, np.concatenate([pad(weight, width, 0) for _, weight in parts]), size)

@@ -1,4 +1,4 @@
-"""A table: what the counts of possible records are of, and what is known of it, without any number of the model."""
+"""A table: the possible records that counts refer to, and its known totals, without parameters of the model."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,9 +21,9 @@ COUNTS = "counts"
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What the counts are of; hashed by identity, so that compiled programs are found again.
+    """The possible records and the released sums of their counts; hashed by identity, so that programs are reused.
 
-    It has no number of the model's, so that one program serves models that differ in these.
+    It has none of the model's constants, so that one program serves models that differ in these.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Table:
     conjugate
         The sums of counts, with their signs, that integrating the parameters out leaves; None where none are known.
     sums
-        What each adds to all released sums.
+        The contributions of each to all released sums.
     parts
-        What each adds to those of each part of the release.
+        The contributions of each to the sums of each part of the release.
     known
-        The sums among them that were released as they are, with their values.
+        The sums among them that were released exactly, with their values.
     fibre
         The moves that keep these.
     n
@@ -96,7 +96,7 @@ class TableSums:
 
 
 def table_of(release: PrivateRelease) -> Table:
-    """What the counts of a release in count form are of."""
+    """The table of a release in count form."""
     assert isinstance(release, Release)
     assert isinstance(release.statistic, TableSums)
     return release.statistic.table
@@ -119,12 +119,12 @@ class Frozen:
 
     def __post_init__(self) -> None:
         leaves, structure = jax.tree.flatten(self.arrays)
-        told = tuple((leaf.shape, str(leaf.dtype), leaf.tobytes()) for leaf in leaves)
-        object.__setattr__(self, "numbers", (structure, told))
+        contents = tuple((leaf.shape, str(leaf.dtype), leaf.tobytes()) for leaf in leaves)
+        object.__setattr__(self, "numbers", (structure, contents))
 
 
 class Structure(NamedTuple):
-    """What decides a table."""
+    """The arguments that determine a table."""
 
     support: Frozen
     impossible: Frozen

@@ -1,14 +1,14 @@
 """The affine step: parameters move together with the mean and scatter of the records' noise.
 
-Where sampling error is large against the noise of the release, the released sum pins θ as soon as the noise u of the
-records is held fixed, and the records pin it in the centred step: both then move θ by little. The mean ū and the
-factor B of the scatter of u are independent of the standardised columns v = B⁻¹ (u − ū), so that
+If sampling error is large compared with the noise of the release, the released sum nearly determines θ given the noise
+u of the records, and the records nearly determine it in the centred step: both then move θ by little. The mean ū and
+the factor B of the scatter of u are independent of the standardised columns v = B⁻¹ (u − ū), so that
 
     p(θ, ū, B | v, s) ∝ p(θ) p(ū) p(B) η(s | Σ t(T(θ, ū + B v_i))),
 
-and nothing but v is held. It is the move of a group of transformations (Liu and Sabatti 2000), here the affine ones.
+and only v is fixed. It is the move of a group of transformations (Liu and Sabatti 2000), here the affine ones.
 ū and B move in coordinates that are nearly independent of θ given s: partly non-centred ones (Papaspiliopoulos,
-Roberts and Sköld 2003), by what the noise of the release leaves open.
+Roberts and Sköld 2003), according to the noise of the release.
 """
 
 from collections.abc import Callable
@@ -37,27 +37,27 @@ from dpjax.numerics.quadrature import Rule, make_rule
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import is_unknown
 
-LEAST_RECORDS = 1_000
-"""With fewer records, moves with the noise held cost less for what they bring."""
+MIN_RECORDS = 1_000
+"""Smallest number of records from which the affine step is used: with fewer, fixed noise is more efficient."""
 
 RECORDS_PER_COORDINATE = 100
-"""So many records there should be to each coordinate of the frame, whose law given the release costs as many sums."""
+"""Smallest number of records per coordinate of the frame, each of which costs a derivative of the sum."""
 
 SURROGATE_MOVES = 4
-"""Elliptical moves by surrogate between two looks at the records."""
+"""Number of elliptical moves by surrogate between two evaluations at the records."""
 
 __all__ = ["Sums", "build_sums", "find_frame", "log_density", "num_coordinates", "to_coordinates", "to_frame"]
 
 Sums = Callable[[Parameters, Array], Array]
 """``(parameters, coordinates [m] of a frame) -> [d]``."""
 
-LEAST_NODES, MOST_NODES = 512, 4_096
+MIN_NODES, MAX_NODES = 512, 4_096
 RECORDS_PER_NODE = 32
-"""So that all evaluations at the nodes together cost about as much as one at the records."""
+"""Records per node, so that all evaluations at the nodes cost about as much as one at the records."""
 
 
 def can_move_noise(model: Model, release: PrivateRelease) -> bool:
-    """Whether there is an affine step: for records of one law and a sum with real noise."""
+    """Whether there is an affine step: for identically distributed records and a sum with real noise."""
     if not isinstance(release, Release) or is_unknown(release) or not release.is_noisy_sum:
         return False
     if not has_scores(model) or not model.exchangeable or release.n <= num_rows(model) + 1:
@@ -67,23 +67,23 @@ def can_move_noise(model: Model, release: PrivateRelease) -> bool:
 
 
 def should_move_noise(model: Model, release: PrivateRelease) -> bool:
-    """Whether there is an affine step that is worth its cost, as there are many records."""
+    """Whether there is an affine step and enough records for it to pay."""
     if not can_move_noise(model, release):
         return False
-    return release.n >= max(LEAST_RECORDS, RECORDS_PER_COORDINATE * num_coordinates(num_rows(model)))
+    return release.n >= max(MIN_RECORDS, RECORDS_PER_COORDINATE * num_coordinates(num_rows(model)))
 
 
-class FrameLaw(NamedTuple):
-    """The frame's coordinates given parameters and value, were the sum linear in them and all laws Normal.
+class FrameApproximation(NamedTuple):
+    """The Normal approximation of the frame's coordinates given parameters and value, for a sum linear in them.
 
     Attributes
     ----------
     sums
         The released sum; see `build_sums`.
     value
-        What was released [d].
+        The released value [d].
     gain
-        What a residual of the value adds to the coordinates [m, d].
+        The map from a residual of the value to the coordinates [m, d].
     root
         The lower factor of the precision [m, m].
     """
@@ -106,19 +106,21 @@ class FrameLaw(NamedTuple):
         return self.root.T @ (coordinates - self.centre(parameters)) / SPREAD
 
 
-def frame_law(release: Release, sums: Sums, variance: Array, reference: Parameters, size: int) -> FrameLaw:
-    """The law with the slopes of the sum at reference parameters; the frame's own where these are not finite."""
+def approximate_frame(
+    release: Release, sums: Sums, variance: Array, reference: Parameters, size: int
+) -> FrameApproximation:
+    """The approximation with the sum's slopes at reference parameters; the prior of the frame if not finite."""
     slopes = jax.jacfwd(partial(sums, reference))(jnp.zeros(size, variance.dtype))
     scaled = slopes / variance[:, None]
     root = jnp.linalg.cholesky(jnp.eye(size, dtype=variance.dtype) + slopes.T @ scaled)
     gain = cho_solve((root, True), scaled.T)
     fine = jnp.all(jnp.isfinite(gain)) & jnp.all(jnp.isfinite(root))
     eye = jnp.eye(size, dtype=variance.dtype)
-    return FrameLaw(sums, release.value, jnp.where(fine, gain, 0.0), jnp.where(fine, root, eye))
+    return FrameApproximation(sums, release.value, jnp.where(fine, gain, 0.0), jnp.where(fine, root, eye))
 
 
 class Space(NamedTuple):
-    """Where the moves are made: vectors of p whitened parameters and m whitened coordinates of the frame.
+    """The space of the moves: vectors of p whitened parameters and m whitened coordinates of the frame.
 
     Attributes
     ----------
@@ -128,25 +130,25 @@ class Space(NamedTuple):
         Their whitening.
     unravel
         The map from vectors [p] to unconstrained parameters.
-    law
-        The law that whitens the frame's coordinates.
+    approximation
+        The Normal approximation that whitens the frame's coordinates.
     """
 
     model: Model
     tuning: Tuning
     unravel: Callable[[Array], Parameters]
-    law: FrameLaw
+    approximation: FrameApproximation
 
     def vector(self, parameters: Parameters, coordinates: Array) -> Array:
         """The vector [p + m]."""
         own, _ = to_vector(self.model, parameters)
-        return jnp.concatenate([self.tuning.whiten(own), self.law.whiten(parameters, coordinates)])
+        return jnp.concatenate([self.tuning.whiten(own), self.approximation.whiten(parameters, coordinates)])
 
     def split(self, vector: Array) -> tuple[Parameters, Array]:
         """The parameters, and the coordinates [m] of the frame."""
         size = self.tuning.location.size
         parameters = constrain(self.model, self.unravel(self.tuning.colour(vector[:size])))
-        return parameters, self.law.colour(parameters, vector[size:])
+        return parameters, self.approximation.colour(parameters, vector[size:])
 
     def log_density(self, log_likelihood: Callable[[Parameters, Array], Array]) -> Callable[[Array], Array]:
         """The log-density [] of vectors under the prior times a likelihood of parameters and coordinates."""
@@ -154,7 +156,7 @@ class Space(NamedTuple):
 
         def log_density(vector: Array) -> Array:
             def likelihood(parameters: Parameters) -> Array:
-                return log_likelihood(parameters, self.law.colour(parameters, vector[size:]))
+                return log_likelihood(parameters, self.approximation.colour(parameters, vector[size:]))
 
             return build_log_density(self.model, self.tuning, self.unravel, likelihood)(vector[:size])
 
@@ -171,8 +173,9 @@ def build_affine_step(
     Parameters
     ----------
     by_surrogate
-        Whether the moves take the sum by quadrature for that of the records, and are accepted together, as a whole,
-        by what that is wrong by (Christen and Fox 2005): the records are then looked at once, and not at every move.
+        Whether the moves use the sum by quadrature instead of that of the records, and are accepted together with a
+        correction for the difference (Christen and Fox 2005): the records are then evaluated once, and not at every
+        move.
     """
     k, n = num_rows(model), release.n
     sums, variance = build_sums(model, release), noise_variance(release)
@@ -185,7 +188,9 @@ def build_affine_step(
         own, whitening = noncentred_coordinates(model, tuning)
         _, unravel = to_vector(own, parameters)
         reference = constrain(own, unravel(whitening.location))
-        space = Space(own, whitening, unravel, frame_law(release, sums, variance, reference, num_coordinates(k)))
+        space = Space(
+            own, whitening, unravel, approximate_frame(release, sums, variance, reference, num_coordinates(k))
+        )
         columns = to_columns(model, noise_key, parameters, records)
         frame = find_frame(columns)
         standardised = frame.standardise(columns)
@@ -196,7 +201,7 @@ def build_affine_step(
         def exact(parameters: Parameters, coordinates: Array) -> Array:
             return release.log_likelihood(place(parameters, coordinates))
 
-        likelihood = build_surrogate(release, space.law, place, reference) if by_surrogate else exact
+        likelihood = build_surrogate(release, space.approximation, place, reference) if by_surrogate else exact
 
         def log_likelihood(parameters: Parameters, coordinates: Array) -> Array:
             return log_density(coordinates, k, n) + likelihood(parameters, coordinates)
@@ -220,16 +225,19 @@ def build_affine_step(
 
 
 def build_surrogate(
-    release: Release, law: FrameLaw, place: Callable[[Parameters, Array], Records], reference: Parameters
+    release: Release,
+    approximation: FrameApproximation,
+    place: Callable[[Parameters, Array], Records],
+    reference: Parameters,
 ) -> Callable[[Parameters, Array], Array]:
-    """The log-density [] of the value by quadrature, which is right at reference parameters and the frame there.
+    """The log-density [] of the value by quadrature, which is exact at reference parameters and the frame there.
 
-    What it is off by there is added everywhere: it depends on the standardised columns alone, so that the surrogate is
-    the same before and after a move.
+    The difference there is added everywhere: it depends on the standardised columns alone, so that the surrogate is the
+    same before and after a move.
     """
-    there = law.centre(reference)
-    offset = release.total(place(reference, there)) - law.sums(reference, there)
-    return lambda parameters, coordinates: release.log_density(offset + law.sums(parameters, coordinates))
+    there = approximation.centre(reference)
+    offset = release.total(place(reference, there)) - approximation.sums(reference, there)
+    return lambda parameters, coordinates: release.log_density(offset + approximation.sums(parameters, coordinates))
 
 
 def build_sums(model: Model, release: Release) -> Sums:
@@ -251,7 +259,7 @@ def build_sums(model: Model, release: Release) -> Sums:
 def standard_rule(k: int, n: int) -> Rule:
     """Nodes [k, q] and weights [q] of mean 0 and unit covariance, more of them the more records there are."""
     with jax.ensure_compile_time_eval():
-        nodes, weights = make_rule(jax.random.key(0), k, min(max(n // RECORDS_PER_NODE, LEAST_NODES), MOST_NODES))
+        nodes, weights = make_rule(jax.random.key(0), k, min(max(n // RECORDS_PER_NODE, MIN_NODES), MAX_NODES))
         mean = product(nodes, weights)
         spread = nodes - mean[:, None]
         return Rule(Frame(mean, factorize(product(spread * weights[None], spread.T))).standardise(nodes), weights)
@@ -268,7 +276,7 @@ def noise_variance(release: Release) -> Array:
 
 
 class Frame(NamedTuple):
-    """Where columns lie: their mean [k], and the lower factor [k, k] of their scatter over n."""
+    """The mean [k] of columns, and the lower factor [k, k] of their scatter over n."""
 
     mean: Array
     factor: Array

@@ -25,13 +25,13 @@ from dpjax.models.simulation import draw_position, parameter_shapes
 from dpjax.numerics import all_finite, leading_size, take_if
 
 NUM_PROBES = 8
-"""Draws from the prior at which gradients are looked at."""
+"""Number of prior draws at which gradients are checked."""
 
 NUM_STEPS = 100
-"""Steps of the chains for one fit: enough to come near the target rate from a step size a hundred times too wide."""
+"""Number of steps for one fit: enough to come near the target rate from a step size a hundred times too wide."""
 
 FEW_RECORDS = 2**12
-"""Of all chains together: with more, these steps by a program that was compiled quickly take longer than it saves."""
+"""Largest number of records of all chains for which a quickly compiled program is used: it runs more slowly."""
 
 
 def build_centred_step(
@@ -75,7 +75,7 @@ def keep(rng_key: Key, parameters: Parameters, records: Records) -> Parameters:
 def build_move(
     model: Model, kernel: ParameterKernel
 ) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, Any, Array]]:
-    """The move by a kernel, which says too whether the density was finite where it began []."""
+    """The move by a kernel, which also reports whether the density was finite at its start []."""
 
     def move(
         rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning | None
@@ -93,7 +93,7 @@ def build_move(
 
 def advance(rng_key: Key, algorithm: SamplingAlgorithm, position: Array, num_steps: int) -> tuple[Array, Any]:
     """The position after some steps, and the report: over several steps, rates and flags average and counts add up."""
-    # The records have moved since the last sweep, so what the kernel's state caches is built afresh.
+    # The records have moved since the last sweep, so the kernel's cached state is rebuilt.
     state = algorithm.init(position)
     if num_steps == 1:
         state, info = algorithm.step(rng_key, state)
@@ -135,10 +135,10 @@ def choose_kernel(model: Model, choice: str | KernelBuilder | ParameterKernel | 
 
 
 def default_kernel(model: Model) -> ParameterKernel:
-    """The kernel of a model without an exact update: HMC, or slices where that has nothing to go by.
+    """The kernel of a model without an exact update: HMC, or slice sampling if gradients are unusable.
 
     Slices along the coordinates are taken for a single parameter, where one is nearly an exact draw, and where some
-    gradient is missing, not a number, or zero at all of a few draws from the prior.
+    gradient is missing, non-finite, or zero at all of a few draws from the prior.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def default_kernel(model: Model) -> ParameterKernel:
     Notes
     -----
     The evidence is one run each at n = 100 on a busy core; see the guide. Effective draws per CPU second of
-    HMC, NUTS and coordinate slices: 4,800, 2,000 and 1,100 for a Dirichlet law with three parameters; 3,000, 2,700 and
+    HMC, NUTS and coordinate slices: 4,800, 2,000 and 1,100 for a Dirichlet with three parameters; 3,000, 2,700 and
     590 for a logistic regression with fifteen; 24,000, 21,000 and 20,000 for a regression with three, interweaved. That
     slices fall behind as parameters are added is clear; that HMC beats NUTS is not, beyond its shorter compilation.
 
@@ -163,7 +163,7 @@ def default_kernel(model: Model) -> ParameterKernel:
 
 
 def has_gradients(model: Model) -> bool:
-    """Whether there are two or more parameters, and gradients that can be followed."""
+    """Whether there are two or more parameters, and usable gradients."""
     if sum(leaf.size for leaf in jax.tree.leaves(parameter_shapes(model))) < 2:
         return False
     try:
@@ -176,7 +176,7 @@ def has_gradients(model: Model) -> bool:
 @jit_model
 def probe_gradients(model: Model, keys: Key) -> Array:
     """Gradients [draw, k] of the log-density on the unconstrained scale, each at a draw from the model."""
-    # Known covariates may leave the density no other number of records.
+    # Known covariates fix the number of records.
     n = 2 if model.num_records is None else model.num_records
 
     def gradient(key: Key) -> Array:

@@ -20,8 +20,8 @@ from dpjax.models.simulation import draw_parameters
 from dpjax.numerics import proper_density
 
 SPREAD = 1.5
-"""How much wider than the draws the whitening is made. The reference of the elliptical moves should cover the tails of
-the target: on private regressions (ε = 1 and 10) 1.5 gave the most effective draws, 1.0 a fifth of them."""
+"""Factor by which the whitening is wider than the draws. The reference of the elliptical moves should cover the tails
+of the target: on private regressions (ε = 1 and 10) 1.5 gave the most effective draws, 1.0 a fifth of them."""
 
 
 class Tuning(NamedTuple):

@@ -26,7 +26,7 @@ from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease
 
 NUM_MOVES = 2
-"""Elliptical moves a sweep: a second one costs little beside the imputation and pays more than it costs."""
+"""Number of elliptical moves per sweep: a second one costs little beside the imputation and pays."""
 
 
 class InterweavingInfo(NamedTuple):
@@ -52,8 +52,8 @@ def build_interweaving_step(
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
 
-    It leaves p(parameters, records | release) invariant and moves both. Where the noise gives back no finite records,
-    or records that the model cannot give, both stay as they were.
+    It leaves p(parameters, records | release) invariant and moves both. If the noise gives non-finite or impossible
+    records, neither changes.
     """
     assert model.noncentred is not None
     noise_of, records_of, noise_log_density = model.noncentred[:3]
@@ -72,7 +72,7 @@ def build_interweaving_step(
             value = release.log_likelihood(again)
             if noise_log_density is not None:
                 value += jnp.sum(noise_log_density(moved, noise))
-            # A statistic may not show what is wrong with a record: a histogram leaves out what is not a number.
+            # A statistic may hide a non-finite record: a histogram leaves out NaN.
             fine = all_finite(again)
             if possible is not None:
                 fine &= jnp.all(possible(moved, noise))

@@ -1,4 +1,4 @@
-"""The parameter kernels that go by name: BlackJAX's kernels on whitened vectors, with what each may be told.
+"""The named parameter kernels: BlackJAX's kernels on whitened vectors, with their options.
 
 Kernels with a step size take it from the `Tuning`, to which warm-up fits it.
 """
@@ -23,7 +23,7 @@ KernelBuilder = Callable[[LogDensity], SamplingAlgorithm]
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterKernel:
-    """How parameters move given the records; hashable, so that compiled programs are found again.
+    """A kernel for the parameters given the records; hashable, so that compiled programs are reused.
 
     Built by `parameter_kernel`, or implied by a name.
 
@@ -292,6 +292,6 @@ def within_support(point: Callable[[Array], Array], log_density: Callable[[Array
 
 def whole_turn(rng_key: Key, in_slice: Callable, width: float, max_expansions: int) -> tuple:
     """The first bracket: one turn [−w U, w − w U] around the current angle 0, with U uniform in (0, 1)."""
-    del in_slice, max_expansions  # a whole turn holds the whole ellipse: nothing is left to step out to
+    del in_slice, max_expansions  # a whole turn is the whole ellipse: there is nothing to step out to
     left = -width * jax.random.uniform(rng_key)
     return left, left + width, jnp.array(0), lambda angle: jnp.array(True)

@@ -9,18 +9,18 @@ Put them into n of N slots, chosen uniformly. With z ∈ {0, 1}^N for the slots 
 
     π(z, x) ∝ p(n) / C(N, n) · Π_{z_i = 1} f(x_i | θ) · η(s | Σ_{z_i = 1} t(x_i)),    n = Σ z_i.
 
-A *birth* proposes to a free slot a draw y ~ f(· | θ); a *death* proposes to free a slot that holds a record. Whichever
-is possible at a slot is made there, so that they undo each other. The density f(y | θ) cancels; a birth is accepted
-with probability min(1, r),
+A *birth* proposes a draw y ~ f(· | θ) for a free slot; a *death* proposes to free a slot that holds a record. Each slot
+allows one of them, and they reverse each other. The density f(y | θ) cancels; a birth is accepted with probability
+min(1, r),
 
     r = p(n + 1) / p(n) · (n + 1) / (N − n) · η(s | Σt + t(y)) / η(s | Σt),
 
 and the death that undoes it with min(1, 1 / r). The factor (n + 1) / (N − n) balances the tries, of n + 1 deaths and
 N − n births. It would be 1 if a coin chose between a birth and the death of one of the n + 1 records. An *exchange*
-proposes to a record a draw from f(· | θ), as in IMwG.
+proposes a draw from f(· | θ) for a record, as in IMwG.
 
-A sweep visits all slots, in an order drawn afresh: first for births and deaths, then for exchanges. All proposals are
-known before the first is decided, so that only the residual, the log-density and n travel through the scans.
+A sweep visits all slots in a random order: first for births and deaths, then for exchanges. All proposals are drawn
+before the first decision, so that the scans carry only the residual, the log-density and n.
 """
 
 from collections.abc import Callable
@@ -39,8 +39,8 @@ from dpjax.release import Release
 __all__ = ["build_births_kernel", "sweep", "up_gains"]
 
 
-class Walk(NamedTuple):
-    """What travels through a scan: the residual [d], the release's log-density [], and the number of records []."""
+class ScanState(NamedTuple):
+    """The state of a scan: the residual [d], the release's log-density [], and the number of records []."""
 
     residual: Array
     log_density: Array
@@ -74,7 +74,7 @@ def build_births_kernel(model: Model, release: Release) -> ImputationKernel:
 
 
 def design_of(release: Release) -> DataSetSum:
-    """The statistic of a data set, which knows the prior of its number of records."""
+    """The statistic of a data set, with the prior of its number of records."""
     assert isinstance(release.statistic, DataSetSum)
     return release.statistic
 
@@ -85,7 +85,7 @@ def first(records: Records) -> Records:
 
 
 def up_gains(design: DataSetSum) -> Array:
-    """What a birth gains by the number alone [N]: log p(n + 1) / p(n) + log (n + 1) / (N − n), for n = 0, …, N − 1."""
+    """The log-ratio of a birth from the number alone [N]: log p(n + 1) / p(n) + log (n + 1) / (N − n) for n < N."""
     numbers = jnp.arange(design.capacity)
     log_prior = design.prior.log_probability(jnp.arange(design.capacity + 1)).astype(float)
     return (
@@ -126,23 +126,23 @@ def sweep(
     present = order < number
     rows = take_if(present, jax.tree.map(lambda leaf: leaf[order], rows), births)
     current = contributions(rows)
-    # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
+    # The sum is recomputed in each sweep, so that rounding does not accumulate.
     residual = release.origin - jnp.sum(jnp.where(present[None], current, 0), axis=1)
-    walk = Walk(residual, release.log_density_at(residual), number)
+    state = ScanState(residual, release.log_density_at(residual), number)
 
     signs = jnp.where(present, -1, 1)
-    walk, flipped, broken = attempt_all(release, gains, walk, signs[None] * current, signs, uniforms[0])
+    state, flipped, broken = attempt_all(release, gains, state, signs[None] * current, signs, uniforms[0])
     present = present ^ flipped
 
     changes = jnp.where(present[None], contributions(exchanges) - current, 0)
-    walk, taken, more_broken = attempt_all(release, gains, walk, changes, jnp.zeros_like(signs), uniforms[1])
+    state, taken, more_broken = attempt_all(release, gains, state, changes, jnp.zeros_like(signs), uniforms[1])
     rows = take_if(taken & present, exchanges, rows)
 
     accepted = jnp.sum(flipped) + jnp.sum(taken & present)
     info = ImputationInfo(accepted / (order.size + jnp.sum(present)), accepted[None], broken + more_broken)
     place = jnp.argsort(~present, stable=True)
-    moved = join(jax.tree.map(lambda leaf: leaf[place][None], rows), walk.number[None])
-    return Latent(moved, release.origin - walk.residual, walk.log_density), info
+    moved = join(jax.tree.map(lambda leaf: leaf[place][None], rows), state.number[None])
+    return Latent(moved, release.origin - state.residual, state.log_density), info
 
 
 def contributions_of(release: Release) -> Callable[[Records], Array]:
@@ -152,9 +152,9 @@ def contributions_of(release: Release) -> Callable[[Records], Array]:
 
 
 def attempt_all(
-    release: Release, gains: Array, walk: Walk, changes: Array, steps: Array, uniforms: Array
-) -> tuple[Walk, Array, Array]:
-    """Proposals in order, each to change the sum and the number: the walk after, which were accepted, how many broke.
+    release: Release, gains: Array, state: ScanState, changes: Array, steps: Array, uniforms: Array
+) -> tuple[ScanState, Array, Array]:
+    """The state after proposals in order, which were accepted, and how many had a non-finite density.
 
     Parameters
     ----------
@@ -164,16 +164,16 @@ def attempt_all(
         What it adds to the number of records: 1, −1 or 0.
     """
 
-    def attempt(walk: Walk, proposal: tuple[Array, Array, Array]) -> tuple[Walk, tuple[Array, Array]]:
+    def attempt(state: ScanState, proposal: tuple[Array, Array, Array]) -> tuple[ScanState, tuple[Array, Array]]:
         change, step, log_uniform = proposal
         # A rise from n gains gains[n], and a fall from n undoes the rise to it from n - 1.
-        gain = step.astype(gains.dtype) * gains[walk.number - (step < 0).astype(step.dtype)]
-        # What the number gains is paid from the uniform: log u < log r.
+        gain = step.astype(gains.dtype) * gains[state.number - (step < 0).astype(step.dtype)]
+        # The gain of the number is subtracted from the threshold: log u < log r.
         threshold = log_uniform - jnp.where(step == 0, 0, gain).astype(log_uniform.dtype)
         kept, (accepted, broken) = metropolis(
-            release, walk.residual, walk.log_density, walk.residual - change, threshold
+            release, state.residual, state.log_density, state.residual - change, threshold
         )
-        return Walk(*kept, walk.number + jnp.where(accepted, step, 0)), (accepted, broken)
+        return ScanState(*kept, state.number + jnp.where(accepted, step, 0)), (accepted, broken)
 
-    walk, (accepted, broken) = jax.lax.scan(attempt, walk, (changes.T, steps, jnp.log(uniforms)))
-    return walk, accepted, jnp.sum(broken)
+    state, (accepted, broken) = jax.lax.scan(attempt, state, (changes.T, steps, jnp.log(uniforms)))
+    return state, accepted, jnp.sum(broken)

@@ -15,12 +15,12 @@ class ChangesForm(Protocol):
     """An imputation of other latent data than n records, whose kernel is built from another model and release."""
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
-        """Model and release in the form that the latent data have; a pair that is in this form stays as it is."""
+        """Model and release in the form of the latent data; a pair already in this form is returned unchanged."""
 
 
 @runtime_checkable
 class OwnLatentData(Imputation, ChangesForm, Protocol):
-    """An imputation of latent data that are no records, as `dpjax.counts`, with starts and joint moves of its own."""
+    """An imputation of latent data other than records, such as `dpjax.counts`, with its own starts and joint moves."""
 
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""
@@ -66,7 +66,7 @@ class Tunable(Imputation, Protocol):
         """
 
     def adapt(self, key: Key, model: Model, release: Any, latent: Latent, parameters: Parameters) -> Self:
-        """The imputation with every open option chosen for where the chains are.
+        """The imputation with every open option chosen at the chains' states.
 
         Parameters
         ----------

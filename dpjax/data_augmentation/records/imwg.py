@@ -39,7 +39,7 @@ from dpjax.release.summed import as_sum
 
 @dataclass(frozen=True)
 class IMwG:
-    """The choice of IMwG; call it with a model and a release for the kernel."""
+    """IMwG; called with a model and a release, it builds the kernel."""
 
     scan: Literal["systematic", "random"]
     window: Window = None
@@ -64,11 +64,11 @@ class IMwG:
         return self.window == "auto"
 
     def closed(self) -> "IMwG":
-        """With the window of the machine."""
+        """With the default window of the backend."""
         return replace(self, window=closed_window(self.window))
 
     def adapt(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":
-        """With the window that costs least where the chains are."""
+        """With the window of least cost at the chains' states."""
         return replace(self, window=choose_window(key, self, model, release, latent, parameters))
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
@@ -83,14 +83,14 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = 
     ----------
     scan
         ``"systematic"`` proposes one draw for each record in order; ``"random"`` makes n proposals to places drawn
-        uniformly with replacement. A local release needs neither: given θ its records are independent, and
-        all are updated at once, by exact draws where the channel and the model allow. Nor does an unknown number of
-        records: each sweep then adds, deletes and exchanges records in an order of its own.
+        uniformly with replacement. A local release needs neither: given θ its records are independent, and all are
+        updated at once, by exact draws if channel and model allow. Nor does an unknown number of records: each sweep
+        then adds, deletes and exchanges records in random order.
     window
         How many proposals of a systematic scan are decided on side by side, in rounds that give the scan in turn: for
-        accelerators, whose time goes by the number of steps. 1 decides in turn; None does so on a CPU, and takes
-        windows of 256 elsewhere; ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the width of 64 to 4,096 that
-        takes an accelerator least. Coupled chains and records of an unknown number go in turn whatever it is.
+        accelerators, whose time depends on the number of steps. 1 decides in turn; None is 1 on a CPU and 256
+        elsewhere; ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the width of 64 to 4,096 with the least time
+        on an accelerator. Coupled chains and records of an unknown number always decide in turn.
 
     Raises
     ------

@@ -19,20 +19,20 @@ from dpjax.numerics import decision_uniforms, proper_density, select_indices, ta
 from dpjax.release import LocalRelease, PrivateRelease
 
 MAX_SUPPORT = 1024
-"""Up to this many possible records are enumerated for an exact draw; beyond, memory [n, c] outweighs the gain."""
+"""Largest number of possible records that are enumerated for an exact draw; beyond, memory [n, c] is too large."""
 
 WINDOW = 16
-"""Candidates of a record. With noise of scale 3 the sweeps of a Poisson regression gained nothing from more."""
+"""Number of candidates per record. With noise of scale 3 a Poisson regression gained nothing from more."""
 
 MAX_DOUBLINGS = 20
-"""The strides are the powers of two up to two to this."""
+"""Largest exponent of the strides, which are powers of two."""
 
 NOISE_DRAWS = 64
 NOISE_WIDTHS = 6
 
 
 def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
-    """The best kernel at hand for p(records | parameters, release): exact if possible, else independent Metropolis."""
+    """A kernel that leaves p(records | parameters, release) invariant: exact draws if possible, else Metropolis."""
     num_cells = support_size(model)
     if num_cells is not None and num_cells <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
@@ -59,7 +59,7 @@ def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel
 
 
 def log_density_of_support(model: Model, parameters: Parameters, records: Records, support: Records) -> Array:
-    """log f(c | θ) of each possible record for each record: [1, c] where all have one law, else [n, c]."""
+    """log f(c | θ) of each possible record for each record: [1, c] if identically distributed, else [n, c]."""
     if model.exchangeable:
         return model.log_density(parameters, support)[None, :]
 
@@ -102,7 +102,7 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
 
 
 def in_turn(first: ImputationKernel, second: ImputationKernel) -> ImputationKernel:
-    """Both kernels, one after the other: what both leave invariant. The second reports, with the non-finite of both."""
+    """The composition of two kernels; the report is that of the second, with the non-finite proposals of both."""
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         first_key, second_key = jax.random.split(rng_key)
@@ -159,7 +159,7 @@ def log_weights(
 ) -> Array:
     """The log-density [W, n] of each candidate and of the value released for it, given the parameters.
 
-    Where that is not a number the candidate is impossible.
+    Candidates of non-finite density are impossible.
     """
 
     def log_density(row: Array) -> Array:

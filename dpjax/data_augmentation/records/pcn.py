@@ -1,9 +1,9 @@
 """Preconditioned Crank–Nicolson moves (pCN) over blocks of the records' standard Normal noise.
 
 A record is x = T(θ, v) with noise v ~ N(0, 1); given the record, v is drawn where several numbers give it. The proposal
-is T(θ, ρ v + √(1 − ρ²) ξ) with fresh ξ ~ N(0, 1), a move that leaves the law of the records given θ as it is, so that
-a block of neighbouring records takes its proposals with probability min(1, η′ / η): Cotter, Roberts, Stuart and White
-(2013), section 4. With ρ = 0 and blocks of one record this is IMwG.
+is T(θ, ρ v + √(1 − ρ²) ξ) with fresh ξ ~ N(0, 1), a move that is reversible for p(records | θ), so that a block of
+neighbouring records accepts its proposals with probability min(1, η′ / η): Cotter, Roberts, Stuart and White (2013),
+section 4. With ρ = 0 and blocks of one record this is IMwG.
 
 The proposals do not depend on what other blocks do, so all are made at once and only sums over blocks go through the
 scan. An elliptical slice would have to build its proposals within the scan, one after the other.
@@ -38,22 +38,22 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 
 CORRELATIONS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
-"""Those to choose from."""
+"""Candidate correlations."""
 
 FIXED_COST = 1.5
-"""What a sweep costs for each record beside its scan, in steps of the scan; see docs/choosing.md."""
+"""Cost of a sweep per record besides its scan, in steps of the scan; see docs/choosing.md."""
 
 
 MAX_BLOCK = 64
-"""Beyond, the scan costs nothing beside the rest, so that larger blocks save nothing."""
+"""Largest block: beyond, the cost of the scan is negligible, so that larger blocks save nothing."""
 
 ENOUGH_RECORDS = 2_048
-"""So many proposals of each chain are looked at, or all n if they are more."""
+"""Number of proposals evaluated per chain, or all n if these are more."""
 
 
 @dataclass(frozen=True)
 class PCN:
-    """The choice of pCN; call it with a model and a release for the kernel."""
+    """pCN; called with a model and a release, it builds the kernel."""
 
     block: int | Literal["auto"]
     correlation: float | Literal["auto"]
@@ -85,7 +85,7 @@ class PCN:
         return "auto" in (self.block, self.correlation, self.window)
 
     def closed(self) -> "PCN":
-        """With independent proposals to single records, in the window of the machine, wherever the choice is open."""
+        """With independent proposals to single records, in the default window of the backend, for every open choice."""
         block = 1 if self.block == "auto" else self.block
         correlation = 0.0 if self.correlation == "auto" else self.correlation
         return PCN(block, correlation, closed_window(self.window))

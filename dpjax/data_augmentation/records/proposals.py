@@ -1,4 +1,4 @@
-"""What imputation sweeps share: the decision on a proposal, and the move of accepted ones into the records."""
+"""Common parts of imputation sweeps: decisions on proposals, and the update of the records."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,18 +17,18 @@ Proposal = Callable[[Key, Parameters, Records, Array | float], Records]
 
 
 class Decisions(NamedTuple):
-    """What became of a sweep's proposals.
+    """The decisions on a sweep's proposals.
 
     Attributes
     ----------
     residual
-        Where they lead [d].
+        The residual after them [d].
     log_density
-        The log-density [] there.
+        The log-density [] at it.
     accepted
         Which of them were accepted [proposals].
     broken
-        Which had a density that is not a number [proposals].
+        Which had a non-finite density [proposals].
     num_rounds
         How many rounds of decisions were made []; None where each proposal was decided on in turn.
     """
@@ -45,7 +45,7 @@ def check_exchangeable(model: Model, imputation: str) -> None:
     if not model.exchangeable:
         fail(
             "imputation",
-            f"{imputation} with a model whose records have laws of their own",
+            f"{imputation} with records that are not identically distributed",
             "exchangeable records, because proposals are made to any place",
             "Use dpjax.imwg(), which proposes for each record a draw from its own distribution.",
         )
@@ -65,7 +65,7 @@ def check_noisy(release: Release, imputation: str) -> None:
 def metropolis(
     release: Release, residual: Array, log_density: Array, proposed: Array, log_uniform: Array
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Accept the proposed residual [d] with probability min(1, η′/η); a density that is none is a rejection."""
+    """Accept the proposed residual [d] with probability min(1, η′/η); a non-finite density is rejected."""
     proposed_log_density = release.log_density_at(proposed)
     accepted, broken = accept(proposed_log_density, log_density, log_uniform)
     kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
@@ -73,7 +73,7 @@ def metropolis(
 
 
 def accept(proposed: Array, log_density: Array, log_uniform: Array) -> tuple[Array, Array]:
-    """Whether the proposal of a log-density [...] is accepted after the present one, and whether their ratio is NaN."""
+    """Whether a proposal is accepted, given its log-density [...] and the current one; and which are non-finite."""
     log_ratio = proposed - log_density
     return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)
 
@@ -115,7 +115,7 @@ def build_proposal(model: Model, correlated: bool) -> Proposal:
         noise_key, fresh_key = jax.random.split(key)
         scores = scores_of(model, noise_key, parameters, records)
         proposals = mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
-        # A record so far out that no noise gives it stays as it is.
+        # A record in the far tail that no finite noise gives does not change.
         return take_if(have_noise(scores), proposals, records)
 
     return proposal

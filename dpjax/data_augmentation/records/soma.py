@@ -22,7 +22,7 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 
 ENOUGH = 0.9
-"""The share of the greatest acceptance that is enough: the last tenth would cost many times the attempts."""
+"""Sufficient fraction of the largest acceptance rate: the last tenth would cost many times the attempts."""
 
 MAX_ATTEMPTS = 1024
 NUM_PROPOSALS = 64
@@ -30,7 +30,7 @@ NUM_PROPOSALS = 64
 
 @dataclass(frozen=True)
 class SOMA:
-    """The choice of SOMA; call it with a model and a release for the kernel."""
+    """SOMA; called with a model and a release, it builds the kernel."""
 
     attempts: int | Literal["auto"] | None
 
@@ -59,7 +59,7 @@ class SOMA:
         return replace(self, attempts=None)
 
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "SOMA":
-        """With as many attempts as are worth while where the chains are."""
+        """With the number of attempts that pays at the chains' states."""
         return replace(self, attempts=choose_attempts(key, model, release, latent, parameters))
 
 
@@ -150,8 +150,8 @@ def sweep(
     """One sweep as a function of its innovations: proposal k is tried at the records of window k, k = 0, ..., n - 1.
 
     Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n], and
-    which proposal ended up at which place is told from the places taken. A step begins by writing the column of the one
-    before: as all reads come after the write, XLA makes it in place, and a step costs O(d attempts) and not O(d n).
+    the proposal at each place follows from the places taken. A step begins by writing the column of the previous one:
+    as all reads come after the write, XLA makes it in place, and a step costs O(d attempts) and not O(d n).
     """
     current = release.contributions(records)
     residual = release.origin - jnp.sum(current, axis=1)

@@ -1,8 +1,8 @@
-"""Systematic sweeps: another value is proposed for every record, or block of neighbours, in order.
+"""Systematic sweeps: a new value is proposed for every record, or block of neighbours, in order.
 
-A sweep is a pure function of the proposals and uniforms; the kernel draws these and calls it. Very many records of one
-law are swept a piece at a time: the proposals to a piece are made when those before it have been decided on, so that no
-more than a piece of them is ever held.
+A sweep is a pure function of the proposals and uniforms; the kernel draws these and calls it. Very many identically
+distributed records are swept a piece at a time: the proposals to a piece are made when the previous pieces are done, so
+that only one piece of them is in memory.
 """
 
 from collections.abc import Callable
@@ -36,17 +36,17 @@ __all__ = [
 
 
 WINDOW = 256
-"""The proposals of a window. Of a regression by Laplace noise they take 1.4 rounds at ε = 0.1, 2.3 at 1 and 9 at 5."""
+"""Default number of proposals of a window. A regression with Laplace noise takes 1.4 rounds at ε = 0.1, 9 at 5."""
 
 
 Window = int | Literal["auto"] | None
-"""As `imwg` takes it."""
+"""The option `window` of `imwg`."""
 
 WIDTHS = (64, 256, 1024, 4096)
-"""Those to choose from."""
+"""Candidate widths of windows."""
 
 NUMBERS_PER_STEP = 2**18
-"""So many numbers of all windows together take a round as long as its start does, roughly, on a large GPU."""
+"""Number of entries of all windows at which a round takes about twice its fixed time on a large GPU."""
 
 
 def build_systematic_kernel(
@@ -58,7 +58,7 @@ def build_systematic_kernel(
     ----------
     proposal
         ``(rng_key, parameters, records) -> records``, one proposal to each of them, by a kernel that is reversible for
-        the law of the records given the parameters.
+        the distribution of the records given the parameters.
     block
         How many neighbouring records are decided on together.
     window
@@ -77,7 +77,7 @@ def build_systematic_kernel(
 
 
 class Progress(NamedTuple):
-    """How far a sweep in pieces has come.
+    """The state of a sweep in pieces.
 
     residual
         The value less the summed statistic [d].
@@ -88,7 +88,7 @@ class Progress(NamedTuple):
     accepted
         Which of them took their proposal [n].
     num_broken
-        How many proposals had a density that is not a number [].
+        How many proposals had a non-finite density [].
     num_rounds
         How many rounds were made [] if any.
     """
@@ -145,8 +145,8 @@ def systematic_sweep(
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: proposal i is made to record i, for i = 0, ..., n - 1.
 
-    Only the residual [d] and the log-density [] travel through the sweep; the accepted proposals are moved into the
-    records afterwards, at once.
+    The scan carries only the residual [d] and the log-density []; the accepted proposals are moved into the records
+    afterwards, at once.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def systematic_sweep(
         How many blocks are decided on side by side; 1 for one after the other.
     """
     current = release.contributions(records)
-    # The sum is taken afresh in each sweep, so that rounding does not pile up over sweeps.
+    # The sum is recomputed in each sweep, so that rounding does not accumulate.
     residual = release.origin - jnp.sum(current, axis=1)
     decisions = decide(release, residual, release.contributions(proposals) - current, uniforms, block, window)
     moved = take_if(decisions.accepted, proposals, records)
@@ -217,7 +217,7 @@ class Round(NamedTuple):
 
 
 def default_window() -> int:
-    """How many proposals are decided on side by side where nothing is said: 1 on a CPU, which gains nothing by it."""
+    """The default number of proposals decided on side by side: 1 on a CPU, which gains nothing from more."""
     return 1 if jax.default_backend() == "cpu" else WINDOW
 
 
@@ -271,8 +271,8 @@ def is_unfinished(last: Round) -> Array:
 def sum_before(columns: Array) -> Array:
     """The sum [d, window] of the columns [d, window] before each: of the groups before its own, and within that.
 
-    By masks and not a running sum: few steps of an accelerator, in which no number that is none reaches what is before
-    it. In two levels, because the work of one grows with the square of the window.
+    By masks instead of a running sum: few steps on an accelerator, and non-finite numbers do not reach earlier places.
+    In two levels, because the work of one grows with the square of the window.
     """
     d, width = columns.shape
     side = isqrt(width - 1) + 1
@@ -296,14 +296,14 @@ def check_window(window: Window) -> Window:
 
 
 def window_of(window: Window) -> int:
-    """The window of a kernel, or an error where the warm-up is still to choose it."""
+    """The window of a kernel, or an error if the warm-up has yet to choose it."""
     if window == "auto":
         fail("window", "'auto'", "a number once the kernel is built", "dpjax.sample tunes it; else pass a number.")
     return default_window() if window is None else int(window)
 
 
 def closed_window(window: Window) -> int | None:
-    """The window, or the default of the machine where it is open."""
+    """The window, or None, the default of the backend, if it is open."""
     return None if window == "auto" else window
 
 
@@ -326,7 +326,7 @@ def choose_window(key: Key, imputation: Any, model: Model, release: Any, latent:
 
     def cost(window: int) -> float:
         rounds = most_rounds(model, replace(imputation, window=window), release, latent, parameters, keys)
-        # Local releases and unknown numbers of records know no windows.
+        # Local releases and unknown numbers of records have no windows.
         return float("inf") if rounds is None else float(rounds) * (1 + window * numbers / NUMBERS_PER_STEP)
 
     costs = np.array([cost(window) for window in WIDTHS])

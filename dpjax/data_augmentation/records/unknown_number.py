@@ -26,21 +26,21 @@ ROOM = "Pass n=dpjax.UnknownCount(prior, capacity={}), or use dpjax.counts()."
 
 
 MAX_CAPACITY = 2**20
-"""The rows of the largest arrays."""
+"""Largest number of rows."""
 
 NEGLIGIBLE = 1e-12
-"""The probability, by its prior, that a number without a bound exceeds the capacity."""
+"""Prior probability that an unbounded number exceeds the capacity."""
 
 LEAST_LOG_RATIO = -35.0
-"""Numbers whose prior times likelihood may come so near its largest value are given rows."""
+"""Smallest log-ratio of prior times likelihood to its largest value for which a number is given rows."""
 
 NUM_PARAMETERS, NUM_ROWS = 128, 1_024
 
 NUMBERS = np.unique(np.append(np.arange(1, 2_048), np.rint(np.geomspace(2_048, MAX_CAPACITY, 256)))).astype(int)
-"""Those that are looked at."""
+"""The numbers at which the likelihood is bounded."""
 
 REACH = 4.0
-"""Standard deviations by which a sum may be off its mean."""
+"""Largest distance of a sum from its mean, in standard deviations."""
 
 REMEDY = "Use dpjax.counts(), or pass dpjax.models.UniformCount(low, high) of what is possible."
 
@@ -54,7 +54,7 @@ class DataSetSum:
     statistic
         That of one row.
     prior
-        The law of the number of real rows.
+        The prior of the number of real rows.
     capacity
         The number of all rows.
     """
@@ -99,8 +99,8 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
     Raises
     ------
     ValueError
-        If records have laws of their own, a name is taken, or arrays cannot be large enough for the numbers that the
-        prior allows.
+        If records are not identically distributed, a name is taken, or arrays cannot be large enough for the numbers
+        that the prior allows.
     """
     if not isinstance(release.n, UnknownCount):
         return model, release
@@ -122,7 +122,7 @@ def with_equal_capacity(formed: Sequence[PrivateRelease], given: Sequence[Privat
 def check_model_of_any_number(model: Model) -> None:
     """Raise unless records of the model can be added and deleted, and no name of its own is that of their number."""
     if model.num_records is not None or not model.exchangeable:
-        remedy = "Its records have covariates or laws of their own: their number is known."
+        remedy = "Its records have covariates or are not identically distributed: their number is known."
         fail("release.n", "an UnknownCount with such a model", "a number of records", remedy)
     derived = {} if model.derived is None else jax.eval_shape(model.derived, parameter_shapes(model))
     if NUMBER in {*position_shapes(model, 1).records, *parameter_shapes(model), *derived}:
@@ -198,12 +198,12 @@ def check_capacity(prior: CountPrior, capacity: int) -> None:
 
 
 def capacity_by_release(model: Model, release: Release, prior: CountPrior) -> int:
-    """The largest number whose probability given the release may be more than nothing.
+    """The largest number with a non-negligible probability given the release.
 
     The likelihood of a number is bounded from above by that of the sums most favourable to the value among those
     within reach of their mean, at parameters drawn from the prior.
     """
-    # The points at which laws are looked at are the same for every run.
+    # The points of the prior are the same for every run.
     moments = moments_of_rows.quickly(model, release.statistic, jax.random.key(0))
     bound = np.asarray(bound_log_likelihood(release, *moments, jnp.asarray(NUMBERS)), np.float64)
     bound = bound + np.asarray(prior.log_probability(jnp.asarray(NUMBERS)))

@@ -1,4 +1,4 @@
-"""What noisy queries cost in privacy: closed forms, their composition, and the ledger that they are charged to."""
+"""Privacy accounting of noisy queries: closed forms, composition, and the ledger that they are charged to."""
 
 from dpjax.private.accounting.closed_form import (
     Taus,

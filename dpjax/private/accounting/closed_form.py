@@ -1,4 +1,4 @@
-"""What a DP-MCMC run costs in privacy: the closed forms of Räisä, Koskela and Honkela (2021), in plain floats.
+"""The privacy cost of a DP-MCMC run: the closed forms of Räisä, Koskela and Honkela (2021), in plain floats.
 
 A run is a composition of Gaussian queries. τ is the standard deviation of the noise of one query over the query's
 sensitivity *under the neighbouring relation that the promise is about*; so μ and everything made of it holds for
@@ -23,7 +23,7 @@ LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
 LOG_TOLERANCE = 1e-14
 LARGEST_EPSILON = 1e9
 LOG_ERROR = 1e-12
-"""Of log δ, for noise to some thousand sensitivities; what there is beyond is added to it."""
+"""Error of log δ, for noise up to some thousand sensitivities; the further error is added."""
 FAR_BELOW = 1e3  # stands for -inf in root finding
 
 LARGEST_COUNT = 2**62  # a bound on counts that no run reaches
@@ -38,9 +38,9 @@ class Taus(NamedTuple):
     Attributes
     ----------
     tau_l
-        Of the log-likelihood ratio.
+        The noise of the log-likelihood ratio.
     tau_g
-        Of one gradient; None where none is asked for.
+        The noise of one gradient; None without gradients.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def log_delta(epsilon: float, mu: float) -> float:
 
 
 def log_delta_from_above(epsilon: float, mu: float) -> float:
-    """`log_delta` and what its rounding may have taken away: what is promised goes by this.
+    """An upper bound of `log_delta` with its rounding error, on which guarantees are based.
 
     δ is a difference of Mills' ratios at points 1/ratio apart around c = ε ratio, where they differ by a share of about
     min(1, 1/c) / ratio; each is known to some units in the last place.
@@ -320,7 +320,7 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Raise unless ε is so small that it promises something."""
+    """Raise unless ε is small enough to give any protection."""
     if epsilon > LARGEST_EPSILON:
         remedy = "An ε of some hundred promises nothing to anyone."
         fail("epsilon", epsilon, f"at most {LARGEST_EPSILON:g}", remedy)
@@ -339,7 +339,7 @@ def _check_tau(name: str, tau: float) -> None:
 
 
 def largest_count(fits: Callable[[int], bool]) -> int:
-    """The largest count for which `fits` holds, where it holds up to some count and no further; 0 if for none."""
+    """The largest count for which `fits` holds, if it holds up to some count; 0 if for none."""
     if not fits(1):
         return 0
     low, high = 1, 2
@@ -357,7 +357,7 @@ def nearly_largest_count(excess: Callable[[int], float]) -> int:
     """A count with `excess` <= 0, an increasing function, at most one in a thousand below the largest such count.
 
     Each evaluation may take seconds, so there are few of them: regula falsi in the logarithm of the count, with the
-    Illinois rule against one end staying where it is.
+    Illinois modification against an end that does not move.
     """
     low, high, above, below = 1, 1, excess(1), -inf
     while above <= 0:

@@ -1,4 +1,4 @@
-"""What queries made of the same records cost together."""
+"""The joint privacy cost of queries on the same records."""
 
 from collections.abc import Sequence
 from math import exp, log, sqrt
@@ -15,7 +15,7 @@ __all__ = ["composed_epsilon", "composed_log_delta", "composed_mu", "noise_multi
 
 ROUNDING = 1e-14
 PRECISION = 1e-4
-"""Of the logarithm of a noise multiplier whose cost takes long to compute."""
+"""Precision of the logarithm of a noise multiplier whose cost is slow to compute."""
 
 
 def composed_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:

@@ -13,18 +13,18 @@ from dpjax.private.accounting.query import Query
 __all__ = ["accountant", "event", "subsampled_epsilon", "subsampled_log_delta"]
 
 LEAST_MULTIPLIER, MOST_COMPOSED = 0.05, 10**8
-"""Of queries whose losses are composed by transforms; of others the other bounds are as good."""
+"""Smallest multiplier and largest number of queries composed by transforms; else the other bounds are as good."""
 
 ORDERS = (*range(2, 65), *(2**power for power in range(7, 17)))
 RENYI_ERROR = 1e-9
-"""What rounding may change a divergence by, relative to it."""
+"""Relative rounding error of a divergence."""
 
 
 def event(queries: Sequence[Query]) -> Any:
     """The queries as one ``dp_accounting.DpEvent``, for any accountant of that library.
 
     Its ``GaussianDpEvent`` takes the standard deviation over the bound of one record's norm, as `Query` does, and the
-    accountant is told the neighbouring relation: built for REPLACE_ONE it allows for a sensitivity of 2.
+    accountant has the neighbouring relation: built for REPLACE_ONE it allows for a sensitivity of 2.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def subsampled_epsilon(queries: Sequence[Query], delta: float, neighbours: Neigh
 
 
 def transform_error(queries: Sequence[Query]) -> float:
-    """How far below δ the sum of a composed distribution may be, as its Fourier transform is rounded.
+    """The largest error of δ from a composed distribution due to rounding in its Fourier transform.
 
     A transform of N points is off by some units in the last place times log N, and the k-th power of it by k times as
     much where it is near 1: at some √10 times as many frequencies as the composed distribution is wide in its window.
@@ -143,7 +143,7 @@ def transform_error(queries: Sequence[Query]) -> float:
 
 
 def can_be_transformed(queries: Sequence[Query]) -> bool:
-    """Whether distributions of losses are of a size that can be held and composed."""
+    """Whether loss distributions are small enough to be stored and composed."""
     least = min((query.noise_multiplier for query in queries), default=1.0)
     return least >= LEAST_MULTIPLIER and sum(query.count for query in queries) <= MOST_COMPOSED
 

@@ -1,4 +1,4 @@
-"""The record of every noisy query made of one set of records, and what they cost together."""
+"""The ledger of all noisy queries on one set of records, and their joint privacy cost."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from dpjax.private.arguments import check_not_negative
 
 
 class PrivacySpent(NamedTuple):
-    """What the queries so far cost: they are (ε, δ)-DP under the relation named.
+    """The privacy cost of the queries so far: they are (ε, δ)-DP under the given relation.
 
     The grade is ``"simulation-grade"`` as soon as one query's noise was: the numbers then describe what the run would
     promise with noise fit for it, and nothing is promised. It is None before the first query.
@@ -36,7 +36,7 @@ class PrivacySpent(NamedTuple):
     grade
         ``"secure"`` only if the noise of every query is; None where there was no query.
     num_queries
-        How many there were.
+        The number of queries.
 
     Examples
     --------
@@ -97,8 +97,8 @@ class Ledger:
     Full-batch Gaussian queries are composed by the closed form of `accounting`. As soon as one query is subsampled,
     the privacy loss distributions of dp_accounting compose them all, from above.
 
-    The checksum in the file tells damage, not forgery. A ledger out of a pickle is a record: it cannot be charged, as
-    the ledger that it was copied from may be.
+    The checksum in the file detects damage, not forgery. An unpickled ledger is a copy that cannot be charged, since
+    its original may be.
 
     Examples
     --------
@@ -162,12 +162,12 @@ class Ledger:
             raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
 
     def take_key(self, digest: str) -> None:
-        """Note that a run draws its noise and samples by a key, told by its digest; in the file, if there is one.
+        """Record that a run draws its noise and samples from a key, given by its hash; in the file, if there is one.
 
         Raises
         ------
         ValueError
-            If an earlier run did: queries are composed as if their noise were independent.
+            If an earlier run used it: queries are composed as if their noise were independent.
         """
         with self._lock, self._alone():
             if digest in self._keys:
@@ -234,7 +234,7 @@ class Ledger:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """While nobody else charges, and with all that was charged before known."""
+        """A context in which nobody else charges, with all earlier charges known."""
         if self._is_copy:
             remedy = "Open the ledger's file, or rebuild it with Ledger.from_json if nothing else is charged to it."
             fail("ledger", "a copy out of a pickle", "the ledger itself", remedy, error=RuntimeError)
@@ -247,7 +247,7 @@ class Ledger:
             yield
 
     def _check_process(self) -> None:
-        """Raise in a fork: what it charged to a ledger in memory, the process that it came from would not know of."""
+        """Raise in a fork: its parent process would not know of charges to a ledger in memory."""
         if os.getpid() != self._process:
             remedy = "Open Ledger(budget, path) with a file, which processes share."
             fail("ledger", "one in the memory of another process", "a ledger of this one", remedy, error=RuntimeError)
@@ -264,7 +264,7 @@ class Ledger:
             self._take_in(entries)
 
     def _take_in(self, entries: Entries) -> None:
-        """Go by what the file says, which must be no less than was known."""
+        """Take the contents of the file, which must include all known charges."""
         if entries.budget != self._budget:
             remedy = "Keep one ledger for one set of records."
             fail("budget", self._budget, f"that of the file, {entries.budget}", remedy)
@@ -283,7 +283,7 @@ class Ledger:
         return total((*self._queries, *total(queries, times)))
 
     def _excess(self, queries: Sequence[Query]) -> float:
-        """How far log δ is above what the budget allows; not above 0 within it."""
+        """The excess of log δ over the budget; at most 0 within it."""
         budget = self._budget
         return composed_log_delta(queries, budget.epsilon, budget.neighbours) - log(budget.delta)
 

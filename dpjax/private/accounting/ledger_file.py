@@ -1,4 +1,4 @@
-"""The file of a ledger: one for all processes and names that lead to it, and never lost unnoticed."""
+"""The file of a ledger: shared by all processes, with loss and damage detected."""
 
 import glob
 import hashlib
@@ -27,7 +27,7 @@ FORMAT = 2
 
 
 class Entries(NamedTuple):
-    """What a ledger's text says."""
+    """The contents of a ledger's text."""
 
     budget: Budget
     queries: tuple[Query, ...]
@@ -60,7 +60,7 @@ class LedgerFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """While no other process or thread reads in order to write.
+        """A context in which no other process or thread reads in order to write.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class LedgerFile:
         name = self.path.with_name(self.path.name + ".lock")
         lock = FileLock(name, timeout=SECONDS_TO_WAIT)
         try:
-            os.close(os.open(name, os.O_RDWR | os.O_CREAT, 0o666))  # where there can be none, nothing is waited for
+            os.close(os.open(name, os.O_RDWR | os.O_CREAT, 0o666))  # fails at once if no lock is possible
             lock.acquire(poll_interval=SECONDS_BETWEEN_TRIES)
             for left in self.path.parent.glob(glob.escape(self.path.name) + ".*.unfinished"):
                 left.unlink(missing_ok=True)  # by a process that was killed while it charged
@@ -84,14 +84,14 @@ class LedgerFile:
             lock.release()
 
     def read(self) -> Entries | None:
-        """What the file says; None if there has never been one.
+        """The contents of the file; None if it has never existed.
 
         Raises
         ------
         RuntimeError
             If the file was removed, has a second name, or cannot be read.
         ValueError
-            If it is no ledger, or damaged.
+            If it is not a ledger, or damaged.
         """
         try:
             with self.path.open("rb") as file:
@@ -137,7 +137,7 @@ def put(text: str, file: BinaryIO) -> None:
 
 
 def encode(budget: Budget, queries: Sequence[Query], keys: Iterable[str] = ()) -> str:
-    """The text of a ledger, with the digests of the keys of its runs. Nothing in it was computed from the records."""
+    """The text of a ledger, with the hashes of the keys of its runs. Nothing in it was computed from the records."""
     content: dict[str, Any] = {"format": FORMAT, "budget": asdict(budget), "keys": sorted(keys)}
     content["queries"] = [asdict(query) for query in queries]
     return json.dumps(content | {"sha256": checksum(content)}, indent=1, default=plain)
@@ -149,7 +149,7 @@ def decode(text: str | bytes) -> Entries:
     Raises
     ------
     ValueError
-        If the text is none of a ledger, or is not as it was written.
+        If the text is not that of a ledger, or is damaged.
     """
     content = parse(text)
     remedy = "Take the ledger from a backup that nothing was charged since, or count the budget as spent."
@@ -174,12 +174,12 @@ def parse(text: str | bytes) -> dict[str, Any]:
 
 
 def refuse(given: str) -> Any:
-    """Raise the error of a text that is none of a ledger."""
+    """Raise the error of a text that is not that of a ledger."""
     return fail("ledger", given, f"what Ledger.to_json of format {FORMAT} wrote", "Look at the file.")
 
 
 def checksum(content: dict[str, Any]) -> str:
-    """A digest of JSON content, whatever the order of its keys and the spaces between."""
+    """A hash of JSON content, independent of the order of its keys and of white space."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=plain).encode()).hexdigest()
 
 

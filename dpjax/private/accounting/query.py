@@ -1,4 +1,4 @@
-"""What a run asks of the records: noisy sums, as the physical facts from which privacy is computed."""
+"""Queries: the noisy sums that a run computes from the records, from which its privacy is computed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,20 +12,20 @@ from dpjax.private.arguments import check_real
 Grade = Literal["secure", "simulation-grade"]
 
 LEAST_MULTIPLIER = 1e-12
-"""Far below what protects anyone, and far from where squares leave the range of floats."""
+"""Smallest noise multiplier: far below any protection, and far from floating-point underflow of squares."""
 
 
 @dataclass(frozen=True)
 class Query:
     """Sums over records of vectors of bounded norm, each released with Gaussian noise.
 
-    It says what was done, and nothing of neighbours: replacing a record moves such a sum by up to twice the bound,
-    adding or removing one by up to the bound. A `Ledger` knows which of them counts.
+    It does not depend on the neighbouring relation: replacing a record moves such a sum by up to twice the bound,
+    adding or removing one by up to the bound. The `Ledger` has the relation.
 
     Parameters
     ----------
     name
-        What is asked, such as ``"gradient"``.
+        The name of the query, such as ``"gradient"``.
     noise_multiplier
         The standard deviation of the noise over the bound of one record's norm. With noise of 2 τ b (Algorithm 1 of
         Räisä, Koskela and Honkela 2021) it is 2 τ under either relation. Noise sources return queries with a
@@ -58,7 +58,7 @@ class Query:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            fail("name", repr(self.name), "a text", "Say what is asked, such as 'gradient'.", error=TypeError)
+            fail("name", repr(self.name), "a text", "Name the query, such as 'gradient'.", error=TypeError)
         multiplier = check_real("noise_multiplier", self.noise_multiplier)
         check_positive("noise_multiplier", multiplier, "Without noise there is no privacy.")
         if not LEAST_MULTIPLIER <= multiplier <= 1 / LEAST_MULTIPLIER:

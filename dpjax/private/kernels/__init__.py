@@ -1,1 +1,1 @@
-"""The private kernels, one algorithm a file, and the contract that they meet."""
+"""The private kernels, one algorithm per file, and their interface."""

@@ -1,4 +1,4 @@
-"""The contract of the private kernels, and what they report."""
+"""The interface of the private kernels, and their reports."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -21,9 +21,9 @@ __all__ = [
     "PrivateKernel",
     "build_answer",
     "check_contract",
-    "form",
     "make_kernel",
     "ravel",
+    "signature",
     "start_iteration",
 ]
 
@@ -50,7 +50,7 @@ class NotPrivate(NamedTuple):
 
 
 class KernelInfo(NamedTuple):
-    """What one iteration reports.
+    """The report of one iteration.
 
     Attributes
     ----------
@@ -67,15 +67,15 @@ class KernelInfo(NamedTuple):
 
 @runtime_checkable
 class KernelState(Protocol):
-    """What a private kernel carries from one iteration to the next: a pytree, such as a NamedTuple."""
+    """The state of a private kernel: a pytree, such as a NamedTuple."""
 
     @property
     def position(self) -> Any:
-        """The parameters, unconstrained: what draws are made of."""
+        """The unconstrained parameters, of which draws are made."""
 
 
 class PrivateKernel(NamedTuple):
-    """A kernel in BlackJAX's form, with what each of its iterations asks of the records; `make_kernel` builds one.
+    """A kernel in BlackJAX's form, with the queries of each of its iterations; `make_kernel` builds one.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class PrivateKernel(NamedTuple):
     build: Callable[[Target], SamplingAlgorithm]
 
     def __repr__(self) -> str:
-        """What is public: settings may go by the number of records."""
+        """Public information only: settings may depend on the number of records."""
         return f"PrivateKernel(queries={self.queries}, target={self.target})"
 
 
@@ -126,8 +126,8 @@ def make_kernel(
 ) -> PrivateKernel:
     """The kernel that `build` makes of a target: for algorithms of your own.
 
-    What an accountant cannot check is yours to promise: that `step` reads the records through noisy sums only, that
-    these are the sums stated, and that it asks for all of them in every iteration, wherever the chain is.
+    You must guarantee what an accountant cannot check: that `step` reads the records through noisy sums only, that
+    these are the stated queries, and that it makes all of them in every iteration, wherever the chain is.
 
     Parameters
     ----------
@@ -148,16 +148,16 @@ def check_contract(kernel: PrivateKernel) -> None:
     target = kernel.target
     position = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
     state = jax.eval_shape(lambda at: kernel.init(at), position)
-    if not isinstance(state, KernelState) or form(state.position) != form(position):
+    if not isinstance(state, KernelState) or signature(state.position) != signature(position):
         expected = "a state with the parameters, unconstrained, as `position`"
         fail("kernel", f"init that returns {state}", expected, "Return a NamedTuple with that field.", error=TypeError)
     moved, info = jax.eval_shape(kernel.step, jax.eval_shape(lambda: jax.random.key(0)), state)
-    if form(moved) != form(state) or not isinstance(info, KernelInfo):
+    if signature(moved) != signature(state) or not isinstance(info, KernelInfo):
         given, expected = f"a step that returns {(moved, info)}", f"a state like {state} and a private.KernelInfo"
         fail("kernel", given, expected, "Keep structure, shapes and types from step to step.", error=TypeError)
 
 
-def form(tree: Any) -> Any:
+def signature(tree: Any) -> Any:
     """The structure, shapes and types of a tree."""
     return jax.tree.structure(tree), [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)]
 

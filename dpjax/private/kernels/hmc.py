@@ -124,7 +124,7 @@ def dp_hmc(
     """Leaves the posterior invariant where no log-likelihood ratio is clipped: Algorithm 1 of Räisä et al. (2021).
 
     Each iteration asks for L + 1 noisy gradients and one noisy log-likelihood ratio. Clipped gradients cost acceptance
-    alone; clipped ratios change the law left invariant.
+    alone; clipped ratios change the invariant distribution.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def hmc(
 ) -> PrivateKernel:
     """Leaves the posterior invariant, **without any privacy**: `dp_hmc` with no noise and no clipping.
 
-    Bounds are for the study of clipping: clipped ratios change the law left invariant.
+    Bounds are for the study of clipping: clipped ratios change the invariant distribution.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def leapfrog(
     num_steps: int,
     velocity: Callable[[Array], Array],
 ) -> tuple[Array, Array, Array]:
-    """The end of a leapfrog trajectory with momentum updates p + s g(θ), and what `gradient` reported on the way.
+    """The end of a leapfrog trajectory with momentum updates p + s g(θ), and the reports of `gradient`.
 
     Parameters
     ----------

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from dpjax.base import Array
-from dpjax.private.fixed_point import Parts
+from dpjax.private.fixed_point import Limbs
 from dpjax.private.sums.clipped import clipped_ratios
 from dpjax.private.targets.target import Target
 
 __all__ = ["Answer", "NoisyRatio", "accepts", "exact", "noisy_ratio"]
 
-Answer = Callable[[Array, Parts, Array | float], Array]
+Answer = Callable[[Array, Limbs, Array | float], Array]
 """``(index, parts, scale) -> high + low + N(0, scale² I)``: the answer to an iteration's query, by its index there."""
 
 
@@ -35,7 +35,7 @@ class NoisyRatio(NamedTuple):
     clipped: Array
 
 
-def exact(index: Array, total: Parts, scale: Array | float) -> Array:
+def exact(index: Array, total: Limbs, scale: Array | float) -> Array:
     """An answer without noise."""
     del index, scale
     return total.high + total.low
@@ -43,7 +43,7 @@ def exact(index: Array, total: Parts, scale: Array | float) -> Array:
 
 def noisy_ratio(
     target: Target,
-    release: Callable[[Parts, Array | float], Array],
+    release: Callable[[Limbs, Array | float], Array],
     vector: Array,
     proposal: Array,
     bound: float,
@@ -51,9 +51,9 @@ def noisy_ratio(
 ) -> NoisyRatio:
     """The noisy log-posterior ratio of a proposal: log-likelihood ratios clipped to ±b‖θ − θ′‖, noise 2τb‖θ − θ′‖.
 
-    Algorithm 1 of Räisä, Koskela and Honkela (2021); the prior's ratio is neither clipped nor noised. Where the
-    proposal is not finite or does not move the same query is made of no move, so that their number never depends on
-    the data.
+    Algorithm 1 of Räisä, Koskela and Honkela (2021); the prior's ratio is neither clipped nor noised. If the proposal
+    is not finite or does not move, the same query is made for the current position, so that the number of queries never
+    depends on the data.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def noisy_ratio(
 
 
 def accepts(log_uniform: Array, difference: Array, variance: Array) -> Array:
-    """Whether a proposal is accepted: log u < ΔH − σ²/2 (Ceperley and Dewing 1999); never where that is not a number.
+    """Whether a proposal is accepted: log u < ΔH − σ²/2 (Ceperley and Dewing 1999); never for NaN.
 
-    With ΔH exact plus N(0, σ²) the law left invariant is that of the exact test.
+    With ΔH exact plus N(0, σ²) the invariant distribution is that of the exact test.
     """
     return log_uniform < difference - variance / 2

@@ -125,7 +125,7 @@ def rwmh(
 ) -> PrivateKernel:
     """Leaves the posterior invariant, **without any privacy**: `dp_penalty` with no noise and no clipping.
 
-    A bound is for the study of clipping: clipped ratios change the law left invariant.
+    A bound is for the study of clipping: clipped ratios change the invariant distribution.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def check_components(components: Any) -> Components:
 
 
 def check_guided(guided: Any) -> bool:
-    """Whether the walk is guided, or an error where that is no answer."""
+    """Whether the walk is guided, or an error unless it is a bool."""
     if not isinstance(guided, bool):
         fail("guided", repr(guided), "True or False", "Pass one of these.", error=TypeError)
     return bool(guided)

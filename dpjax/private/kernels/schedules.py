@@ -22,19 +22,19 @@ Schedule = Callable[[Array], Array]
 def halton_steps(step_size: float, *, low: float, high: float, length: int, rng: np.random.Generator) -> Schedule:
     """Step sizes spread over (low, high) · step_size by a scrambled Halton sequence.
 
-    Within one trajectory the step is the same, so that the law left invariant does not change. The published code of
-    Räisä, Koskela and Honkela (2021) has ``low=0, high=1``: its mean step is half the step size stated.
+    Within one trajectory the step is the same, so that the invariant distribution does not change. The published code
+    of Räisä, Koskela and Honkela (2021) has ``low=0, high=1``: its mean step is half the step size stated.
 
     Parameters
     ----------
     step_size
-        What the range multiplies.
+        The step size that the factors multiply.
     low
         The least factor, at least 0.
     high
         The greatest factor, above `low`.
     length
-        How many step sizes; iterations beyond them begin anew.
+        The number of step sizes, which are then repeated.
     rng
         The source of the scrambling.
 

@@ -86,12 +86,12 @@ def dp_sgld(
     Raises
     ------
     TypeError, ValueError
-        If an argument is out of range, or the noise alone is hotter than N(0, η).
+        If an argument is out of range, or the noise alone is larger than N(0, η).
 
     Notes
     -----
-    Its queries are simulation-grade with any noise source, unless every record takes part: what subsampling saves
-    counts on a sample that nobody can guess, and JAX's generator draws it.
+    Its queries are simulation-grade with any noise source, unless every record takes part: amplification by subsampling
+    requires an unpredictable sample, and JAX's generator draws it.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def noisy_gradient(target: Target, settings: Any, answer: Answer, vector: Array,
 
 
 def describe(total: SampledSum) -> KernelInfo:
-    """What an iteration without an acceptance test reports."""
+    """The report of an iteration without an acceptance test."""
     clipped = total.gradients.clipped / jnp.maximum(total.size, 1.0)
     return KernelInfo(jnp.ones((), bool), NotPrivate(clipped, jnp.full_like(clipped, jnp.nan)))
 
@@ -190,8 +190,7 @@ def describe(total: SampledSum) -> KernelInfo:
 def sampled_query(target: Target, noise: Noise, settings: Any) -> Query:
     """The one query of an iteration.
 
-    It is simulation-grade with any noise: its price counts on a sample that nobody can guess, which JAX's generator
-    draws.
+    It is simulation-grade with any noise: its cost assumes an unpredictable sample, which JAX's generator draws.
     """
     rate, multiplier = settings.rate, settings.multiplier
     query = noise.query("sampled gradient", multiplier, dimension=target.dimension, sampling_rate=rate)
@@ -218,12 +217,12 @@ def check_rate(rate: Any) -> float:
 
 
 def check_temperature(settings: SGLDSettings) -> None:
-    """Raise if the schedule rises, or if its first and largest step makes the released noise hotter than the target."""
+    """Raise if the schedule increases, or if at its first step the released noise exceeds N(0, η)."""
     steps = np.asarray([settings.schedule(jnp.asarray(iteration, jnp.int32)) for iteration in (0, *2 ** np.arange(24))])
     if np.any(np.diff(steps) > 0):
         fail("step_size", "a schedule that rises", "one that does not", "Let the step sizes decrease.")
     largest = largest_langevin_noise(float(steps[0]), settings.rate, settings.bound)
     if settings.multiplier > largest * (1 + 1e-6):
         given = f"{settings.multiplier:.4g} at step size {float(steps[0]):.4g}"
-        remedy = "Use a smaller step size, which is as hot as it should be with more noise in the gradient."
+        remedy = "Use a smaller step size, which allows more noise in the gradient."
         fail("noise_multiplier", given, f"at most {largest:.4g}, with which the noise is N(0, η)", remedy)

@@ -1,4 +1,4 @@
-"""The contract of noise sources: where the Gaussian noise of a private run comes from."""
+"""The interface of noise sources, which draw the Gaussian noise of a private run."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -42,7 +42,7 @@ class Noise(Protocol):
     def sampling_key(self, key: Key) -> Key:
         """The key [] by which a Poisson sample of the records is drawn, within compiled programs as `release` is.
 
-        What subsampling saves counts on samples that are independent between queries and that nobody can guess.
+        Amplification by subsampling requires unpredictable samples that are independent between queries.
         """
         ...
 
@@ -54,7 +54,7 @@ class Noise(Protocol):
         Parameters
         ----------
         name
-            What is asked.
+            The name of the query.
         noise_multiplier
             The scale passed to `release` over the bound of one record's norm.
         dimension

@@ -1,4 +1,4 @@
-"""Noise that protects: rounded Gaussian noise from an unpredictable source, on a grid."""
+"""Noise for publication: rounded Gaussian noise from an unpredictable source, on a grid."""
 
 import os
 from collections.abc import Callable
@@ -35,7 +35,7 @@ PI = Decimal(
 
 
 def keystream(num_bytes: int) -> bytes:
-    """So many bytes of a ChaCha20 keystream under a fresh 256-bit key of `os.urandom`.
+    """A ChaCha20 keystream of `num_bytes` bytes under a fresh 256-bit key of `os.urandom`.
 
     Every call has a key of its own and nothing is kept. So no stream can repeat: not after a fork, not between
     threads, not when a program is restored from a snapshot of its memory.
@@ -57,7 +57,7 @@ def keystream(num_bytes: int) -> bytes:
 
 @dataclass(frozen=True)
 class Secure:
-    """Gaussian noise that nobody can predict, on a grid that tells nothing of what it was added to.
+    """Unpredictable Gaussian noise on a grid that does not depend on the value.
 
     A release is made on the host: (1) the value is rounded to a grid whose step g is a power of two, at most 2^-32 of
     the standard deviation σ; (2) a draw of N(0, σ²), rounded to the same grid, is added in integer arithmetic; (3) the
@@ -107,8 +107,8 @@ class Secure:
 
         The draw is made by a host callback when the program runs, never when it is traced, and anew each time the
         program or a loop comes by. Under `jax.vmap` the lanes are handled in one callback, and their noise is
-        independent if they differ in key, value or scale. A value that is not a number counts as 0, as an infinite one
-        would tell of a record too; a scale that is no positive number gives NaN. There is no gradient.
+        independent if they differ in key, value or scale. NaN counts as 0, since a NaN or infinite release would reveal
+        a record; a scale that is not positive gives NaN. There is no gradient.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Secure:
             If cryptography is not installed.
         """
         self.keystream(8)
-        lane = jax.random.key_data(key)  # which tells lanes apart; its content is ignored
+        lane = jax.random.key_data(key)  # distinguishes lanes; its content is ignored
         dtype = float_dtype(value)
         precision = dtype if dtype == jnp.float64 else jnp.float32  # half of it would change a scale
         return self._release(dtype, lane, at_least(scale, precision), *jax.tree.leaves(value))
@@ -124,7 +124,7 @@ class Secure:
     def sampling_key(self, key: Key) -> Key:
         """A key of fresh random bytes, drawn by the host when the program runs: no two samples share one.
 
-        Under `jax.vmap` lanes have keys of their own where they differ in `key`, which counts for nothing else.
+        Under `jax.vmap` lanes have separate keys if they differ in `key`, which is otherwise ignored.
         """
         self.keystream(8)
         return jax.random.wrap_key_data(self._random_words(jax.random.key_data(key)), impl="threefry2x32")
@@ -179,7 +179,7 @@ def add_noise(
     Parameters
     ----------
     keystream
-        A function that returns so many random bytes, other ones at each call.
+        A function that returns a given number of random bytes, different at each call.
     parts : each [..., *shape]
         What is to be protected: their exact sum.
     scale : [...]
@@ -223,7 +223,7 @@ def rounded_normal(keystream: Keystream, ratio: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     keystream
-        A function that returns so many random bytes, other ones at each call.
+        A function that returns a given number of random bytes, different at each call.
     ratio : [...]
         Positive numbers below 2^50.
     """

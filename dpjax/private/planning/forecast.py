@@ -1,4 +1,4 @@
-"""The effective sample size and the warm-up that a planned run of DP-HMC is expected to have."""
+"""The expected effective sample size and warm-up of a planned run of DP-HMC."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -37,9 +37,9 @@ LONGEST = 1.5
 """The longest trajectory: after π/2 the position of a harmonic oscillator is independent of where it started."""
 SHORTEST = 1e-6
 ENERGY_VARIANCE = 3.0
-"""Of the energy error from noise; the acceptance rate is then 2Φ(−√3 / 2) = 0.39, leaving out discretization."""
+"""Variance of the energy error from noise; the acceptance rate is then 2Φ(−√3 / 2) = 0.39 without discretization."""
 LARGEST_SHIFT = 0.1
-"""Of the stationary distribution by clipped ratios, in standard deviations; see `Pilot.shift`."""
+"""Largest shift of the stationary distribution by clipped ratios, in standard deviations; see `Pilot.shift`."""
 CLIPPED = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5)
 """The fractions of clipped gradients or ratios to choose from."""
 
@@ -60,7 +60,7 @@ class Worth(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """What is expected of several divisions of the budget if the posterior is the normal one that the pilot predicts.
+    """The expected efficiency of several divisions of the budget if the posterior is the predicted Normal.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def forecast(
 
 
 def expect(energy: Energy, dimension: float, distance: float, num_chains: int, num_iterations: int) -> Worth:
-    """The expected efficiency of chains of so many iterations.
+    """The expected efficiency of chains of `num_iterations` iterations.
 
     On a normal posterior a trajectory of length T takes x to x cos T + p sin T, and is accepted or not. So the draws
     have autocorrelations ρ^k with ρ = 1 − a (1 − cos T), and n of them an effective sample size of n (1 − ρ) / (1 + ρ).

@@ -224,7 +224,7 @@ def plan(
 def describe(
     source: Source, ratio: float, budget: Budget, num_chains: int, energy: Energy, clipped_ratios: float
 ) -> tuple[str, ...]:
-    """What a plan assumed, in words; `ratio` is n over the number of the pilot's records."""
+    """The assumptions of a plan in words; `ratio` is n over the number of the pilot's records."""
     is_public = budget.neighbours == "replace-one"  # under add-or-remove the number itself is protected
     known = "a number that is public" if is_public else "a guess, since their number is confidential"
     return (
@@ -240,11 +240,11 @@ def describe(
 
 
 def check_arguments(key: Key, pilot: object, source: object, budget: object, clipped_ratios: float) -> None:
-    """Raise unless the pilot is a target, the source is named, the budget is one, and the fraction is a fraction."""
+    """Raise unless pilot, source, budget and fraction are valid."""
     check_key("key", key)
     check_target("pilot", pilot)
     if source not in ("public", "synthetic"):
-        remedy = "Say where the pilot's records come from; confidential ones must not be used."
+        remedy = "State where the pilot's records come from; confidential ones must not be used."
         fail("source", repr(source), "'public' or 'synthetic'", remedy)
     if not isinstance(budget, Budget):
         fail("budget", type(budget).__name__, "a dpjax.private.Budget", "State ε, δ and neighbours.", error=TypeError)

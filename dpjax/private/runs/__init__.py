@@ -1,1 +1,1 @@
-"""A private run: charged part by part before it is made, and never losing what was paid for."""
+"""Private runs: charged in parts before they are made, without losing draws that were paid for."""

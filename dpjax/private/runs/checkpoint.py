@@ -1,4 +1,4 @@
-"""A private run's file: all that was paid for, taken up only by the same run."""
+"""The checkpoint of a private run: all paid-for draws, continued only by the same run."""
 
 import hashlib
 from functools import partial
@@ -21,7 +21,7 @@ Fingerprint = dict[str, Any]
 
 
 class Checkpoint(CheckpointFile):
-    """The file of one private run, **as confidential as the records**: it holds diagnostics and a digest of them."""
+    """The file of one private run, **as confidential as the records**: it holds diagnostics and a hash of them."""
 
     REMEDY = "Pass another path, or move the file away."
     SECRET = frozenset({"key", "positions", "records", "target"})
@@ -79,7 +79,7 @@ def with_more(number: int, leaf: np.ndarray) -> np.ndarray:
 def make_fingerprint(
     key: Key, kernel: PrivateKernel, start: Status, ledger: Ledger, num_iterations: int | None, thin: int
 ) -> Fingerprint:
-    """All that decides the draws of a run, under names that a user knows."""
+    """Everything that determines the draws of a run, under the user's names."""
     position = jax.tree.map(lambda leaf: leaf[0], start.states.position)
     return {
         "key": digest(jax.random.key_data(key)),

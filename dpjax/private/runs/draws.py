@@ -19,7 +19,7 @@ REMEDY = (
     "Leave out the warm-up (num_warmup), and report the errors with the estimates: more iterations cost privacy,"
     " and one long chain spends fewer of them on warm-up than several short ones."
 )
-STARTS = "Chains that stand apart, or still, may have bad starts (positions) or proposals that are never accepted."
+STARTS = "Chains that disagree or never move may have bad starts (positions) or proposals that are never accepted."
 
 
 class Diagnostics(NamedTuple):
@@ -62,7 +62,7 @@ class PrivateDraws:
     num_iterations
         Iterations of each chain that were made.
     thin
-        Every how many a draw was kept.
+        The number of iterations per kept draw.
     final_states
         The kernel's states of the chains after the last iteration, leaves [chains, ...]: functions of the answers that
         were paid for. Passed as `positions`, a result goes on from them.
@@ -94,13 +94,13 @@ class PrivateDraws:
     final_states: Any
 
     def privacy_spent(self) -> PrivacySpent:
-        """What everything charged to the ledger costs, this run and what came before it."""
+        """The privacy cost of everything charged to the ledger, this run and earlier ones."""
         return self.ledger.privacy_spent()
 
     def named_draws(self, num_warmup: int = 0) -> dict[str, np.ndarray]:
         """The draws as arrays [chains, draws, ...] by name, without the first `num_warmup` draws of each chain.
 
-        Parameters that are no dict are named after their places, and a single array is called ``position``.
+        Parameters that are not a dict are named by their paths, and a single array is called ``position``.
         """
         skipped = check_count("num_warmup", num_warmup, "Pass how many draws to leave out.", least=0)
         paths = jax.tree.leaves_with_path(self.draws)
@@ -127,8 +127,8 @@ class PrivateDraws:
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01 or some effective sample size below 400, or a chain never moved: the figures are
-            then not to be trusted.
+            If some R-hat is above 1.01 or some effective sample size below 400, or a chain never moved: the estimates
+            are then unreliable.
         """
         named = self.named_draws(num_warmup)
         table = tabulate({name: summarize(leaf, quantiles) for name, leaf in named.items()})

@@ -32,11 +32,11 @@ MOST_ITERATIONS = 2**31 - 1
 
 
 PROPOSALS = 60
-"""Wanted of a rehearsal, over all chains."""
+"""Number of proposals of a rehearsal, over all chains."""
 LEAST_PROPOSALS = 40
-"""Of which not one is accepted by chance, with probability below 2 in 1000 where one in seven is."""
+"""Smallest number of proposals for a refusal: none is accepted with probability below 0.002 if one in seven is."""
 SHARE = 20
-"""A rehearsal makes at most one for so many iterations of the run."""
+"""Smallest number of iterations of the run per iteration of a rehearsal."""
 
 
 def sample(
@@ -69,12 +69,12 @@ def sample(
         Iterations of each chain, further ones where a run goes on; a multiple of `thin`. None for as many as the budget
         allows.
     thin
-        Every how many iterations a draw is kept. Draws that are not kept are paid for all the same.
+        The number of iterations per kept draw. Draws that are not kept are paid for as well.
     checkpoint
         A file. What is paid for is saved there as it comes, every few seconds, before more is charged; a call with the
         same arguments goes on from it. It is **as confidential as the records**, other than the draws in it.
     devices
-        What the chains are spread over, as in `dpjax.sample`, but of this process alone. Each holds all of the records.
+        The devices over which chains are spread, as in `dpjax.sample`, of this process alone. Each holds all records.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
 
 
 def check_iterations(num_iterations: Any, thin: int) -> int | None:
-    """The iterations asked for, None for as many as there can be."""
+    """The requested number of iterations, None for as many as the budget allows."""
     if num_iterations is None:
         return None
     asked = check_count("num_iterations", num_iterations)
@@ -245,7 +245,7 @@ def rehearse(run: Run, status: Status, keys: Key) -> None:
 
 
 def without_records(run: Run, status: Status, keys: Key, length: int) -> Chunk:
-    """So many iterations from the same states as one draw, with no record taking part."""
+    """`length` iterations from the same states as one draw, without any record."""
     target = run.kernel.target
     nobody = replace(
         target, records=jax.tree.map(jnp.zeros_like, target.records), weights=jnp.zeros_like(target.weights)

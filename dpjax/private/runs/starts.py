@@ -1,4 +1,4 @@
-"""Where a private run begins: at positions, or where an earlier run ended."""
+"""The start of a private run: at positions, or at the end of an earlier run."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.private.kernels.base import NotPrivate, PrivateKernel, form
+from dpjax.private.kernels.base import NotPrivate, PrivateKernel, signature
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.private.runs.run import Status, Totals, log_priors, open_status, start_chains, to_device
 
@@ -15,13 +15,13 @@ __all__ = ["begin"]
 
 
 def begin(kernel: PrivateKernel, positions: Any, thin: int) -> Status:
-    """The status of a run that starts at positions, or goes on from an earlier one.
+    """The status of a run that starts at positions, or continues an earlier one.
 
     Raises
     ------
     TypeError, ValueError
-        If the positions are none of the target's parameters, or outside the prior's support; or if the earlier run is
-        of another kernel or thinned otherwise.
+        If the positions are not parameters of the target, or outside the prior's support; or if the earlier run is of
+        another kernel or has another `thin`.
     """
     if isinstance(positions, PrivateDraws):
         return go_on(kernel, positions, thin)
@@ -31,16 +31,16 @@ def begin(kernel: PrivateKernel, positions: Any, thin: int) -> Status:
 
 
 def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> Status:
-    """The status that an earlier run left."""
+    """The final status of an earlier run."""
     if earlier.thin != thin:
         fail("thin", thin, f"{earlier.thin}, as in the run that goes on", "Keep every draw as often as before.")
     num_chains = len(earlier.not_private.acceptance_rate)
     vector = jax.ShapeDtypeStruct((num_chains, kernel.target.dimension), kernel.target.weights.dtype)
     positions = jax.eval_shape(jax.vmap(kernel.target.unravel), vector)
     expected = jax.eval_shape(lambda at: start_chains(kernel.build, kernel.target, at), positions)
-    if form(expected) != form(earlier.final_states):
+    if signature(expected) != signature(earlier.final_states):
         given = f"a run of another kernel or target, with states {type(earlier.final_states).__name__}"
-        remedy = "Start a run of its own at positions=result.final_states.position."
+        remedy = "Start a new run at positions=result.final_states.position."
         fail("positions", given, f"one with states {type(expected).__name__} of the same shapes", remedy)
     sums: list[Any] = [rate * earlier.num_iterations for rate in earlier.not_private]
     totals = Totals(sums[0], NotPrivate(*sums[1:]))

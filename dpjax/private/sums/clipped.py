@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array
-from dpjax.private.fixed_point import FixedPoint, FloatingPoint, Parts, arithmetic, steps_of
+from dpjax.private.fixed_point import FixedPoint, FloatingPoint, Limbs, arithmetic, steps_of
 from dpjax.private.targets.target import Target
 
 __all__ = ["ClippedSum", "clip_rows", "clipped_gradients", "clipped_ratios", "gradients_of"]
@@ -22,7 +22,7 @@ class ClippedSum(NamedTuple):
         The sum [d] or [] in steps, in two floats. With a bound the steps are whole, and one record's are within the
         bound exactly.
     unit
-        What a step is worth []: public.
+        The size of a step []: public.
     clipped
         How many contributions were clipped [].
 
@@ -43,16 +43,16 @@ class ClippedSum(NamedTuple):
     (0.6, 1)
     """
 
-    total: Parts
+    total: Limbs
     unit: Array
     clipped: Array
 
     @property
     def value(self) -> Array:
-        """The sum [d] or [] as floats hold it."""
+        """The sum [d] or [] in floats."""
         return (self.total.high + self.total.low) * self.unit
 
-    def released(self, release: Callable[[Parts, Array | float], Array], multiplier: Array | float) -> Array:
+    def released(self, release: Callable[[Limbs, Array | float], Array], multiplier: Array | float) -> Array:
         """The sum [d] or [] with noise of `multiplier` times the bound, by ``release(parts, scale)``.
 
         With a source of noise that is ``partial(noise.release, key)``, each key used once. The noise is added to whole
@@ -64,8 +64,8 @@ class ClippedSum(NamedTuple):
 def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum:
     """The sum [d] of the records' gradients of the log-likelihood at a vector [d], each clipped to norm `bound`.
 
-    The gradients of one chunk of records are held at a time. A record whose gradient is not finite, or too long for its
-    norm to be, adds nothing: any other reading would show that it is there.
+    The gradients of one chunk of records are in memory at a time. A record whose gradient or its norm is not finite
+    adds nothing: anything else would reveal that it is there.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
 def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array | float) -> ClippedSum:
     """The sum [] of log p(x | proposal) − log p(x | vector) over records, each clipped to ±bound.
 
-    A ratio that is not a number counts as −bound: the proposal is taken for impossible there.
+    NaN counts as −bound: the proposal is taken to be impossible there.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
         density = jax.vmap(target.log_likelihood, (None, 0))
         ratios = (density(proposal, records) - density(vector, records)).astype(vector.dtype)
-        # A product would turn an infinite ratio of filling into NaN.
+        # A product would turn an infinite ratio of padding into NaN.
         values = jnp.where(weights > 0, clip_numbers(ratios, bound), 0.0)
         return values, jnp.sum(jnp.where(jnp.abs(ratios) > bound, weights, 0.0))
 
@@ -128,7 +128,7 @@ def gradients_of(target: Target, vector: Array, records: object) -> Array:
 
 
 def clip_numbers(numbers: Array, bound: Array | float) -> Array:
-    """Numbers [m] clipped to ±bound, in whole steps; without a bound as they are. What is none counts as −bound."""
+    """Numbers [m] clipped to ±bound, in whole steps; unchanged without a bound. NaN counts as −bound."""
     adder = arithmetic(bound, numbers.dtype)
     if isinstance(adder, FloatingPoint):
         return jnp.where(jnp.isnan(numbers), -jnp.inf, numbers)
@@ -140,7 +140,7 @@ def clip_numbers(numbers: Array, bound: Array | float) -> Array:
 def clip_rows(gradients: Array, weights: Array, bound: float) -> tuple[Array, Array]:
     """Vectors [d, m] of weight 0 or 1, scaled down to norm `bound` if longer, in whole steps; how many were longer.
 
-    Without a bound all that are finite stay as they are.
+    Without a bound finite vectors do not change.
     """
     # What is clipped must be what was measured: computed a second time, a gradient may be rounded in another way.
     gradients = jax.lax.optimization_barrier(gradients)
@@ -164,7 +164,7 @@ def sum_chunks(
 ) -> ClippedSum:
     """The sum of contributions [*shape, m] over the chunks of records, one after the other."""
 
-    def add(carry: tuple[Parts, Array], chunk: tuple[object, Array]) -> tuple[tuple[Parts, Array], None]:
+    def add(carry: tuple[Limbs, Array], chunk: tuple[object, Array]) -> tuple[tuple[Limbs, Array], None]:
         values, longer = contribution(*chunk)
         return (adder.add(carry[0], adder.sum(values)), carry[1] + longer), None
 

@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key
-from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, FloatingPoint, Parts, arithmetic
+from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, FloatingPoint, Limbs, arithmetic
 from dpjax.private.sums.clipped import ClippedSum, clip_rows, gradients_of
 from dpjax.private.targets.target import Target
 
 __all__ = ["SampledSum", "choose_block", "gaps", "sampled_gradients", "successes"]
 
 MARGIN = 16
-"""Units in the last place by which a rate is made smaller: more than its logarithms are rounded by."""
+"""Units in the last place by which a rate is reduced: more than the rounding of its logarithms."""
 
 
 class SampledSum(NamedTuple):
@@ -33,9 +33,9 @@ class SampledSum(NamedTuple):
 
 
 class Running(NamedTuple):
-    """What is summed so far: the total in steps [d], how many gradients were clipped, how many were sampled."""
+    """The running sums: the total in steps [d], the number of clipped gradients, and of sampled records."""
 
-    total: Parts
+    total: Limbs
     clipped: Array
     size: Array
 
@@ -50,9 +50,8 @@ def sampled_gradients(target: Target, key: Key, vector: Array, *, rate: float, b
 
     Notes
     -----
-    Amplification by sampling needs a sample that nobody can guess: it is as secret as `key`. Each
-    record's probability is right to a few millionths of itself in float32, and never above the rate; in float64 to
-    rounding.
+    Amplification by sampling requires an unpredictable sample: it is as secret as `key`. The relative error of each
+    record's probability is a few millionths in float32, and never above the rate; in float64 it is rounding.
     """
     adder = arithmetic(bound, vector.dtype)
 

@@ -1,4 +1,4 @@
-"""Whether a log-density is a sum of terms of one record each, found out on made-up records."""
+"""Check on simulated records that a log-density is a sum of terms of one record each."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ NUM_NUDGES = 4
 NUDGE = 4
 """In units of the last place."""
 LEAST, MOST = 1e3, 30.0
-"""How far two densities may differ, in units of the last place and in what nudges of its arguments do to one."""
+"""Largest difference of two densities, in units of the last place and in changes by nudged arguments."""
 
 
 class Densities(NamedTuple):

@@ -18,11 +18,11 @@ from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
 __all__ = ["Target", "Terms", "model_target", "target"]
 
 CHUNK_SIZE = 256
-"""Records whose gradients are held at once. Those of 4 chains in 2 dimensions then stay in a core's first cache: of 512
-a record takes twice as long; in 10 dimensions a tenth is between 256 and 1024."""
+"""Number of records whose gradients are in memory at once. Those of 4 chains in 2 dimensions then fit a core's first
+cache: with 512 a record takes twice as long; in 10 dimensions times from 256 to 1024 differ by a tenth."""
 
 MANY_RECORDS = 16
-"""Of so few, a public table may well have a multiple of entries."""
+"""Smallest number of records for this check: a public table may well have a multiple of fewer entries."""
 
 
 class Terms(NamedTuple):
@@ -145,7 +145,7 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     Raises
     ------
     TypeError, ValueError
-        As in `target`; or if the records have laws of their own, whose covariates belong to `records`.
+        As in `target`; or if the records are not identically distributed, with covariates that belong to `records`.
 
     Examples
     --------
@@ -157,7 +157,8 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     """
     check_fields(model, records)
     if not model.exchangeable or model.num_records is not None:
-        fail("model", "records with laws of their own", "records of one law", "Use dpjax.private_target.")
+        given = "records that are not identically distributed"
+        fail("model", given, "identically distributed records", "Use dpjax.private_target.")
 
     def prior(unconstrained: Any) -> Array:
         return model.log_prior(constrain(model, unconstrained)) + log_jacobian(model, unconstrained)
@@ -209,7 +210,7 @@ def cut(leaf: Array, num_chunks: int, chunk_size: int) -> Array:
 
 
 def check_records(records: Any) -> int:
-    """The number of records, or an error that tells nothing of their values."""
+    """The number of records, or an error that reveals nothing of their values."""
     leaves = jax.tree.leaves(records)
     lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves}
     if len(lengths) != 1 or 0 in lengths:
@@ -308,7 +309,7 @@ def shape_of(name: str, function: Callable[..., Any], target: Any, *arguments: A
 def is_by_record(shape: tuple[int, ...], num_records: int) -> bool:
     """Whether an array may hold records: along some axis, end to end on one axis, or all but one of them.
 
-    An array that was padded, cut or summed up is not told: what a function holds is its author's to promise.
+    Arrays that were padded, cut or summed are not detected: the author of a function is responsible for them.
     """
     near = {num_records - 1, num_records, num_records + 1}
     end_to_end = num_records >= MANY_RECORDS and len(shape) == 1 and shape[0] > 0 and shape[0] % num_records == 0

@@ -1,4 +1,4 @@
-"""Which moves a sweep of counts is made of: pairs of cells, matched at random and along the released sums."""
+"""The fixed list of a sweep's moves: pairs of cells, matched at random and along the released sums."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,22 +21,20 @@ from dpjax.data_augmentation.counts.moves import Move
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import Table
 
-__all__ = ["check_gaps", "make_schedule"]
+__all__ = ["check_gaps", "list_moves"]
 
 SEED = 20_061
-"""Of the generator that draws the matchings, once: they decide how fast chains mix, and not what they converge to."""
+"""Seed of the fixed matchings, which affect how fast chains mix but not their invariant distribution."""
 
 MAX_KINDS = 4
 
 MAX_SINGLES = 64
-"""How many cells a sweep lets gain or lose records by themselves: all of these moves change the number of records."""
+"""Largest number of cells per sweep that gain or lose records by themselves, changing the number of records."""
 
 
 @lru_cache(maxsize=64)
-def make_schedule(
-    table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums, ...], width: int
-) -> tuple[Move, ...]:
-    """The moves of a sweep, for a law that depends on the noisy sums and on those of gamma functions."""
+def list_moves(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums, ...], width: int) -> tuple[Move, ...]:
+    """The moves of a sweep, for a target that depends on the noisy sums and on those of gamma functions."""
     rng = np.random.default_rng(SEED)
     sums = (*noisy, *gammas)
     kinds = [make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)]
@@ -79,7 +77,7 @@ def orders_of_pairs(rng: np.random.Generator, groups: np.ndarray) -> list[np.nda
     num_cells = int(np.sum(groups >= 0))
     number = int(np.clip(2 * MAX_MOVES // max(num_cells, 1), 2, MAX_ORDERS))
     orders = [match_pairs(rng, groups) for _ in range(number)]
-    # A chain through each group makes sure of it, whatever was drawn.
+    # A chain through each group guarantees it, whatever was drawn.
     return [*orders, *chain_pairs(rng, groups)]
 
 
@@ -96,7 +94,7 @@ def chain_pairs(rng: np.random.Generator, groups: np.ndarray) -> list[np.ndarray
 
 
 def check_gaps(table: Table, moves: Sequence[Move]) -> None:
-    """Raise unless the moves are known to connect the tables with nobody in cells that the model makes impossible."""
+    """Raise unless the moves are known to connect the tables whose impossible cells are empty."""
     gaps = table.impossible
     if not np.any(gaps):
         return
@@ -105,7 +103,7 @@ def check_gaps(table: Table, moves: Sequence[Move]) -> None:
     pairs = [move.directions.cells[move.directions.real] for move in moves if move.directions.signs == (1, -1)]
     if not are_joined(np.where(gaps, -1, table.fibre.groups), np.concatenate([np.zeros((0, 2), int), *pairs])):
         given = f"a model in which {np.sum(gaps)} of {table.num_cells} cells have probability 0"
-        remedy = "Say so in the release: join a dpjax.Release([0], dpjax.Exact(), ...) of the sum of these cells."
+        remedy = "State it in the release: join a dpjax.Release([0], dpjax.Exact(), ...) of the sum of these cells."
         fail("model", given, "cells between which pairs of possible cells connect all tables", remedy)
 
 
