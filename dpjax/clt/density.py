@@ -21,6 +21,7 @@ from dpjax.clt.moments import Moments, Source, build_moments
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
+from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
@@ -226,6 +227,6 @@ def simulate_variance(key: Key, release: Release) -> Array:
     for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
         if isinstance(part, (Gaussian, Laplace, Exact)):
             continue
-        own = as_mechanism(part).simulated_variance(jax.random.fold_in(key, place), release.value[where])
+        own = simulated_variance(jax.random.fold_in(key, place), part, release.value[where])
         variance = variance.at[where].set(own)
     return variance

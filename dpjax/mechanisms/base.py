@@ -18,12 +18,18 @@ from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import check_positive, fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
-from dpjax.mechanisms.spread import draws_of, quartile_deviation, width_by_density
 
 __all__ = ["Additive", "Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 
-NOISE_DRAWS = 1_024
-"""For the variance of noise."""
+OPTIONAL = frozenset(
+    {
+        *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
+        *("sample_latent_normal", "check_value", "words", "promise", "local_epsilon"),
+        *("parts", "integer_noise", "normal_noise", "exact"),
+        *("scale", "mechanism", "value_size", "num_categories", "privacy"),
+    }
+)
+"""The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
 
 NOT_INHERITED = ("words", "promise", "local_epsilon")
 """A subclass may have another distribution than its base, of which these would then be false."""
@@ -234,33 +240,6 @@ class Mechanism(JsonNamed, ABC):
         """The mechanism inside all wrappers; itself where it wraps none."""
         return self if self.inner is None else self.inner.innermost
 
-    def width(
-        self, key: Key, value: Array, measure: Callable[[Array], Array], num_draws: int, *, noise_alone: bool = False
-    ) -> Array:
-        """How wide the distribution of the value is: a measure of draws, or a width by its density where none are made.
-
-        Parameters
-        ----------
-        key
-            One typed key.
-        value
-            The value [d], which is also the statistic of the draws.
-        measure
-            ``[num_draws, d] -> [d]``.
-        num_draws
-            The number of draws.
-        noise_alone
-            Whether the draws are of the noise inside all wrappers, around 0.
-        """
-        if not self.can_sample:
-            return width_by_density(self, value)
-        source, statistic = (self.innermost, jnp.zeros_like(value)) if noise_alone else (self, value)
-        return measure(draws_of(source, key, statistic, num_draws))
-
-    def simulated_variance(self, key: Key, value: Array) -> Array:
-        """The variance [d] of Normal noise as wide as that of the mechanism's values [d], by quartiles of draws."""
-        return jnp.square(self.width(key, value, quartile_deviation, NOISE_DRAWS, noise_alone=True))
-
     @property
     def _itself(self) -> Any:
         """The object that is told of in errors."""
@@ -287,7 +266,7 @@ class Mechanism(JsonNamed, ABC):
 
 
 class BareMechanism(Mechanism):
-    """An object that does not inherit from `Mechanism`, as one: what it has is used, else the defaults hold."""
+    """An object that does not inherit from `Mechanism`, as one: of `OPTIONAL` it has its own, else the defaults."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -297,9 +276,9 @@ class BareMechanism(Mechanism):
         return self._own.log_density(value, statistic)
 
     def __getattribute__(self, name: str) -> Any:
-        """The object's attribute where it has such a public one."""
+        """The object's attribute where that is a part of the contract; its own names mean something else."""
         own = object.__getattribute__(self, "__dict__").get("_own")
-        return getattr(own, name) if not name.startswith("_") and has(own, name) else super().__getattribute__(name)
+        return getattr(own, name) if name in OPTIONAL and has(own, name) else super().__getattribute__(name)
 
     @property
     def _itself(self) -> Any:
@@ -337,6 +316,15 @@ class Additive(Mechanism):
     A subclass is a frozen pytree dataclass with the three elementwise methods `log_noise`, `log_cdf` and
     `sample_noise`; everything else follows from them. Each parameter is a scalar or has one entry a coordinate.
     Integer noise says so by ``integer_noise: ClassVar[bool] = True``.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> isinstance(dpjax.Laplace(2.0), Additive)
+    True
+    >>> round(float(dpjax.Laplace(2.0).log_survival(jnp.array(0.0))), 3)
+    -0.693
     """
 
     integer_noise: ClassVar[bool] = False

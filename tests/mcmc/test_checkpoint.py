@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpjax.data_augmentation.records import soma
+from dpjax.mcmc import run as mcmc_run
 from dpjax.mcmc import starts
 from dpjax.mechanisms import Laplace
 from dpjax.release import Release
@@ -66,9 +67,9 @@ def test_an_interruption_inside_a_chunk_keeps_the_chunks_before(monkeypatch, run
         calls.append(arguments)
         if len(calls) > 15:
             raise KeyboardInterrupt
-        return run.run_chunk(*arguments, **options)
+        return mcmc_run.run_chunk(*arguments, **options)
 
-    broken.eval_shape, broken.lower = run.run_chunk.eval_shape, run.run_chunk.lower
+    broken.eval_shape, broken.lower = mcmc_run.run_chunk.eval_shape, mcmc_run.run_chunk.lower
     monkeypatch.setattr("dpjax.mcmc.run.PosteriorRun.PROGRAM", staticmethod(broken))
     monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
     with pytest.warns(UserWarning, match="interrupted after"):
