@@ -27,7 +27,7 @@ from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 from dpjax.numerics.theta import integer_variance
 from dpjax.release import Release
-from dpjax.release.base import log_density_at
+from dpjax.release.summed import log_density_at
 
 __all__ = ["Problem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance", "smooth"]
 

@@ -22,8 +22,7 @@ from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
-from dpjax.runtime.loop import finish, is_interrupted
-from dpjax.runtime.run import Status
+from dpjax.runtime.run import Status, finish, is_interrupted
 
 __all__ = ["Drawn", "Size", "default_points", "draw"]
 

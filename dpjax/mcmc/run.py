@@ -23,10 +23,10 @@ from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, make_draws, most_draws, num_bytes
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, make_draws, most_draws, num_bytes
 from dpjax.runtime.devices import bring_home, over_devices, to_host
 from dpjax.runtime.fingerprint import plain_values, restore
-from dpjax.runtime.run import Run, Segment, Status
+from dpjax.runtime.run import Run, Status
 
 CHECKED = 3
 """The segment of the warm-up after which a surrogate that is too often wrong is given up."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Additive, checked_scale
+from dpjax.mechanisms.additive import Additive, checked_scale
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, pure, smallest

@@ -31,7 +31,7 @@ def test_draws_of_another_release_are_told_apart(run, model, make_release, exact
 
 @pytest.mark.parametrize("length", [1, 7, 10**6])
 def test_draws_do_not_depend_on_the_chunks(monkeypatch, run, model, release, assert_same, length):
-    monkeypatch.setattr("dpjax.runtime.loop.next_length", lambda made, seconds: length)
+    monkeypatch.setattr("dpjax.runtime.run.next_length", lambda made, seconds: length)
     one = run(model, release)
     monkeypatch.undo()
     assert_same(one, run(model, release))
