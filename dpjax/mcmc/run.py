@@ -263,8 +263,8 @@ class PosteriorRun(Run):
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
         held = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-        digest = jax.tree.map(np.asarray, status.streaming)
-        trees = {"tuning": status.kernel.tuning, "chains": status.chains, "draws": held, "digest": digest}
+        streaming = jax.tree.map(np.asarray, status.streaming)
+        trees = {"tuning": status.kernel.tuning, "chains": status.chains, "draws": held, "streaming": streaming}
         return {"plan": plain_values(status.kernel.plan)}, trees
 
     def restore(self, progress: dict[str, Any], arrays: Arrays) -> Status:
@@ -350,10 +350,10 @@ def next_step(segments: list[Segment]) -> int:
 
 
 def restore_streaming(empty: StreamingSummary, filled: int, arrays: Arrays) -> StreamingSummary:
-    """The digest of so many draws in a file; whatever does not fit is an error."""
+    """The summary of so many draws in a file; whatever does not fit is an error."""
     num_chains, size = empty.last_means.shape
     shapes = empty_summary(num_chains, size, filled)
-    saved: StreamingSummary = fill("digest", jax.tree.map(np.asarray, shapes), arrays)
+    saved: StreamingSummary = fill("streaming", jax.tree.map(np.asarray, shapes), arrays)
     return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))
 
 
@@ -428,10 +428,10 @@ def num_numbers(draws: Draw) -> int:
     return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
 
 
-def read_streaming(draws: Draw, digest: StreamingSummary) -> StreamingDraws:
+def read_streaming(draws: Draw, summary: StreamingSummary) -> StreamingDraws:
     """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
     drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
-    return StreamingDraws(drawn, reports, digest)
+    return StreamingDraws(drawn, reports, summary)
 
 
 def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:

@@ -122,6 +122,11 @@ class Laplace(Additive):
         """ε = Δ₁ / b."""
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
+    @property
+    def noise_variance(self) -> Array | float:
+        """2 b²."""
+        return 2 * jnp.square(jnp.asarray(self.scale))
+
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
         return -jnp.abs(noise) / self.scale - jnp.log(2 * jnp.asarray(self.scale))
@@ -236,6 +241,11 @@ class Gaussian(Additive):
         """ρ = Δ₂² / 2σ²."""
         return Promise(None, zcdp_rho(smallest(self.scale), sums.sensitivity(2)))
 
+    @property
+    def noise_variance(self) -> Array | float:
+        """σ²."""
+        return jnp.square(jnp.asarray(self.scale))
+
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
         return -jnp.square(noise / self.scale) / 2 - jnp.log(jnp.asarray(self.scale)) - log(2 * pi) / 2
@@ -310,6 +320,11 @@ class Exact(Mechanism):
     def words(self) -> str:
         """That there is none."""
         return "none, these are exact"
+
+    @property
+    def noise_variance(self) -> Array | float:
+        """0."""
+        return 0.0
 
     def log_noise(self, noise: Array) -> Array:
         """0 where a coordinate's noise [..., d] is 0, and ``-inf`` elsewhere."""

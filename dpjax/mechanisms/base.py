@@ -23,13 +23,13 @@ OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
         *("sample_latent_normal", "check_value", "words", "promise", "local_epsilon"),
-        *("parts", "integer_noise", "normal_noise", "exact"),
+        *("parts", "integer_noise", "normal_noise", "exact", "noise_variance"),
         *("scale", "mechanism", "value_size", "num_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
 
-NOT_INHERITED = ("words", "promise", "local_epsilon")
+NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -47,8 +47,8 @@ class Mechanism(JsonNamed, ABC):
 
     Notes
     -----
-    `words`, `promise`, `local_epsilon` and ``json_name`` are not inherited from a subclass by its own subclasses, whose
-    distribution may be another.
+    `words`, `promise`, `local_epsilon`, `noise_variance` and ``json_name`` are not inherited from a subclass by its own
+    subclasses, whose distribution may be another.
 
     Examples
     --------
@@ -162,6 +162,11 @@ class Mechanism(JsonNamed, ABC):
     def normal_noise(self) -> bool:
         """Whether the value is the statistic plus noise N(0, scale²)."""
         return False
+
+    @property
+    def noise_variance(self) -> Array | float | None:
+        """The variance [] or [d] of the noise that is added; None where it is not known."""
+        return None
 
     @property
     def exact(self) -> bool:

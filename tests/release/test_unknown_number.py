@@ -96,7 +96,10 @@ def test_releases_of_any_number_are_drawn() -> None:
         (lambda: models.NegativeBinomialCount(3.0, -1.0), r"^size: given -1\.0"),
         (lambda: dpjax.UnknownCount(models.PoissonCount), r"^prior: given PoissonCount; expected a distribution"),
         (lambda: dpjax.UnknownCount(30), r"^prior: given int; expected a distribution"),
-        (lambda: dpjax.UnknownCount(models.NormalPrior(30.0, 1.0)), r"^prior: given NormalPrior; expected a distribution"),
+        (
+            lambda: dpjax.UnknownCount(models.NormalPrior(30.0, 1.0)),
+            r"^prior: given NormalPrior; expected a distribution",
+        ),
         (lambda: dpjax.Release(1.0, dpjax.Laplace(1.0), STATISTIC, PRIORS[0]), r"^n: .*n=dpjax\.UnknownCount\(prior\)"),
         (lambda: dpjax.Release(1.0, dpjax.Laplace(1.0), STATISTIC, 0), r"^n: given 0; .*dpjax\.UnknownCount\(prior\)"),
     ],
