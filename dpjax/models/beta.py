@@ -4,14 +4,25 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.bijections import scales
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import GammaPrior, positive
 from dpjax.models.recipe import numbered
-from dpjax.numerics.dirichlet import beta_features, beta_log_density, beta_log_likelihood, draw_beta
+from dpjax.numerics.dirichlet import (
+    beta_features,
+    beta_log_density,
+    beta_log_likelihood,
+    draw_beta,
+    logit_log_density,
+    logit_moments,
+    logit_within,
+    value_at,
+)
 
 __all__ = ["beta"]
+
+FORMS = (("y", "standardised on the logit scale"),)
 
 
 @accept_distributions
@@ -34,8 +45,8 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     Notes
     -----
     There is no exact update of the shapes: a kernel on the log scale updates them, through ``summarize`` and
-    ``log_likelihood``. Nor is there a non-centred form: if the release says little about the shapes, chains mix slowly,
-    and the same model written in NumPyro, which has such a form, mixes faster.
+    ``log_likelihood``. The non-centred form is standardised on the logit scale, approximately: a density of the noise
+    corrects it.
 
     Records are drawn strictly inside (0, 1). Those closer to 0 than 4 times the smallest float, or closer to 1 than 64
     units of rounding, are represented by one number, and the density there is its average over that cell. So the
@@ -65,12 +76,30 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
         shapes = jnp.stack([first.value(parameters), second.value(parameters)])
         return {"y": draw_beta(key, *jnp.broadcast_to(shapes[:, None], (2, n)))}
 
+    def logit_scale(parameters: Parameters) -> tuple[Array, Array]:
+        return logit_moments(first.value(parameters), second.value(parameters))
+
+    def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
+        location, scale = logit_scale(parameters)
+        shapes = first.value(parameters), second.value(parameters)
+        return (logit_within(key, records["y"], *shapes) - location) / scale
+
+    def records_at(parameters: Parameters, noise: Array) -> Records:
+        location, scale = logit_scale(parameters)
+        return {"y": value_at(location + scale * noise)}
+
+    def noise_log_density(parameters: Parameters, noise: Array) -> Array:
+        location, scale = logit_scale(parameters)
+        shapes = first.value(parameters), second.value(parameters)
+        return logit_log_density(location + scale * noise, *shapes) + jnp.log(scale)
+
     return Model(
         sample_prior=sample_prior,
         log_prior=lambda parameters: first.log_prior(parameters) + second.log_prior(parameters),
         sample_records=sample_records,
         log_density=log_density,
         update=None if bijections else lambda key, parameters, records: {},
+        noncentred=NonCentred(noise_of, records_at, noise_log_density, forms=FORMS),
         **scales(bijections),
         summarize=summarize,
         log_likelihood=log_likelihood,

@@ -16,7 +16,7 @@ from jax.scipy.special import betaln, gammaln
 
 from dpjax.base import Array, Key
 from dpjax.numerics.ends import beyond_upper_end, lower_end, upper_gap, within_lower_end
-from dpjax.numerics.gamma import draw_log_gamma
+from dpjax.numerics.gamma import draw_log_gamma, log_gamma_moments
 
 __all__ = [
     "beta_features",
@@ -29,6 +29,7 @@ __all__ = [
     "draw_dirichlet",
     "draw_shares",
     "logit_log_density",
+    "logit_moments",
     "logit_within",
     "share_features",
     "value_at",
@@ -96,6 +97,12 @@ def beta_log_density(value: Array, a: Array, b: Array) -> Array:
 def logit_log_density(logit: Array, a: Array, b: Array) -> Array:
     """The log-density of the logit of a Beta variable, elementwise."""
     return a * jax.nn.log_sigmoid(logit) + b * jax.nn.log_sigmoid(-logit) - betaln(a, b)
+
+
+def logit_moments(a: Array, b: Array) -> tuple[Array, Array]:
+    """Approximate mean and standard deviation of the logit of a Beta variable, elementwise."""
+    (upper, upper_scale), (lower, lower_scale) = log_gamma_moments(a), log_gamma_moments(b)
+    return upper - lower, jnp.sqrt(upper_scale**2 + lower_scale**2)
 
 
 def logit_within(key: Key, value: Array, a: Array, b: Array) -> Array:

@@ -13,7 +13,15 @@ from jax.scipy.special import gammaln
 from dpjax.base import Array, Key
 from dpjax.numerics.ends import lower_end, positive_at, within_lower_end
 
-__all__ = ["draw_gamma", "draw_log_cut_gamma", "draw_log_gamma", "gamma_log_density", "log_lower_gamma", "log_within"]
+__all__ = [
+    "draw_gamma",
+    "draw_log_cut_gamma",
+    "draw_log_gamma",
+    "gamma_log_density",
+    "log_gamma_moments",
+    "log_lower_gamma",
+    "log_within",
+]
 
 TERMS = 8
 """Number of terms of the series in one iteration."""
@@ -160,3 +168,8 @@ def draw_log_cut_gamma(key: Key, shape: Array, cut: Array) -> Array:
 
     start = (jnp.array(0), jnp.zeros_like(centre), jnp.zeros(centre.shape, bool))
     return jax.lax.while_loop(unfinished, one_round, start)[1]
+
+
+def log_gamma_moments(shape: Array) -> tuple[Array, Array]:
+    """Approximate mean and standard deviation of the logarithm of a Gamma variable, elementwise."""
+    return jnp.log(shape) - 1 / (2 * shape), jnp.sqrt(1 / shape + 1 / (2 * shape**2))

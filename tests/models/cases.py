@@ -40,6 +40,8 @@ CASES: dict[str, Model] = {
 LEARNED = [name for name in CASES if not name.endswith(", known")]
 UPDATED = [name for name in LEARNED if CASES[name].update is not None]
 NONCENTRED = [name for name in CASES if CASES[name].noncentred is not None]
+FREE_NOISE = [name for name in NONCENTRED if CASES[name].noncentred.log_density is None]
+"""Models whose noise is free of the parameters."""
 
 
 @cache

@@ -8,7 +8,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax.models import categorical, check_model
 from dpjax.models.bijections import COVARIANCE, POSITIVE, SIMPLEX, Bijection
-from tests.models.cases import CASES, LEARNED, NONCENTRED, draw, unconstrained
+from tests.models.cases import CASES, FREE_NOISE, LEARNED, NONCENTRED, draw, unconstrained
 
 
 def assert_same(one: dict, other: dict, tolerance: float) -> None:
@@ -38,6 +38,21 @@ def test_records_come_back_from_their_noise(name: str) -> None:
     noise_of, records_of, *_ = CASES[name].noncentred
     back = jax.jit(lambda key: records_of(parameters, noise_of(key, parameters, records)))(jax.random.key(4))
     assert_same(back, records, 1e-10 if jax.config.jax_enable_x64 else 1e-5)
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("name", [name for name in NONCENTRED if name not in FREE_NOISE])
+def test_the_density_of_noise_is_that_of_its_records_times_the_slope(name: str) -> None:
+    """At two parameters: terms free of these would cancel from a ratio, and here there are none."""
+    model = CASES[name]
+    for seed in (3, 5):
+        parameters, records = draw(name, seed)
+        noise = model.noncentred.noise(jax.random.key(4), parameters, records)
+        _, slope = jax.jvp(
+            lambda u, p=parameters: model.noncentred.records(p, u)["y"], (noise,), (jnp.ones_like(noise),)
+        )
+        expected = model.log_density(parameters, records) + jnp.log(slope)
+        np.testing.assert_allclose(model.noncentred.log_density(parameters, noise), expected, rtol=1e-8)
 
 
 @pytest.mark.x64

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, uniforms_within
-from tests.models.cases import LEARNED, NONCENTRED
+from tests.models.cases import FREE_NOISE, LEARNED
 from tests.models.replicates import NUM_REPLICATES, WRONG_NOISES, noises
 
-NAMES = [name for name in NONCENTRED if name in LEARNED]
+NAMES = [name for name in FREE_NOISE if name in LEARNED]
 
 LAWS = {"normal": stats.norm, "regression": stats.norm, "exponential": stats.expon}
 REJECT = 1e-4

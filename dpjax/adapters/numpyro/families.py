@@ -18,9 +18,9 @@ from dpjax.adapters.numpyro.floats import (
 )
 from dpjax.adapters.numpyro.form import Form, expand_as, per_record
 from dpjax.base import Array, Key, NormalScores
-from dpjax.numerics.dirichlet import logit_log_density, logit_within, value_at
+from dpjax.numerics.dirichlet import logit_log_density, logit_moments, logit_within, value_at
 from dpjax.numerics.ends import positive_at
-from dpjax.numerics.gamma import log_within
+from dpjax.numerics.gamma import log_gamma_moments, log_within
 from dpjax.numerics.scores import EXPONENTIAL_SCORES, HALF_NORMAL_SCORES, NORMAL_SCORES
 from dpjax.numerics.tails import both_tails, log_complement, score_of_log
 
@@ -142,11 +142,6 @@ def dagum_form(inner: Any) -> Form:
     return by_exponential(noise, value)
 
 
-def log_gamma_moments(shape: Array) -> tuple[Array, Array]:
-    """Approximate mean and standard deviation of the logarithm of a Gamma variable; any values give a valid form."""
-    return jnp.log(shape) - 1 / (2 * shape), jnp.sqrt(1 / shape + 1 / (2 * shape**2))
-
-
 def gamma_form(inner: Any) -> Form:
     """The form of a Gamma distribution, standardised on the log scale."""
 
@@ -178,20 +173,16 @@ def beta_form(inner: Any) -> Form:
     def shapes(value: Array) -> tuple[Array, Array]:
         return expand_as(inner.concentration1, value), expand_as(inner.concentration0, value)
 
-    def moments(value: Array) -> tuple[Array, Array]:
-        (upper, upper_scale), (lower, lower_scale) = map(log_gamma_moments, shapes(value))
-        return upper - lower, jnp.sqrt(upper_scale**2 + lower_scale**2)
-
     def noise(key: Key, value: Array) -> Array:
-        location, scale = moments(value)
+        location, scale = logit_moments(*shapes(value))
         return (logit_within(key, value, *shapes(value)) - location) / scale
 
     def value(noise: Array) -> Array:
-        location, scale = moments(noise)
+        location, scale = logit_moments(*shapes(noise))
         return value_at(location + scale * noise)
 
     def log_density(noise: Array) -> Array:
-        location, scale = moments(noise)
+        location, scale = logit_moments(*shapes(noise))
         return per_record(logit_log_density(location + scale * noise, *shapes(noise)) + jnp.log(scale))
 
     return Form("standardised on the logit scale", noise, value, log_density)
