@@ -102,9 +102,9 @@ def test_what_cannot_be_coupled_is_refused() -> None:
     with pytest.raises(TypeError, match="LocalRelease"):
         coupled_gibbs(NORMAL, local)
     with pytest.raises(ValueError, match="Give the model `update` and `update_log_density`"):
-        coupled_gibbs(NORMAL._replace(update=None), TOTAL)
-    with pytest.raises(ValueError, match="reads the parameters"):
-        coupled_gibbs(NORMAL._replace(update_log_density=None), TOTAL)
+        coupled_gibbs(NORMAL._replace(update=None), TOTAL, parameters="maximal")
+    with pytest.raises(ValueError, match="given no update_log_density; expected parameters that can meet"):
+        coupled_gibbs(NORMAL._replace(update_log_density=None), TOTAL, parameters="common")
     with pytest.raises(ValueError, match="not exchangeable"):
         coupled_gibbs(NORMAL._replace(exchangeable=False), TOTAL)
     with pytest.raises(ValueError, match="attempts"):
