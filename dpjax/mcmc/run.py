@@ -16,20 +16,26 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.data_augmentation.sweep import GibbsInfo, build_sweep
+from dpjax.data_augmentation.refresh import FLOOR, PERIOD, RefreshTuning, build_refreshes, fit_refresh, prior_alone
+from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
+from dpjax.mcmc.rates import choose_rates
+from dpjax.mcmc.step import SWEEPS, Chains, average, build_mixed_step, build_step, counted_by, is_rate, weigh
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, make_draws, most_draws, num_bytes
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Step, make_draws, most_draws, num_bytes
 from dpjax.runtime.devices import bring_home, over_devices, to_host
 from dpjax.runtime.fingerprint import plain_values, restore
 from dpjax.runtime.run import Run, Segment, Status
 
 CHECKED = 3
 """The segment of the warm-up after which a surrogate that is too often wrong is given up."""
+
+ALONE, MEASURED = 4, 6
+"""The segment of the warm-up after which sweeps are left alone, and the one after which it is known how good they are."""
 
 ENOUGH_ACCEPTED = 0.5
 """An exact move costs about as much as ten by surrogate, of which fewer than half then bring less."""
@@ -57,37 +63,23 @@ class RunKeys(NamedTuple):
     plan: Key
     chains: Key
     step_size: Key
+    rates: Key
 
 
 @partial(jit_quickly, static_argnames=("num_chains",))
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
-    search, climb, tuning, plan, chains, step_size = jax.random.split(key, 6)
+    search, climb, tuning, plan, chains, step_size, rates = jax.random.split(key, 7)
     by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
-    return RunKeys((search, climb), tuning, plan, by_chain, step_size)
+    return RunKeys((search, climb), tuning, plan, by_chain, step_size, rates)
 
 
 class Kernel(NamedTuple):
-    """The kernel as adapted so far: its plan, and its tuning, which is None where no step of it uses one."""
+    """The kernel as adapted so far: its plan, its tuning, and that of the refreshes; None for what it does not use."""
 
     plan: SweepPlan
     tuning: Tuning | None
-
-
-class Chains(NamedTuple):
-    """What the chains carry from step to step.
-
-    Attributes
-    ----------
-    state
-        The states, leading axis [chain].
-    accepted
-        How many proposals each record has accepted since sampling began, int32 [chain, n]; None where no rates are
-        kept.
-    """
-
-    state: GibbsState
-    accepted: Array | np.ndarray | None
+    refresh: RefreshTuning | None = None
 
 
 def advance_chains(
@@ -99,6 +91,7 @@ def advance_chains(
     *,
     release: PrivateRelease,
     tuning: Tuning | None,
+    refresh: RefreshTuning | None = None,
     chain_keys: Key,
     chains: Chains,
     start: Array,
@@ -116,12 +109,10 @@ def advance_chains(
     """
     sweep = build_sweep(model, release, plan)
 
-    def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
-        state, info = sweep.move(key, chain.state, tuning)
-        if chain.accepted is None:
-            return Chains(state, None), {}
-        accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
-        return Chains(state, accepted), report(info)
+    if refresh is None:
+        step: Step = build_step(sweep, tuning)
+    else:
+        step = build_mixed_step(sweep, build_refreshes(model, release), tuning, refresh)
 
     def complete(key: Key, chain: Chains, total: dict[str, Array]) -> tuple[Chains, dict[str, Array]]:
         state, num_nonfinite = sweep.complete(key, chain.state)
@@ -129,11 +120,10 @@ def advance_chains(
         return chain._replace(state=state), total | counts
 
     def keep(chain: Chains, total: dict[str, Array]) -> Draw:
-        info = {name: leaf / thin.astype(leaf.dtype) if is_rate(leaf) else leaf for name, leaf in total.items()}
         derived = {} if model.derived is None else model.derived(chain.state.parameters)
         reported = {} if model.reported is None else model.reported(chain.state.latent.records)
         collected = None if collect is None else collect(chain.state)
-        return Draw(chain.state.parameters, derived, reported, info, collected)
+        return Draw(chain.state.parameters, derived, reported, average(total, thin), collected)
 
     return make_draws(
         step,
@@ -146,13 +136,14 @@ def advance_chains(
         capacity=capacity,
         complete=complete,
         in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
+        numbered=refresh is not None,
     )
 
 
 run_chunk = jit_model(
     over_devices(
         by_chain=("chain_keys", "chains"),
-        arrays=("release", "tuning", "start", "length", "thin"),
+        arrays=("release", "tuning", "refresh", "start", "length", "thin"),
         made=CHAIN_AXES,
     )(advance_chains),
     static_argnames=("plan", "collect", "capacity", "mesh"),
@@ -205,16 +196,17 @@ class PosteriorRun(Run):
         return {
             "release": self.release,
             "tuning": status.kernel.tuning,
+            "refresh": status.kernel.refresh,
             "chain_keys": self.keys.chains,
             "chains": status.chains,
             **self.numbers(status, length),
         }
 
-    def open(self, state: GibbsState, tuning: Tuning | None) -> Status:
+    def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step size is fitted."""
         tuning = adapt_step_size(self, 0, tuning, state)
         plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
-        return self.open_segment(0, Kernel(plan, tuning), state)
+        return self.open_segment(0, Kernel(plan, tuning, refresh), state)
 
     def open_segment(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, with room for its draws; tuning and state may be shapes."""
@@ -236,7 +228,7 @@ class PosteriorRun(Run):
         """
         if is_open(self.plan.imputation) or self.mesh is not None:
             return None
-        status = self.before_draws(0, Kernel(self.plan, tuning), self.state_shapes)
+        status = self.before_draws(0, Kernel(self.plan, tuning, self.first_refresh), self.state_shapes)
         return run_chunk.lower(*self.static(status), **self.arguments(status, 0))
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
@@ -248,37 +240,51 @@ class PosteriorRun(Run):
 
     def close_segment(self, status: Status) -> Status:
         """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
-        (plan, tuning), state = status.kernel, bring_home(self.mesh, status.chains.state)
+        (plan, tuning, refresh), state = status.kernel, bring_home(self.mesh, status.chains.state)
         check_room(self.release, status.draws.reported)
-        if self.schedule[status.segment].adapt and tuning is not None:
-            tuning = adapt.quickly(self.model, status.draws.parameters)._replace(step_size=tuning.step_size)
-            tuning = adapt_step_size(self, status.segment + 1, tuning, state)
+        if self.schedule[status.segment].adapt and not (tuning is None and refresh is None):
+            fitted = adapt.quickly(self.model, status.draws.parameters)
+            if tuning is not None:
+                tuning = fitted._replace(step_size=tuning.step_size)
+                tuning = adapt_step_size(self, status.segment + 1, tuning, state)
+            if refresh is not None:
+                refresh = self.adapt_refresh(status, fit_refresh(refresh, fitted))
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
             plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
         elif status.segment == CHECKED:
             plan = check_surrogate(plan, status.draws.info)
-        return self.open_segment(status.segment + 1, Kernel(plan, tuning), status.chains.state)
+        return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), status.chains.state)
+
+    def adapt_refresh(self, status: Status, refresh: RefreshTuning) -> RefreshTuning:
+        """The refreshes of the segment after one that has ended, as often as is right for it."""
+        if status.segment < MEASURED:
+            return refresh._replace(refreshes=np.int32(PERIOD if status.segment < ALONE else FLOOR))
+        if status.segment > MEASURED:
+            return refresh
+        parts = self.keys.rates, self.model, self.release, status.kernel.plan, refresh
+        return choose_rates(*parts, status.draws.parameters, self.schedule[MEASURED].thin)
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
         held = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
         digest = jax.tree.map(np.asarray, status.streaming)
-        trees = {"tuning": status.kernel.tuning, "chains": status.chains, "draws": held, "digest": digest}
+        tunings = {"tuning": status.kernel.tuning, "refresh": status.kernel.refresh}
+        trees = {**tunings, "chains": status.chains, "draws": held, "digest": digest}
         return {"plan": plain_values(status.kernel.plan)}, trees
 
     def restore(self, progress: dict[str, Any], arrays: Arrays) -> Status:
         """The status in a file; whatever does not fit the run is an error."""
         segment, filled = read_place(self.schedule, progress)
-        kernel = Kernel(restore(self.plan, progress["plan"]), self.tuning_shapes)
+        kernel = Kernel(restore(self.plan, progress["plan"]), self.tuning_shapes, self.first_refresh)
         status = self.open_segment(segment, kernel, self.state_shapes)
         made = jax.tree.map(lambda held: held[:, :filled], status.draws)
         for held, saved in zip(jax.tree.leaves(made), jax.tree.leaves(fill("draws", made, arrays)), strict=True):
             held[...] = saved
-        tuning, chains = jax.tree.map(
-            jnp.asarray, (fill("tuning", kernel.tuning, arrays), fill("chains", status.chains, arrays))
-        )
-        status = status._replace(filled=filled, kernel=kernel._replace(tuning=tuning), chains=chains)
+        expected = {"tuning": kernel.tuning, "refresh": kernel.refresh, "chains": status.chains}
+        saved = {name: jax.tree.map(jnp.asarray, fill(name, tree, arrays)) for name, tree in expected.items()}
+        kernel = kernel._replace(tuning=saved["tuning"], refresh=saved["refresh"])
+        status = status._replace(filled=filled, kernel=kernel, chains=saved["chains"])
         if status.streaming is None:
             return status
         return status._replace(streaming=restore_streaming(status.streaming, filled, arrays))
@@ -286,6 +292,11 @@ class PosteriorRun(Run):
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
         return tune_to_prior.quickly(self.model, self.keys.tuning) if self.plan.uses_tuning else None
+
+    @cached_property
+    def first_refresh(self) -> RefreshTuning | None:
+        """The refreshes before any draw is made; None where there are none."""
+        return prior_alone(self.model) if self.plan.refresh else None
 
     @cached_property
     def tuning_shapes(self) -> Tuning | None:
@@ -381,26 +392,6 @@ class Draw(NamedTuple):
     collected: Any
 
 
-def report(info: GibbsInfo) -> dict[str, Array]:
-    """The scalar reports on a chain's step by name; counts [n] are carried, and other arrays are not kept."""
-    kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.num_nonfinite}
-    for path, leaf in jax.tree.leaves_with_path({"centred": info.centred, "interweaving": info.interweaving}):
-        if jnp.ndim(leaf) == 0:
-            # A BlackJAX kernel with a fixed number of steps reports it as a plain number.
-            kept[jax.tree_util.keystr(path, simple=True, separator="_")] = jnp.asarray(leaf)
-    # The energy of a divergent trajectory is NaN, which jax_debug_nans would report as a fault.
-    kept = {
-        name: jnp.where(jnp.isnan(leaf), jnp.inf, leaf) if "energy" in name else leaf for name, leaf in kept.items()
-    }
-    # The share of steps is the average of a flag.
-    return {name: leaf.astype(float) if leaf.dtype == bool else leaf for name, leaf in kept.items()}
-
-
-def is_rate(leaf: Array) -> bool:
-    """Whether a report is averaged over steps; counts are summed."""
-    return jnp.issubdtype(leaf.dtype, jnp.floating)
-
-
 def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) -> int:
     """How many draws of all chains fit the memory for one chunk; `state` is [chain, ...]."""
 
@@ -419,7 +410,8 @@ def drawn_of(draws: Draw) -> dict[str, Any]:
 
 def numbers_of(draws: Draw, length: int) -> np.ndarray:
     """The first `length` of the buffers [draw, chain, ...] as rows of numbers [draw, chain, k]."""
-    leaves = [to_host(leaf)[:length] for leaf in [*drawn_of(draws).values(), *draws.info.values()]]
+    drawn, info = jax.tree.map(lambda leaf: to_host(leaf)[:length], (drawn_of(draws), draws.info))
+    leaves = [*drawn.values(), *weigh(info).values()]
     return np.concatenate([leaf.reshape(*leaf.shape[:2], -1).astype(float) for leaf in leaves], axis=2)
 
 
@@ -436,10 +428,12 @@ def read_streaming(draws: Draw, digest: StreamingSummary) -> StreamingDraws:
 
 def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:
     """The reports over all draws [chain, 1]: rates are averaged, counts summed."""
+    means = {name: streaming.report(name) for name in draws.info}
 
     def read(name: str, like: Any) -> np.ndarray:
-        means = streaming.report(name)
-        is_rate = like.dtype.kind == "f"
-        return (means if is_rate else np.round(means * streaming.summary.number)).astype(like.dtype)
+        if not is_rate(like):
+            return np.round(means[name] * streaming.summary.number).astype(like.dtype)
+        made = means[counted_by(name)] if SWEEPS in means else 1.0
+        return (means[name] / np.where(made == 0, 1.0, made)).astype(like.dtype)
 
     return {name: read(name, leaf) for name, leaf in draws.info.items()}

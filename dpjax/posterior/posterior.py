@@ -12,6 +12,7 @@ from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
 from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import (
     STARTS,
@@ -113,6 +114,7 @@ class Posterior(Pickled):
     ended: str = ""
     streaming: StreamingDraws | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    refresh: RefreshTuning | None = None
 
     PARTS = ("model", "release", "plan")
 
