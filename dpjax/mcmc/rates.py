@@ -23,7 +23,7 @@ from dpjax.data_augmentation.refresh import (
     build_proposal,
     log_weight,
 )
-from dpjax.diagnostics import ess_bulk
+from dpjax.diagnostics import ess_bulk, ess_tail
 from dpjax.models.recipe import jit_model
 from dpjax.release import PrivateRelease
 
@@ -37,8 +37,8 @@ ENOUGH_DRAWS = 128
 MANY_DRAWS = 0.95
 """Most effective draws of a thinned draw: of more, nothing can be said about the sweeps in between."""
 
-GAIN = 1.25
-"""Least predicted gain for which sweeps are made less often, or refreshes more often, than at first."""
+FLOOR_COST = 0.05
+"""Share of a sweep's cost that refreshes may take where they gain nothing: they keep remote modes in reach."""
 
 LEAST_DRAWS = 0.5
 """Fewest effective draws of a step, in units of what a sweep gives: some are worth more than the time that they take."""
@@ -131,7 +131,7 @@ def draws_of_refresh(log_weights: np.ndarray) -> float:
 
 def kept_by_sweep(draws: dict[str, np.ndarray], thin: int) -> float:
     """The autocorrelation that a sweep leaves of the slowest parameter, by the effective size of thinned draws."""
-    sizes = np.concatenate([np.ravel(ess_bulk(leaf)) for leaf in draws.values()])
+    sizes = np.concatenate([np.ravel(size(leaf)) for leaf in draws.values() for size in (ess_bulk, ess_tail)])
     num_draws = np.prod(next(iter(draws.values())).shape[:2])
     share = np.clip(np.nanmin(sizes, initial=np.inf) / num_draws, 0.0, MANY_DRAWS)
     return float(((1 - share) / (1 + share)) ** (1 / thin))
@@ -149,10 +149,12 @@ def best_rates(kept: float, of_refresh: float, cost: float) -> tuple[int, int]:
     cost
         The cost of a sweep, in units of a refresh.
     """
-    sweeps, refreshes = (grid.ravel() for grid in np.meshgrid(SWEEPS, REFRESHES, indexing="ij"))
+    floor = max(FLOOR, int(FLOOR_COST * PERIOD * cost))
+    sweeps, refreshes = (grid.ravel() for grid in np.meshgrid(SWEEPS, (floor, *REFRESHES), indexing="ij"))
     left = kept ** (sweeps / PERIOD) * ((1 - of_refresh) / (1 + of_refresh)) ** (refreshes / PERIOD)
     draws = (1 - left) / (1 + left)
     gain = draws / (sweeps / PERIOD * cost + refreshes / PERIOD + Costs().step)
     # The first choice is a sweep in each step and the fewest refreshes.
-    best = int(np.argmax(np.where(draws >= LEAST_DRAWS * draws[0], gain, 0.0)))
-    return (int(sweeps[best]), int(refreshes[best])) if gain[best] > GAIN * gain[0] else (PERIOD, FLOOR)
+    allowed = (refreshes >= floor) & (draws >= LEAST_DRAWS * draws[0])
+    best = int(np.argmax(np.where(allowed, gain, 0.0)))
+    return int(sweeps[best]), int(refreshes[best])

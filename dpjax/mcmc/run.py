@@ -34,8 +34,8 @@ from dpjax.runtime.run import Run, Segment, Status
 CHECKED = 3
 """The segment of the warm-up after which a surrogate that is too often wrong is given up."""
 
-ALONE, MEASURED = 4, 6
-"""The segment of the warm-up after which sweeps are left alone, and the one after which it is known how good they are."""
+MEASURED = 6
+"""The segment of the warm-up of hardly any refreshes, after which it is known how good sweeps are."""
 
 ENOUGH_ACCEPTED = 0.5
 """An exact move costs about as much as ten by surrogate, of which fewer than half then bring less."""
@@ -248,7 +248,7 @@ class PosteriorRun(Run):
                 tuning = fitted._replace(step_size=tuning.step_size)
                 tuning = adapt_step_size(self, status.segment + 1, tuning, state)
             if refresh is not None:
-                refresh = self.adapt_refresh(status, fit_refresh(refresh, fitted))
+                refresh = self.adapt_refresh(status, refresh, fitted)
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
             plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
@@ -256,14 +256,16 @@ class PosteriorRun(Run):
             plan = check_surrogate(plan, status.draws.info)
         return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), status.chains.state)
 
-    def adapt_refresh(self, status: Status, refresh: RefreshTuning) -> RefreshTuning:
-        """The refreshes of the segment after one that has ended, as often as is right for it."""
-        if status.segment < MEASURED:
-            return refresh._replace(refreshes=np.int32(PERIOD if status.segment < ALONE else FLOOR))
-        if status.segment > MEASURED:
-            return refresh
-        parts = self.keys.rates, self.model, self.release, status.kernel.plan, refresh
-        return choose_rates(*parts, status.draws.parameters, self.schedule[MEASURED].thin)
+    def adapt_refresh(self, status: Status, refresh: RefreshTuning, fitted: Tuning) -> RefreshTuning:
+        """The refreshes of the segment after one that has ended, with a whitening fitted to its draws."""
+        segment = self.schedule[status.segment]
+        if status.segment == MEASURED:
+            # Sweeps alone may have missed what refreshes reach: the fit before them stays.
+            parts = self.keys.rates, self.model, self.release, status.kernel.plan, refresh
+            return choose_rates(*parts, status.draws.parameters, segment.thin)
+        rate = PERIOD if status.segment + 1 < MEASURED else FLOOR
+        refresh = fit_refresh(refresh, fitted)
+        return refresh if status.segment > MEASURED else refresh._replace(refreshes=np.int32(rate))
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
