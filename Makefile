@@ -12,10 +12,14 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-float32 test-keys test-slow lint format types docs site-version notebooks api wheel benchmarks lock clean
+.PHONY: demo quick test test-float32 test-keys test-slow lint format types docs site-version notebooks api wheel benchmarks lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
+
+# The tests closest to what has changed, and a core: under two minutes, before each commit.
+quick: $(VENV)/installed
+	$(PYTEST) $$($(BIN)/python -m tests.quick)
 
 test: $(VENV)/installed
 	$(PYTEST)

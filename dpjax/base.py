@@ -143,6 +143,9 @@ class ConjugateCounts(NamedTuple):
 class Model(NamedTuple):
     """A complete-data model: records independent given the parameters, and a prior.
 
+    The first four functions are enough. Then follow what makes samplers faster (from `update` on), what is known of the
+    parameters (from `unconstrain` on), what is known of the records (from `support` on), and how the model was built.
+
     Attributes
     ----------
     sample_prior
@@ -158,36 +161,14 @@ class Model(NamedTuple):
         Without it a BlackJAX kernel on the unconstrained scale is used.
     noncentred
         The non-centred form; with it, interweaving is on by default.
-    unconstrain
-        From the parameters to a dict of unconstrained arrays of the same names; the identity where every real value
-        is allowed. Give it with `constrain`, or neither.
-    constrain
-        The inverse of `unconstrain`.
-    log_jacobian
-        ``unconstrained -> []``: log |det| of ``constrain``. Needed only where ``constrain`` is not elementwise.
+    update_log_density
+        ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
+        `new`. With it coupled chains can meet in the parameters before they have met in every record.
     summarize
         ``records -> summary``, a sufficient statistic, so that a parameter kernel reads the records once a sweep.
         Give it with `log_likelihood`, or neither.
     log_likelihood
         ``(parameters, summary) -> []``: the log-density of all records.
-    support
-        ``() -> records``: every possible record, leading axis [c], where there are finitely many.
-    normal_field
-        ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
-    derived
-        ``parameters -> dict``: further quantities reported beside the draws, such as odds ratios.
-    num_records
-        The only number of records that the model describes, such as that of its known covariates; None for any.
-        ``sample_records`` then returns the first n of them for a smaller n.
-    exchangeable
-        True if records are i.i.d. given the parameters. If False, the distribution of record i depends on i in
-        ``sample_records`` and ``log_density``, so samplers keep records in order.
-    update_log_density
-        ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
-        `new`. With it coupled chains can meet in the parameters before they have met in every record.
-    count_field
-        The name of the only random field, where that is an integer [] without an upper bound and ``log_density`` is −∞
-        at impossible integers.
     statistic_moments
         ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of one record's contribution to a released sum,
         averaged over records that are not identically distributed. Where the covariance, or the whole result, is
@@ -195,6 +176,28 @@ class Model(NamedTuple):
     conjugate
         ``() -> ConjugateCounts`` where there are finitely many possible records and the parameters can be integrated
         out.
+    unconstrain
+        From the parameters to a dict of unconstrained arrays of the same names; the identity where every real value
+        is allowed. Give it with `constrain`, or neither.
+    constrain
+        The inverse of `unconstrain`.
+    log_jacobian
+        ``unconstrained -> []``: log |det| of ``constrain``. Needed only where ``constrain`` is not elementwise.
+    derived
+        ``parameters -> dict``: further quantities reported beside the draws, such as odds ratios.
+    support
+        ``() -> records``: every possible record, leading axis [c], where there are finitely many.
+    num_records
+        The only number of records that the model describes, such as that of its known covariates; None for any.
+        ``sample_records`` then returns the first n of them for a smaller n.
+    exchangeable
+        True if records are i.i.d. given the parameters. If False, the distribution of record i depends on i in
+        ``sample_records`` and ``log_density``, so samplers keep records in order.
+    count_field
+        The name of the only random field, where that is an integer [] without an upper bound and ``log_density`` is −∞
+        at impossible integers.
+    normal_field
+        ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
     reported
         ``records -> dict``: quantities of the records reported beside the draws, such as their number where that is
         unknown.
@@ -202,27 +205,32 @@ class Model(NamedTuple):
         How the model is built, so that it can be pickled, and that its numbers can be arguments of compiled programs.
     """
 
+    # What every model has.
     sample_prior: Callable[[Key], Parameters]
     log_prior: Callable[[Parameters], Array]
     sample_records: Callable[[Key, Parameters, int], Records]
     log_density: Callable[[Parameters, Records], Array]
+    # What makes it faster.
     update: Callable[[Key, Parameters, Records], Parameters] | None = None
     noncentred: NonCentred | None = None
+    update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
+    summarize: Callable[[Records], Any] | None = None
+    log_likelihood: Callable[[Parameters, Any], Array] | None = None
+    statistic_moments: Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None = None
+    conjugate: Callable[[], ConjugateCounts] | None = None
+    # What is known of its parameters.
     unconstrain: Callable[[Parameters], Parameters] | None = None
     constrain: Callable[[Parameters], Parameters] | None = None
     log_jacobian: Callable[[Parameters], Array] | None = None
-    summarize: Callable[[Records], Any] | None = None
-    log_likelihood: Callable[[Parameters, Any], Array] | None = None
-    support: Callable[[], Records] | None = None
-    normal_field: Callable[[Parameters], tuple[Array, Array]] | None = None
     derived: Callable[[Parameters], Parameters] | None = None
+    # What is known of its records.
+    support: Callable[[], Records] | None = None
     num_records: int | None = None
     exchangeable: bool = True
-    update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
     count_field: str | None = None
-    statistic_moments: Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None = None
-    conjugate: Callable[[], ConjugateCounts] | None = None
+    normal_field: Callable[[Parameters], tuple[Array, Array]] | None = None
     reported: Callable[[Records], Records] | None = None
+    # How it was built.
     recipe: Any = None
 
     def __reduce__(self) -> Any:

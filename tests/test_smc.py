@@ -176,7 +176,7 @@ RELEASE = dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N)
     [
         ({"key": 3}, TypeError, "key: given 3; expected one typed key"),
         ({"num_particles": 1}, ValueError, "num_particles: given 1; expected a whole number >= 2"),
-        ({"num_islands": 1}, ValueError, "num_islands: given 1; .* Errors come from the spread"),
+        ({"num_islands": 1}, ValueError, "num_islands: given 1; .* Errors come from the variation"),
         ({"num_sweeps": 0}, ValueError, "num_sweeps: given 0"),
         ({"target_ess": 1.0}, ValueError, "target_ess: given 1.0; expected a number between 0 and 1"),
         ({"target_ess": "half"}, TypeError, "target_ess: given 'half'"),

@@ -34,7 +34,7 @@ def test_chains_run_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(count_blas_threads())
         return 100
 
-    monkeypatch.setattr("dpjax.runtime.loop.next_length", next_length)
+    monkeypatch.setattr("dpjax.runtime.run.next_length", next_length)
     model = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
     release = dpjax.Release([1.0], dpjax.Laplace(2.0), statistics.total("y", -3.0, 3.0), 20)
     with threadpool_limits(limits=2, user_api="blas"):

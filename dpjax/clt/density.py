@@ -21,12 +21,13 @@ from dpjax.clt.moments import Moments, Source, build_moments
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
+from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 from dpjax.numerics.theta import integer_variance
 from dpjax.release import Release
-from dpjax.release.base import log_density_at
+from dpjax.release.summed import log_density_at
 
 __all__ = ["Problem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance", "smooth"]
 
@@ -226,6 +227,6 @@ def simulate_variance(key: Key, release: Release) -> Array:
     for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
         if isinstance(part, (Gaussian, Laplace, Exact)):
             continue
-        own = as_mechanism(part).simulated_variance(jax.random.fold_in(key, place), release.value[where])
+        own = simulated_variance(jax.random.fold_in(key, place), part, release.value[where])
         variance = variance.at[where].set(own)
     return variance

@@ -14,7 +14,7 @@ from dpjax.models.positions import check_derived
 from dpjax.models.simulation import parameter_shapes, position_shapes
 from dpjax.release.base import is_release
 from dpjax.release.summed import as_sum
-from dpjax.runtime.loop import check_run
+from dpjax.runtime.run import check_run
 
 __all__ = ["check_inputs", "check_problem", "find_source"]
 

@@ -21,9 +21,9 @@ from dpjax.clt.moments import Source
 from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain
 from dpjax.models.recipe import jit_model
 from dpjax.release import Release
-from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, make_draws
+from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, make_draws
 from dpjax.runtime.devices import bring_home, over_devices, platform_of
-from dpjax.runtime.run import Run, Segment, Status
+from dpjax.runtime.run import Run, Status
 
 __all__ = ["CLTRun", "Draw", "make_schedule"]
 

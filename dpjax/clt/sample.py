@@ -1,4 +1,4 @@
-"""From a model and a release of many records to draws from the posterior under the normal law of the sum."""
+"""From a model and a release of many records to draws from the posterior with the sum taken to be Normal."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,8 +22,7 @@ from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
-from dpjax.runtime.loop import finish, is_interrupted
-from dpjax.runtime.run import Status
+from dpjax.runtime.run import Status, finish, is_interrupted
 
 __all__ = ["Drawn", "Size", "default_points", "draw"]
 
@@ -46,7 +45,7 @@ def sample_clt(
     progress: bool = True,
     devices: Devices = None,
 ) -> Posterior:
-    """Draw from p(parameters | release) under the normal law of the sum: approximate, at a cost free of n.
+    """Draw from p(parameters | release) with the sum taken to be Normal: approximate, at a cost free of n.
 
     By the central limit theorem the sum of n contributions of mean μ(θ) and covariance Σ(θ) is near N(n μ, n Σ), so
     p(s | θ) ≈ ∫ N(S; n μ, n Σ) η(s | S) dS (Bernstein and Sheldon 2018, 2019). It is closed for Gaussian noise; Laplace
@@ -61,7 +60,8 @@ def sample_clt(
         What is believed about the records. The moments of what a record adds to the sum come from
         `Model.statistic_moments` where the model has it, from all possible records (`Model.support`), from the whole
         numbers up to `num_points` of a count, or by quadrature over the Normal scores of the non-centred form. Records
-        that are not of one law, such as those with known covariates, add unequal moments: that costs a pass over them.
+        that are not identically distributed, such as those with known covariates, have unequal moments: that costs a
+        pass over them.
     release
         One noisy sum over a known number of records, such as `dpjax.joint` makes of several. Whole noise is taken for
         real noise of the same variance, as is the sum.
@@ -86,20 +86,20 @@ def sample_clt(
         With ``approximate=True``, and no `final_states`, `tuning` and `plan`. ``info`` has the trajectories'
         ``"acceptance_rate"``, ``"num_divergent"`` and ``"num_integration_steps"``, each [chain, draw], and the errors
         of the quadrature ``"quadrature_error"`` [2]: of the mean in standard deviations of the value, and of its
-        variance, relative; and the ``"skewness"`` [d] of the sum with its noise, of which the Normal law has none.
+        variance, relative; and the ``"skewness"`` [d] of the sum with its noise, which is 0 for a Normal sum.
 
     Raises
     ------
     TypeError, ValueError
-        If the input is unusable, or model or release have no such normal law (before compilation); if the value has a
-        part without noise that does not vary; if no start of positive density is found; or if the quadrature moves
+        If the input is unusable, or there is no such approximation (before compilation); if the value has a part
+        without noise that does not vary; if no start of positive density is found; or if the quadrature moves
         the mean of the sum by more than a tenth of a standard deviation, or its variance by more than a tenth.
     KeyboardInterrupt
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
 
     Notes
     -----
-    The law of the sum is off by what skewness γ there is, of order 1 / √n: about n = 10³ records are many where each is
+    The approximation is off by the skewness γ of the sum, of order 1 / √n: about n = 10³ records are many where each is
     clamped to a few standard deviations, and rare categories or long tails take more. It is measured by records drawn
     at draws of the posterior; above 0.45, as of a count below five, where standard deviations are a tenth too large
     (they grow with γ² / 2), a warning names the coordinate. `dpjax.sample` is exact.
@@ -129,7 +129,7 @@ class Drawn(NamedTuple):
     num_points
         Those of its own.
     key
-        For a look at the law of the sum.
+        For a look at the skewness of the sum.
     """
 
     run: CLTRun
@@ -215,7 +215,7 @@ def draw(
     progress: bool,
     mesh: Mesh | None,
 ) -> Drawn:
-    """The chains, with no look at how well the normal law holds."""
+    """The chains, with no look at how good the approximation is."""
     release = release.with_mechanism(smooth(release.mechanism))
     keys = split_key(key, size.num_chains)
     rules = [make_points(keys.rules, model, source, size.num_points, refinement) for refinement in (1, REFINEMENT)]

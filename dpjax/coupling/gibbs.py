@@ -132,7 +132,9 @@ def coupled_gibbs(
         (``"within"``), or after each sweep (``"between"``). True chooses a valid one; False is the coupling by equal
         indices of the paper. See Notes.
     parameters
-        ``"maximal"`` or ``"common"``; None chooses the former if the model has ``update_log_density``.
+        ``"maximal"``, by ``Model.update_log_density``; ``"common"`` random numbers, for an exact update that does not
+        read the parameters; or ``"random walk"``, ten Metropolis steps coupled by reflection, which any model has. None
+        chooses the first that the model allows.
     proposals
         How many proposals a step makes; n by default, and always for windows and systematic scans.
     sample_start
@@ -151,7 +153,7 @@ def coupled_gibbs(
     ------
     TypeError, ValueError
         If model, release and imputation do not fit, the release is local, the relabelling would give the second chain
-        the wrong distribution or the records are not exchangeable, or the parameters can never meet.
+        the wrong distribution or the records are not exchangeable, or the parameters can never meet as asked for.
     """
     check_fit(model, release)
     release = as_sum(release, "Given the parameters its records are drawn at once; couple a Release.")
@@ -165,7 +167,7 @@ def coupled_gibbs(
         return coupled_counts(*count_form(model, release), chosen, sample_start)
     placement = make_placement(chosen, release.n, proposals)
     relabelling = check_relabelling(relabel, placement)
-    update = build_coupled_update(model, parameters)
+    update = build_coupled_update(model, release.n, parameters)
     target = SummedTarget(release, release.n)
 
     def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:

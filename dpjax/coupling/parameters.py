@@ -11,12 +11,13 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.couplings import maximal, maximal_records
 from dpjax.coupling.pairs import RecordPair
+from dpjax.coupling.random_walk import build_coupled_walk
 from dpjax.models.simulation import parameter_shapes, position_shapes
 from dpjax.numerics import take_if
 
 __all__ = ["ParameterCoupling", "build_coupled_update", "couple_proposals"]
 
-ParameterCoupling = Literal["maximal", "common"]
+ParameterCoupling = Literal["maximal", "common", "random walk"]
 CoupledUpdate = Callable[[Key, Parameters, Parameters, Array, RecordPair], tuple[Parameters, Parameters, Array]]
 
 MAX_PARAMETER_TRIALS = 20.0
@@ -26,37 +27,42 @@ MAX_TRIALS_PER_RECORD = 100.0
 """The same per record; it costs at most 1/100 of the probability that all proposals of a sweep are the same."""
 
 
-def build_coupled_update(model: Model, coupling: ParameterCoupling | None) -> CoupledUpdate:
+def build_coupled_update(model: Model, n: int, coupling: ParameterCoupling | None) -> CoupledUpdate:
     """The update ``(key, first, second, same, pair) -> (first, second, same)`` of the parameters of two chains.
 
     Parameters
     ----------
+    n
+        The number of records.
     coupling
         ``"maximal"`` by `Model.update_log_density`, so that parameters can meet while records differ; ``"common"``
         for common random numbers: both chains use the same key, which brings them closer, and their parameters meet
-        once all records have. None chooses the former if the density is known.
+        once all records have; ``"random walk"`` for Metropolis steps, which any model has. None chooses the first if
+        the density is known, else the second for an update that does not read the parameters, else the third.
 
     Raises
     ------
     ValueError
-        If the parameters can never meet, because the model has no update, or one that reads the parameters and has no
-        density; or `coupling` is "maximal" and the density is not known.
+        If the model has no such update, or the parameters could never meet by it.
     """
     if not parameter_shapes(model):
         return lambda key, first, second, same, pair: (first, second, jnp.asarray(True))
     known = model.update_log_density is not None
-    if coupling not in (None, "maximal", "common"):
-        fail("parameters", repr(coupling), "'maximal', 'common' or None", "None takes what the model allows.")
-    if model.update is None or (coupling == "maximal" and not known):
+    if coupling not in (None, "maximal", "common", "random walk"):
+        expected = "'maximal', 'common', 'random walk' or None"
+        fail("parameters", repr(coupling), expected, "None takes what the model allows.")
+    has_update = model.update is not None
+    ignores_parameters = has_update and not reads_parameters(model)
+    has_density = has_update and known
+    possible = {"maximal": has_density, "common": has_density or ignores_parameters, "random walk": True}
+    chosen: str = coupling or next(name for name, is_possible in possible.items() if is_possible)
+    if not possible[chosen]:
         missing = "update" if model.update is None else "update_log_density"
-        remedy = "Give the model `update` and `update_log_density`: a kernel of unknown density cannot be coupled."
-        fail("model", f"no {missing}", "parameters that can meet", remedy)
-    ignores_parameters = not reads_parameters(model)
-    if not known and not ignores_parameters:
-        fail("model", "an update that reads the parameters", "its density", "Give the model update_log_density.")
-    if known and coupling != "common":
-        return build_maximal_update(model)
-    return build_common_update(model, ignores_parameters)
+        remedy = "Give the model `update` and `update_log_density`, or take parameters='random walk'."
+        fail("model", f"no {missing}", f"parameters that can meet by parameters={chosen!r}", remedy)
+    if chosen == "random walk":
+        return build_coupled_walk(model, n)
+    return build_maximal_update(model) if chosen == "maximal" else build_common_update(model, ignores_parameters)
 
 
 def build_common_update(model: Model, ignores_parameters: bool) -> CoupledUpdate:

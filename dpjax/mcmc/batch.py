@@ -31,8 +31,7 @@ from dpjax.release import PrivateRelease
 from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
-from dpjax.runtime.loop import check_run, finish, is_interrupted
-from dpjax.runtime.run import Status
+from dpjax.runtime.run import Status, check_run, finish, is_interrupted
 
 __all__ = ["begin", "sample_batch", "split_keys", "stack"]
 

@@ -13,8 +13,8 @@ from dpjax.mcmc.run import PosteriorRun
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import draw_state
 from dpjax.release import PrivateRelease
+from dpjax.runtime.chunk import Segment
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
-from dpjax.runtime.run import Segment
 
 
 def make_fingerprint(key: Key, run: PosteriorRun, initial: Any) -> dict[str, Plain]:

@@ -26,10 +26,10 @@ from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Step, make_draws, most_draws, num_bytes
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Step, make_draws, most_draws, num_bytes
 from dpjax.runtime.devices import bring_home, over_devices, to_host
 from dpjax.runtime.fingerprint import plain_values, restore
-from dpjax.runtime.run import Run, Segment, Status
+from dpjax.runtime.run import Run, Status
 
 CHECKED = 3
 """The segment of the warm-up after which a surrogate that is too often wrong is given up."""
@@ -270,9 +270,9 @@ class PosteriorRun(Run):
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
         held = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-        digest = jax.tree.map(np.asarray, status.streaming)
+        streaming = jax.tree.map(np.asarray, status.streaming)
         tunings = {"tuning": status.kernel.tuning, "refresh": status.kernel.refresh}
-        trees = {**tunings, "chains": status.chains, "draws": held, "digest": digest}
+        trees = {**tunings, "chains": status.chains, "draws": held, "streaming": streaming}
         return {"plan": plain_values(status.kernel.plan)}, trees
 
     def restore(self, progress: dict[str, Any], arrays: Arrays) -> Status:
@@ -363,10 +363,10 @@ def next_step(segments: list[Segment]) -> int:
 
 
 def restore_streaming(empty: StreamingSummary, filled: int, arrays: Arrays) -> StreamingSummary:
-    """The digest of so many draws in a file; whatever does not fit is an error."""
+    """The summary of so many draws in a file; whatever does not fit is an error."""
     num_chains, size = empty.last_means.shape
     shapes = empty_summary(num_chains, size, filled)
-    saved: StreamingSummary = fill("digest", jax.tree.map(np.asarray, shapes), arrays)
+    saved: StreamingSummary = fill("streaming", jax.tree.map(np.asarray, shapes), arrays)
     return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))
 
 
@@ -422,10 +422,10 @@ def num_numbers(draws: Draw) -> int:
     return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
 
 
-def read_streaming(draws: Draw, digest: StreamingSummary) -> StreamingDraws:
+def read_streaming(draws: Draw, summary: StreamingSummary) -> StreamingDraws:
     """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
     drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
-    return StreamingDraws(drawn, reports, digest)
+    return StreamingDraws(drawn, reports, summary)
 
 
 def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:

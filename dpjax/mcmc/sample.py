@@ -38,8 +38,7 @@ from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
-from dpjax.runtime.loop import check_run, finish
-from dpjax.runtime.run import Status
+from dpjax.runtime.run import Status, check_run, finish
 
 
 def sample(

@@ -17,8 +17,7 @@ from dpjax.diagnostics.warnings import never_change
 from dpjax.models.simulation import parameter_shapes
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.devices import agree
-from dpjax.runtime.loop import Watch, is_interrupted
-from dpjax.runtime.run import Run, Status
+from dpjax.runtime.run import Run, Status, Watch, is_interrupted
 
 __all__ = [
     "Look",

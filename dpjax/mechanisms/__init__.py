@@ -1,8 +1,8 @@
 """How a statistic was privatized: the distribution of a released value given the statistic, and what they promise."""
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax.mechanisms.additive import Exact, Gaussian, Laplace
-from dpjax.mechanisms.base import Additive, Mechanism
+from dpjax.mechanisms.additive import Additive, Exact, Gaussian, Laplace
+from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.calibration import (
     gaussian_delta,
     gaussian_scale,

@@ -1,23 +1,83 @@
-"""Mechanisms that add independent continuous noise to each coordinate of a statistic."""
+"""Mechanisms that add independent noise to each coordinate of a statistic: their base class, and continuous noise."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from math import log, pi, sqrt
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import log_ndtr
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_positive, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Additive, Mechanism, as_floating, checked_scale
+from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, pure, smallest
 from dpjax.numerics.tails import erfcx, log_mills, normal_excess
 
-__all__ = ["Exact"]
+__all__ = ["Additive", "Exact"]
+
+
+class Additive(Mechanism):
+    """Adds independent noise, symmetric about zero, to each coordinate of a statistic.
+
+    A subclass is a frozen pytree dataclass with the three elementwise methods `log_noise`, `log_cdf` and
+    `sample_noise`; everything else follows from them. Each parameter is a scalar or has one entry a coordinate.
+    Integer noise says so by ``integer_noise: ClassVar[bool] = True``.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> isinstance(dpjax.Laplace(2.0), Additive)
+    True
+    >>> round(float(dpjax.Laplace(2.0).log_survival(jnp.array(0.0))), 3)
+    -0.693
+    """
+
+    integer_noise: ClassVar[bool] = False
+
+    @abstractmethod
+    def log_noise(self, noise: Array) -> Array:
+        """The log-density of each coordinate's noise [..., d]."""
+
+    @abstractmethod
+    def log_cdf(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
+
+    @abstractmethod
+    def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Draws of the noise, of the given shape and floating dtype."""
+
+    def log_survival(self, noise: Array) -> Array:
+        """The log-probability [..., d] that a coordinate's noise is at least the given one."""
+        return self.log_cdf(-noise)
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
+        return self.log_noise(as_floating(value) - as_floating(statistic))
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the value [d] given the statistic [d]."""
+        return jnp.sum(self.log_density_terms(value, statistic))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """The statistic [d] plus a draw of the noise."""
+        exact = as_floating(statistic)
+        return exact + self.sample_noise(key, exact.shape, exact.dtype)
+
+
+def checked_scale(scale: Any, remedy: str) -> Any:
+    """The scale, sequences made floating arrays, or an error unless every entry is finite and positive."""
+    check_positive("scale", scale, remedy)
+    if np.size(scale) == 0:
+        fail("scale", "no number", "one, or one for each coordinate", remedy)
+    return as_floating(scale) if isinstance(scale, (list, tuple, np.ndarray, np.generic, jax.Array)) else scale
 
 
 @frozen_pytree
@@ -61,6 +121,11 @@ class Laplace(Additive):
     def promise(self, sums: Sums) -> Promise:
         """ε = Δ₁ / b."""
         return pure(sums.sensitivity(1) / smallest(self.scale))
+
+    @property
+    def noise_variance(self) -> Array | float:
+        """2 b²."""
+        return 2 * jnp.square(jnp.asarray(self.scale))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
@@ -176,6 +241,11 @@ class Gaussian(Additive):
         """ρ = Δ₂² / 2σ²."""
         return Promise(None, zcdp_rho(smallest(self.scale), sums.sensitivity(2)))
 
+    @property
+    def noise_variance(self) -> Array | float:
+        """σ²."""
+        return jnp.square(jnp.asarray(self.scale))
+
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
         return -jnp.square(noise / self.scale) / 2 - jnp.log(jnp.asarray(self.scale)) - log(2 * pi) / 2
@@ -250,6 +320,11 @@ class Exact(Mechanism):
     def words(self) -> str:
         """That there is none."""
         return "none, these are exact"
+
+    @property
+    def noise_variance(self) -> Array | float:
+        """0."""
+        return 0.0
 
     def log_noise(self, noise: Array) -> Array:
         """0 where a coordinate's noise [..., d] is 0, and ``-inf`` elsewhere."""

@@ -10,22 +10,26 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any, ClassVar, NoReturn
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from dpjax._util.json_names import JsonNamed
-from dpjax._util.validation import check_positive, fail, name_of
+from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
-from dpjax.mechanisms.spread import draws_of, quartile_deviation, width_by_density
 
-__all__ = ["Additive", "Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
+__all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 
-NOISE_DRAWS = 1_024
-"""For the variance of noise."""
+OPTIONAL = frozenset(
+    {
+        *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
+        *("sample_latent_normal", "check_value", "words", "promise", "local_epsilon"),
+        *("parts", "integer_noise", "normal_noise", "exact", "noise_variance"),
+        *("scale", "mechanism", "value_size", "num_categories", "privacy"),
+    }
+)
+"""The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
 
-NOT_INHERITED = ("words", "promise", "local_epsilon")
+NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -43,8 +47,8 @@ class Mechanism(JsonNamed, ABC):
 
     Notes
     -----
-    `words`, `promise`, `local_epsilon` and ``json_name`` are not inherited from a subclass by its own subclasses, whose
-    distribution may be another.
+    `words`, `promise`, `local_epsilon`, `noise_variance` and ``json_name`` are not inherited from a subclass by its own
+    subclasses, whose distribution may be another.
 
     Examples
     --------
@@ -160,6 +164,11 @@ class Mechanism(JsonNamed, ABC):
         return False
 
     @property
+    def noise_variance(self) -> Array | float | None:
+        """The variance [] or [d] of the noise that is added; None where it is not known."""
+        return None
+
+    @property
     def exact(self) -> bool:
         """Whether the value is the statistic itself: then only records with that very sum are possible."""
         return self._inside_all(lambda inner: inner.exact)
@@ -234,33 +243,6 @@ class Mechanism(JsonNamed, ABC):
         """The mechanism inside all wrappers; itself where it wraps none."""
         return self if self.inner is None else self.inner.innermost
 
-    def width(
-        self, key: Key, value: Array, measure: Callable[[Array], Array], num_draws: int, *, noise_alone: bool = False
-    ) -> Array:
-        """How wide the distribution of the value is: a measure of draws, or a width by its density where none are made.
-
-        Parameters
-        ----------
-        key
-            One typed key.
-        value
-            The value [d], which is also the statistic of the draws.
-        measure
-            ``[num_draws, d] -> [d]``.
-        num_draws
-            The number of draws.
-        noise_alone
-            Whether the draws are of the noise inside all wrappers, around 0.
-        """
-        if not self.can_sample:
-            return width_by_density(self, value)
-        source, statistic = (self.innermost, jnp.zeros_like(value)) if noise_alone else (self, value)
-        return measure(draws_of(source, key, statistic, num_draws))
-
-    def simulated_variance(self, key: Key, value: Array) -> Array:
-        """The variance [d] of Normal noise as wide as that of the mechanism's values [d], by quartiles of draws."""
-        return jnp.square(self.width(key, value, quartile_deviation, NOISE_DRAWS, noise_alone=True))
-
     @property
     def _itself(self) -> Any:
         """The object that is told of in errors."""
@@ -287,7 +269,7 @@ class Mechanism(JsonNamed, ABC):
 
 
 class BareMechanism(Mechanism):
-    """An object that does not inherit from `Mechanism`, as one: what it has is used, else the defaults hold."""
+    """An object that does not inherit from `Mechanism`, as one: of `OPTIONAL` it has its own, else the defaults."""
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -297,9 +279,9 @@ class BareMechanism(Mechanism):
         return self._own.log_density(value, statistic)
 
     def __getattribute__(self, name: str) -> Any:
-        """The object's attribute where it has such a public one."""
+        """The object's attribute where that is a part of the contract; its own names mean something else."""
         own = object.__getattribute__(self, "__dict__").get("_own")
-        return getattr(own, name) if not name.startswith("_") and has(own, name) else super().__getattribute__(name)
+        return getattr(own, name) if name in OPTIONAL and has(own, name) else super().__getattribute__(name)
 
     @property
     def _itself(self) -> Any:
@@ -331,55 +313,7 @@ def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
     return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
 
 
-class Additive(Mechanism):
-    """Adds independent noise, symmetric about zero, to each coordinate of a statistic.
-
-    A subclass is a frozen pytree dataclass with the three elementwise methods `log_noise`, `log_cdf` and
-    `sample_noise`; everything else follows from them. Each parameter is a scalar or has one entry a coordinate.
-    Integer noise says so by ``integer_noise: ClassVar[bool] = True``.
-    """
-
-    integer_noise: ClassVar[bool] = False
-
-    @abstractmethod
-    def log_noise(self, noise: Array) -> Array:
-        """The log-density of each coordinate's noise [..., d]."""
-
-    @abstractmethod
-    def log_cdf(self, noise: Array) -> Array:
-        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
-
-    @abstractmethod
-    def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Draws of the noise, of the given shape and floating dtype."""
-
-    def log_survival(self, noise: Array) -> Array:
-        """The log-probability [..., d] that a coordinate's noise is at least the given one."""
-        return self.log_cdf(-noise)
-
-    def log_density_terms(self, value: Array, statistic: Array) -> Array:
-        """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
-        return self.log_noise(as_floating(value) - as_floating(statistic))
-
-    def log_density(self, value: Array, statistic: Array) -> Array:
-        """The log-density [] of the value [d] given the statistic [d]."""
-        return jnp.sum(self.log_density_terms(value, statistic))
-
-    def sample(self, key: Key, statistic: Array) -> Array:
-        """The statistic [d] plus a draw of the noise."""
-        exact = as_floating(statistic)
-        return exact + self.sample_noise(key, exact.shape, exact.dtype)
-
-
 def as_floating(value: Any) -> Array:
     """The value as a floating array: integers take the default float dtype, floats keep theirs."""
     array = jnp.asarray(value)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
-
-
-def checked_scale(scale: Any, remedy: str) -> Any:
-    """The scale, sequences made floating arrays, or an error unless every entry is finite and positive."""
-    check_positive("scale", scale, remedy)
-    if np.size(scale) == 0:
-        fail("scale", "no number", "one, or one for each coordinate", remedy)
-    return as_floating(scale) if isinstance(scale, (list, tuple, np.ndarray, np.generic, jax.Array)) else scale

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Additive, checked_scale
+from dpjax.mechanisms.additive import Additive, checked_scale
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, pure, smallest
-from dpjax.numerics.theta import log_theta, log_upper_theta
+from dpjax.numerics.theta import integer_variance, log_theta, log_upper_theta
 
 
 @frozen_pytree
@@ -61,6 +61,11 @@ class DiscreteLaplace(Additive):
     def promise(self, sums: Sums) -> Promise:
         """ε = Δ₁ / b, on sums that are whole."""
         return pure(sums.sensitivity(1) / smallest(self.scale))
+
+    @property
+    def noise_variance(self) -> Array | float:
+        """1 / (2 sinh²(1 / 2b))."""
+        return 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale)))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""
@@ -126,6 +131,11 @@ class DiscreteGaussian(Additive):
     def promise(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2σ²."""
         return Promise(None, zcdp_rho(smallest(self.scale), sums.sensitivity(2)))
+
+    @property
+    def noise_variance(self) -> Array | float:
+        """σ² for all but small σ."""
+        return integer_variance(self.scale)
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""

@@ -106,7 +106,7 @@ class SmoothedHistogram(Mechanism):
     def words(self) -> str:
         """The number of draws, and the weight of the uniform distribution."""
         weight = amount(self.weight)
-        return f"{self.num_draws} draws from the histogram, mixed with a uniform law of weight {weight}"
+        return f"{self.num_draws} draws from the histogram, mixed with a uniform distribution of weight {weight}"
 
     def promise(self, sums: Sums) -> Promise:
         """Theorem 4.2 of Wasserman and Zhou (2010), of a public number of records."""

@@ -1,19 +1,62 @@
 """How wide the noise of a mechanism is, where all that is known of it are its draws, or its density."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
+from dpjax.mechanisms.base import as_mechanism
 
-__all__ = ["draws_of", "quartile_deviation", "width_by_density"]
+__all__ = ["simulated_variance", "width", "width_by_density"]
+
+NOISE_DRAWS = 1_024
+"""For the variance of noise."""
 
 DOUBLINGS = (-20, 41)
 """The powers of two that are tried as widths; integer noise has none below 1."""
 
 INTERQUARTILE_RANGE = 1.3489795
 """Of a standard Normal number."""
+
+
+def simulated_variance(key: Key, mechanism: Any, value: Array) -> Array:
+    """The variance [d] of Normal noise as wide as that of the mechanism's values [d], by quartiles of draws."""
+    return jnp.square(width(key, mechanism, value, quartile_deviation, NOISE_DRAWS, noise_alone=True))
+
+
+def width(
+    key: Key,
+    mechanism: Any,
+    value: Array,
+    measure: Callable[[Array], Array],
+    num_draws: int,
+    *,
+    noise_alone: bool = False,
+) -> Array:
+    """How wide the distribution of the value is: a measure of draws, or a width by its density where none are made.
+
+    Parameters
+    ----------
+    key
+        One typed key.
+    mechanism
+        A mechanism, inheriting from `dpjax.Mechanism` or not.
+    value
+        The value [d], which is also the statistic of the draws.
+    measure
+        ``[num_draws, d] -> [d]``.
+    num_draws
+        The number of draws.
+    noise_alone
+        Whether the draws are of the noise inside all wrappers, around 0.
+    """
+    mechanism = as_mechanism(mechanism)
+    if not mechanism.can_sample:
+        return width_by_density(mechanism, value)
+    source, statistic = (mechanism.innermost, jnp.zeros_like(value)) if noise_alone else (mechanism, value)
+    return measure(jax.vmap(source.sample, in_axes=(0, None))(jax.random.split(key, num_draws), statistic))
 
 
 def quartile_deviation(draws: Array) -> Array:
@@ -23,12 +66,6 @@ def quartile_deviation(draws: Array) -> Array:
     """
     low, high = jnp.quantile(draws, jnp.asarray([0.25, 0.75], draws.dtype), axis=0)
     return (high - low) / INTERQUARTILE_RANGE
-
-
-def draws_of(mechanism: Any, key: Key, statistic: Array, number: int) -> Array:
-    """So many values [number, ...] given one statistic."""
-    draws: Array = jax.vmap(mechanism.sample, in_axes=(0, None))(jax.random.split(key, number), statistic)
-    return draws
 
 
 def width_by_density(mechanism: Any, value: Array) -> Array:

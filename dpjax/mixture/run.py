@@ -16,9 +16,9 @@ from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import MAX_SLOTS, Setup, step
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, for_chains, make_draws, most_draws
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, for_chains, make_draws, most_draws
 from dpjax.runtime.devices import any_device, bring_home, over_devices, to_host
-from dpjax.runtime.run import Run, Segment, Status
+from dpjax.runtime.run import Run, Status
 
 __all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "StateFields", "grow", "join", "join_numbers", "make_schedule"]
 

@@ -24,8 +24,7 @@ from dpjax.models import GammaPrior
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
-from dpjax.runtime.loop import check_run, finish
-from dpjax.runtime.run import Status
+from dpjax.runtime.run import Status, check_run, finish
 
 __all__ = ["sample"]
 

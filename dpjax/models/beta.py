@@ -6,6 +6,7 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.bijections import scales
+from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import GammaPrior, positive
 from dpjax.models.recipe import numbered
 from dpjax.numerics.dirichlet import beta_features, beta_log_density, beta_log_likelihood, draw_beta
@@ -13,6 +14,7 @@ from dpjax.numerics.dirichlet import beta_features, beta_log_density, beta_log_l
 __all__ = ["beta"]
 
 
+@accept_distributions
 @numbered
 def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     """Records ``{"y": []}`` with y of density ∝ y^(a - 1) (1 - y)^(b - 1) on (0, 1).

@@ -12,6 +12,7 @@ from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
 from dpjax.models.bijections import SIMPLEX, scales
+from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import may_underflow
 from dpjax.models.recipe import numbered
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
@@ -23,6 +24,7 @@ __all__ = ["categorical"]
 FORMS = (("cell", "a uniform within its cell"),)
 
 
+@accept_distributions
 @numbered
 def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) -> Model:
     """Records ``{"cell": [] int}`` with P(cell = j) = probabilities[j].

@@ -6,6 +6,7 @@ from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.arguments import as_array
 from dpjax.models.bijections import POSITIVE, scales
+from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import GammaPrior
 from dpjax.models.recipe import numbered
 from dpjax.numerics.dirichlet import (
@@ -19,6 +20,7 @@ from dpjax.numerics.dirichlet import (
 __all__ = ["dirichlet"]
 
 
+@accept_distributions
 @numbered
 def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     """Records ``{"share": [dim]}`` of positive shares that sum to 1, of density ∝ Π share^(shape - 1).

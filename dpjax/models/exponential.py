@@ -6,6 +6,7 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.bijections import scales
+from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import GammaPrior, positive
 from dpjax.models.recipe import numbered
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
@@ -13,6 +14,7 @@ from dpjax.numerics.scores import EXPONENTIAL_SCORES
 __all__ = ["exponential"]
 
 
+@accept_distributions
 @numbered
 def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
     """Records ``{"y": []}`` with y of density rate · exp(-rate y), y ≥ 0.

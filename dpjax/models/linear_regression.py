@@ -13,6 +13,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_covariance, as_scalar, as_shape, as_vector
 from dpjax.models.bijections import COVARIANCE, POSITIVE, Bijection, scales
 from dpjax.models.clamped_moments import normal_moments
+from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import (
     InverseGammaPrior,
     NormalInverseGammaPrior,
@@ -28,6 +29,7 @@ from dpjax.numerics.scores import NORMAL_SCORES
 __all__ = ["linear_regression"]
 
 
+@accept_distributions
 @numbered
 def linear_regression(
     *,

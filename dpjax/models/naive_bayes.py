@@ -11,6 +11,7 @@ from dpjax._util.validation import check_positive, fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
+from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import may_underflow
 from dpjax.models.recipe import numbered
 from dpjax.models.record_noise import list_places
@@ -24,6 +25,7 @@ __all__ = ["naive_bayes"]
 FORMS = (("class", "a uniform within its cell"), ("features", "uniforms within their cells, given the class"))
 
 
+@accept_distributions
 @numbered
 def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike) -> Model:
     """Records ``{"class": [] int, "features": [K] int}`` with independent features given the class.

@@ -10,6 +10,7 @@ from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records, Stati
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import scales
 from dpjax.models.clamped_moments import normal_moments
+from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import InverseGammaPrior, NormalPrior, positive
 from dpjax.models.recipe import numbered
 from dpjax.numerics.linear_algebra import LOG_TWO_PI
@@ -18,6 +19,7 @@ from dpjax.numerics.scores import NORMAL_SCORES
 __all__ = ["normal"]
 
 
+@accept_distributions
 @numbered
 def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> Model:
     """Records ``{"y": []}`` with y ~ N(mean, variance).

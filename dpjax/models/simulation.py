@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Latent, Model, Parameters, Records
-from dpjax.mechanisms.base import as_mechanism
+from dpjax.mechanisms.spread import width
 from dpjax.models.recipe import jit_model
 from dpjax.release import PrivateRelease
 
@@ -122,7 +122,7 @@ def noise_size(key: Key, release: PrivateRelease) -> Array:
         size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
         return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
 
-    return as_mechanism(release.mechanism).width(key, release.observed, mean_size, NOISE_DRAWS)
+    return width(key, release.mechanism, release.observed, mean_size, NOISE_DRAWS)
 
 
 def parameter_shapes(model: Model) -> Parameters:

@@ -1,18 +1,12 @@
 """What the two kinds of release have in common; most of dpjax asks for no more."""
 
 from dataclasses import Field
-from functools import partial
 from typing import Any, ClassVar, Protocol, Self, TypeGuard, runtime_checkable
 
-import jax
-import jax.numpy as jnp
-
-from dpjax._util.pytree import is_opaque
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism, as_mechanism
-from dpjax.numerics import sum_rows
+from dpjax.mechanisms.base import Mechanism
 
-__all__ = ["PrivateRelease", "is_release", "log_densities_at", "log_density_at"]
+__all__ = ["PrivateRelease", "is_release"]
 
 
 @runtime_checkable
@@ -65,28 +59,3 @@ class PrivateRelease(Protocol):
 def is_release(value: Any) -> TypeGuard[PrivateRelease]:
     """Whether a value is a release, and not merely the class of one."""
     return isinstance(value, PrivateRelease) and not isinstance(value, type)
-
-
-def log_density_at(mechanism: Mechanism, value: Array, origin: Array, residual: Array) -> Array:
-    """The log-density [] of the value given the statistic origin − residual [d]."""
-    if as_mechanism(mechanism).adds_noise:
-        return jnp.sum(mechanism.log_noise(residual))
-    return mechanism.log_density(value, origin - residual)
-
-
-def log_densities_at(mechanism: Mechanism, value: Array, origin: Array, residuals: Array) -> Array:
-    """The log-density [m] of the value given the statistic origin − residual, for each column of residuals [d, m]."""
-    if is_opaque(mechanism) or not as_mechanism(mechanism).is_elementwise:
-        return jax.vmap(partial(log_density_at, mechanism, value, origin), in_axes=1)(residuals)
-    # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
-    columns = jax.tree.map(as_column, mechanism)
-    if as_mechanism(columns).adds_noise:
-        terms = columns.log_noise(residuals)
-    else:
-        terms = columns.log_density_terms(value[:, None], value[:, None] - residuals)
-    return sum_rows(lambda row: terms[row], len(residuals))
-
-
-def as_column(parameter: Array) -> Array:
-    """A parameter [d] as a column [d, 1]; a number stays one."""
-    return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.pytree import frozen_pytree
+from dpjax._util.pytree import frozen_pytree, is_opaque
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
-from dpjax.numerics import leading_size
+from dpjax.numerics import leading_size, sum_rows
 from dpjax.numerics.arrays import Piece, are_many, for_pieces, take_piece
 from dpjax.release import json
-from dpjax.release.base import PrivateRelease, log_densities_at, log_density_at
+from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import (
     as_vector,
     check_contribution,
@@ -257,3 +257,28 @@ def as_sum(
         fail(argument, given, "a release of one summed value", remedy, error=TypeError)
     check_number_known(release)
     return release
+
+
+def log_density_at(mechanism: Mechanism, value: Array, origin: Array, residual: Array) -> Array:
+    """The log-density [] of the value given the statistic origin − residual [d]."""
+    if as_mechanism(mechanism).adds_noise:
+        return jnp.sum(mechanism.log_noise(residual))
+    return mechanism.log_density(value, origin - residual)
+
+
+def log_densities_at(mechanism: Mechanism, value: Array, origin: Array, residuals: Array) -> Array:
+    """The log-density [m] of the value given the statistic origin − residual, for each column of residuals [d, m]."""
+    if is_opaque(mechanism) or not as_mechanism(mechanism).is_elementwise:
+        return jax.vmap(partial(log_density_at, mechanism, value, origin), in_axes=1)(residuals)
+    # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
+    columns = jax.tree.map(as_column, mechanism)
+    if as_mechanism(columns).adds_noise:
+        terms = columns.log_noise(residuals)
+    else:
+        terms = columns.log_density_terms(value[:, None], value[:, None] - residuals)
+    return sum_rows(lambda row: terms[row], len(residuals))
+
+
+def as_column(parameter: Array) -> Array:
+    """A parameter [d] as a column [d, 1]; a number stays one."""
+    return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter

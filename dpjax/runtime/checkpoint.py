@@ -18,9 +18,9 @@ from jax.sharding import Mesh
 
 from dpjax._util.files import write_whole
 from dpjax._util.validation import fail, is_refusal, summarize_error
+from dpjax.runtime.chunk import Segment
 from dpjax.runtime.devices import agree, leads, share_bytes, spans_processes, to_host
 from dpjax.runtime.fingerprint import named_leaves
-from dpjax.runtime.run import Segment
 
 __all__ = ["Arrays", "CheckpointFile", "PeriodicCheckpoint", "check_path", "fill", "read_place"]
 

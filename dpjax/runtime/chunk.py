@@ -1,4 +1,4 @@
-"""The compiled loop under every run: some draws of all chains, each so many steps apart."""
+"""The compiled loop under every run: a chunk of a segment is some draws of all chains, each so many steps apart."""
 
 from collections.abc import Callable
 from math import prod
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.runtime.devices import BY_CHAIN, EVERYWHERE, SECOND
 
-__all__ = ["CHAIN_AXES", "MAX_CAPACITY", "Chunk", "for_chains", "make_draws", "most_draws", "num_bytes"]
+__all__ = ["CHAIN_AXES", "MAX_CAPACITY", "Chunk", "Segment", "for_chains", "make_draws", "most_draws", "num_bytes"]
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
@@ -25,6 +25,35 @@ Complete = Callable[[Key, Any, Any], tuple[Any, Any]]
 
 Keep = Callable[[Any, Any], Any]
 """``(state, report) -> draw`` of one chain: what is kept of it where a draw is made."""
+
+
+class Segment(NamedTuple):
+    """A part of a run with one kernel.
+
+    Attributes
+    ----------
+    phase
+        ``"warm-up"`` or ``"sampling"``.
+    start
+        The number of its first step.
+    draws
+        How many draws it makes of each chain.
+    thin
+        How many steps they are apart.
+    adapt
+        Whether the kernel is adapted to these draws at its end.
+    """
+
+    phase: str
+    start: int
+    draws: int
+    thin: int
+    adapt: bool = False
+
+    @property
+    def stop(self) -> int:
+        """The number of the step after its last."""
+        return self.start + self.draws * self.thin
 
 
 class Chunk(NamedTuple):

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 from dpjax.base import Array, Key
+from dpjax.runtime.chunk import Segment
 from dpjax.runtime.identity import identify
-from dpjax.runtime.run import Segment
 
 __all__ = [
     "Plain",

@@ -40,7 +40,8 @@ from dpjax.models.simulation import (
     position_shapes,
 )
 from dpjax.release import PrivateRelease
-from dpjax.runtime.run import Segment, Status
+from dpjax.runtime.chunk import Segment
+from dpjax.runtime.run import Status
 from dpjax.sampler_tests.sbc_result import SBCResult
 
 WINDOWS = (1, 1, 2, 4)

@@ -12,8 +12,8 @@ import pytest
 import dpjax
 from dpjax import coupling, models, statistics
 from dpjax.data_augmentation.plan import make_plan
-from dpjax.runtime import loop
-from dpjax.runtime.loop import Progress
+from dpjax.runtime import run as runtime_run
+from dpjax.runtime.run import Progress
 from tests.counts import cases
 from tests.counts.accuracy import check_figures
 
@@ -191,7 +191,7 @@ def test_a_run_is_taken_up_where_it_stopped(tmp_path: Path, monkeypatch: pytest.
     options["checkpoint"] = tmp_path / "run.npz"
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "advance", advance)
-        patch.setattr(loop, "next_length", lambda made, seconds: 7)
+        patch.setattr(runtime_run, "next_length", lambda made, seconds: 7)
         with pytest.warns(UserWarning, match="interrupted after"):
             part = dpjax.sample(jax.random.key(36), case.model, case.release, **options)
     assert part.interrupted

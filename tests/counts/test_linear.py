@@ -14,7 +14,7 @@ HALVES = statistics.grouped("cell", [0, 0, 1, 1])
 
 def test_measurements_are_weighted_by_their_variances_and_the_number_of_records_is_held():
     rows = dpjax.Release([5.0, 45.0], dpjax.Laplace(2.0), HALVES, n=50)
-    found = dpjax.least_squares(dpjax.joint(CELLS, rows), MODEL)
+    found = dpjax.least_squares(MODEL, dpjax.joint(CELLS, rows))
     design = np.vstack([np.eye(4), np.kron(np.eye(2), np.ones(2))])
     weights = np.diag(1 / np.array([16.0, 16.0, 16.0, 16.0, 8.0, 8.0]))
     ones = np.ones((4, 1))
@@ -28,7 +28,7 @@ def test_measurements_are_weighted_by_their_variances_and_the_number_of_records_
 def test_an_unknown_number_of_records_is_not_held():
     unknown = dpjax.UnknownCount(models.UniformCount(20, 80))
     cells = dpjax.Release(CELLS.value, dpjax.Gaussian(4.0), statistics.cells("cell", 4), n=unknown)
-    found = dpjax.least_squares(cells, MODEL)
+    found = dpjax.least_squares(MODEL, cells)
     np.testing.assert_allclose(found.value, CELLS.value)
     np.testing.assert_allclose(found.variance, np.full(4, 16.0))
 
@@ -55,4 +55,4 @@ CENSORED = dpjax.Release([4.0, 3.0], dpjax.Censored(dpjax.Laplace(1.0), lower=0.
 )
 def test_what_has_no_least_squares_is_refused(release, model, error, message):
     with pytest.raises(error, match=message):
-        dpjax.least_squares(release, model)
+        dpjax.least_squares(model, release)

@@ -12,8 +12,7 @@ from dpjax.coupling import coupled_gibbs
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.relabel import Relabelling
 from dpjax.coupling.sweeps import sweep
-from dpjax.data_augmentation.records.imwg import random_sweep
-from dpjax.data_augmentation.records.systematic import systematic_sweep
+from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
 from dpjax.exchangeable.sweeps import Innovations, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs

@@ -1,5 +1,8 @@
 """A new integer mechanism, one file of a user's own, is everywhere what a shipped one is."""
 
+from collections.abc import Iterator
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +10,7 @@ import pytest
 
 import dpjax
 from dpjax import coupling, models, statistics
+from dpjax.mechanisms.promises import Promise, Sums, pure
 from dpjax.models.integer_noise import check_integer_noise
 from tests.extension.rounded_laplace import RoundedLaplace
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, agrees, enumerate_records
@@ -114,6 +118,33 @@ def test_pairs_meet() -> None:
     kernel = coupling.coupled_gibbs(MODEL, SUMMED, dpjax.soma())
     meetings = coupling.meeting_times(jax.random.key(5), kernel, num_pairs=20, max_steps=200)
     assert meetings.met.all()
+
+
+@pytest.fixture
+def named() -> Iterator[type[RoundedLaplace]]:
+    """The mechanism with a name in JSON, words and a promise; other tests list the names of the shipped ones."""
+
+    class Named(RoundedLaplace):
+        json_name: ClassVar[str | None] = "rounded-laplace"
+
+        def words(self) -> str:
+            return f"Laplace of scale {self.scale}, rounded"
+
+        def promise(self, sums: Sums) -> Promise:
+            return pure(sums.sensitivity(1) / self.scale)
+
+    yield dpjax.mechanisms.frozen_pytree(Named)
+    dpjax.Mechanism.by_json_name.pop("rounded-laplace")
+
+
+def test_it_is_written_read_and_described(named: type[RoundedLaplace]) -> None:
+    release = dpjax.Release([5.0, -1.0], named(1.5), CELLS, N)
+    again = dpjax.from_json(release.to_json())
+    assert isinstance(again.mechanism, named)
+    assert again.mechanism.scale == 1.5
+    words = str(dpjax.describe(again))
+    assert "Noise: Laplace of scale 1.5, rounded." in words
+    assert "ε = 1.33" in words
 
 
 def test_has_no_neutral_description() -> None:

@@ -129,7 +129,7 @@ def test_interrupted_runs_keep_what_they_have(monkeypatch):
 
     interrupt.eval_shape = real.eval_shape
     monkeypatch.setattr(BatchRun, "PROGRAM", staticmethod(interrupt))
-    monkeypatch.setattr("dpjax.runtime.loop.next_length", lambda made, seconds: 4)
+    monkeypatch.setattr("dpjax.runtime.run.next_length", lambda made, seconds: 4)
     with pytest.warns(UserWarning, match="sample_batch was interrupted after"):
         batch = dpjax.sample_batch(KEY, MODEL, RELEASES, collect=first_record, **SETTINGS)
     assert batch.interrupted

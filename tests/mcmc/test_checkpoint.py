@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from dpjax.data_augmentation.records import soma
+from dpjax.mcmc import run as mcmc_run
 from dpjax.mcmc import starts
 from dpjax.mechanisms import Laplace
 from dpjax.release import Release
 from dpjax.runtime import fingerprint as fingerprint_module
-from dpjax.runtime import loop
-from dpjax.runtime.loop import Progress, next_length
+from dpjax.runtime import run as runtime_run
+from dpjax.runtime.run import Progress, next_length
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def interrupt(monkeypatch):
                 raise KeyboardInterrupt
 
         monkeypatch.setattr(Progress, "advance", advance)
-        monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
+        monkeypatch.setattr(runtime_run, "next_length", lambda made, seconds: 7)
 
     return arm
 
@@ -66,11 +67,11 @@ def test_an_interruption_inside_a_chunk_keeps_the_chunks_before(monkeypatch, run
         calls.append(arguments)
         if len(calls) > 15:
             raise KeyboardInterrupt
-        return run.run_chunk(*arguments, **options)
+        return mcmc_run.run_chunk(*arguments, **options)
 
-    broken.eval_shape, broken.lower = run.run_chunk.eval_shape, run.run_chunk.lower
+    broken.eval_shape, broken.lower = mcmc_run.run_chunk.eval_shape, mcmc_run.run_chunk.lower
     monkeypatch.setattr("dpjax.mcmc.run.PosteriorRun.PROGRAM", staticmethod(broken))
-    monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
+    monkeypatch.setattr(runtime_run, "next_length", lambda made, seconds: 7)
     with pytest.warns(UserWarning, match="interrupted after"):
         part = run(model, release)
     made = part.draws["mean"].shape[1]
@@ -128,7 +129,7 @@ def records_of(state):
 
 def test_a_finished_run_is_read_and_not_made_again(monkeypatch, tmp_path, run, model, release, assert_same):
     whole = run(model, release, checkpoint=tmp_path / "run.npz")
-    monkeypatch.setattr(loop, "next_length", None)  # which every chunk asks for
+    monkeypatch.setattr(runtime_run, "next_length", None)  # which every chunk asks for
     assert_same(run(model, release, checkpoint=tmp_path / "run.npz"), whole)
 
 
@@ -138,7 +139,7 @@ def test_a_run_is_saved_from_time_to_time(monkeypatch, tmp_path, run, model, rel
     monkeypatch.setattr(
         "dpjax.runtime.checkpoint.PeriodicCheckpoint.save", lambda self, status: saved.append(status.filled)
     )
-    monkeypatch.setattr(loop, "next_length", lambda made, seconds: 20)
+    monkeypatch.setattr(runtime_run, "next_length", lambda made, seconds: 20)
     run(model, release, checkpoint=tmp_path / "run.npz")
     assert saved[-3:] == [20, 40, 60]
 

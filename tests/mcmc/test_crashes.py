@@ -16,9 +16,10 @@ import jax
 import numpy as np
 import pytest
 
-from dpjax.runtime import checkpoint, loop
+from dpjax.runtime import checkpoint
+from dpjax.runtime import run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
-from dpjax.runtime.loop import Progress
+from dpjax.runtime.run import Progress
 
 SAVEZ = np.savez
 
@@ -55,7 +56,7 @@ def path(tmp_path):
 @pytest.fixture
 def small_steps(monkeypatch):
     """Save after every chunk of seven draws."""
-    monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
+    monkeypatch.setattr(runtime_run, "next_length", lambda made, seconds: 7)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN_SAVES", 0.0)
 
 
@@ -90,7 +91,7 @@ def test_a_disk_with_room_again_is_used(monkeypatch, small_steps, path, run, mod
     monkeypatch.setattr(np, "savez", sometimes)
     with pytest.warns(UserWarning, match="could not be saved"):
         run(model, release, checkpoint=path)
-    monkeypatch.setattr(loop, "next_length", None)  # which every chunk asks for
+    monkeypatch.setattr(runtime_run, "next_length", None)  # which every chunk asks for
     assert_same(run(model, release, checkpoint=path), whole)
 
 
@@ -247,7 +248,8 @@ SCRIPT = """
     from importlib.util import module_from_spec, spec_from_file_location
 
     import jax
-    from dpjax.runtime import checkpoint, loop
+    from dpjax.runtime import checkpoint
+from dpjax.runtime import run as runtime_run
 
     jax.config.update("jax_enable_x64", sys.argv[3] == "True")
     jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -256,7 +258,7 @@ SCRIPT = """
     shared = module_from_spec(spec)
     sys.modules["shared"] = shared
     spec.loader.exec_module(shared)
-    loop.next_length = lambda made, seconds: 1
+    runtime_run.next_length = lambda made, seconds: 1
     checkpoint.SECONDS_BETWEEN_SAVES = 0.0
     shared.short_run(shared.MODEL, shared.release_of(), num_samples=5_000, checkpoint=sys.argv[2])
 """

@@ -10,7 +10,7 @@ import dpjax
 from dpjax import diagnostics
 from dpjax.data_augmentation.parameters import initial_tuning
 from dpjax.data_augmentation.plan import make_plan
-from dpjax.mcmc import run
+from dpjax.mcmc import run as mcmc_run
 from dpjax.mcmc.run import Kernel, PosteriorRun, make_schedule, split_key
 from dpjax.runtime.chunk import MAX_CAPACITY
 
@@ -31,7 +31,7 @@ def test_draws_of_another_release_are_told_apart(run, model, make_release, exact
 
 @pytest.mark.parametrize("length", [1, 7, 10**6])
 def test_draws_do_not_depend_on_the_chunks(monkeypatch, run, model, release, assert_same, length):
-    monkeypatch.setattr("dpjax.runtime.loop.next_length", lambda made, seconds: length)
+    monkeypatch.setattr("dpjax.runtime.run.next_length", lambda made, seconds: length)
     one = run(model, release)
     monkeypatch.undo()
     assert_same(one, run(model, release))
@@ -52,7 +52,7 @@ def test_many_records_are_swept_one_chain_after_another(monkeypatch, run, model,
     """Which changes draws by rounding alone; a function to collect that is new makes the program anew."""
     few = {"num_warmup": 0, "num_samples": 5}
     together = run(model, release, **few)
-    monkeypatch.setattr(run, "MANY_BYTES", 1)
+    monkeypatch.setattr(mcmc_run, "MANY_BYTES", 1)
     in_turn = run(model, release, **few, collect=lambda state: None)
     rounding = np.sqrt(np.finfo(together.draws["mean"].dtype).eps)
     chex.assert_trees_all_close(in_turn.draws, together.draws, rtol=rounding)
@@ -114,7 +114,7 @@ def hold(key, parameters, records):
 
 
 def test_the_kernel_is_traced_once_and_runs_start_at_the_initial_parameters(monkeypatch, run, model, make_release):
-    monkeypatch.setattr(run, "build_sweep", chex.assert_max_traces(run.build_sweep, n=1))
+    monkeypatch.setattr(mcmc_run, "build_sweep", chex.assert_max_traces(mcmc_run.build_sweep, n=1))
     held = model._replace(update=hold, noncentred=None, derived=None)
     for shift in range(3):
         start = np.array([-1.0, 0.0, 1.0, 2.0]) + shift
@@ -127,8 +127,8 @@ def test_the_memory_of_a_chunk_is_bounded(model, release):
         return jnp.zeros(10**6)
 
     shapes = run_of(model, release).state_shapes
-    assert run.choose_capacity(model, None, shapes) == MAX_CAPACITY
-    assert run.choose_capacity(model, large, shapes) == 1
+    assert mcmc_run.choose_capacity(model, None, shapes) == MAX_CAPACITY
+    assert mcmc_run.choose_capacity(model, large, shapes) == 1
 
 
 def test_the_draws_of_a_chunk_do_not_grow_with_the_records(model, release, make_release):
@@ -143,7 +143,7 @@ def chunk_shapes(model, release):
     run = run_of(model, release)
     kernel = Kernel(run.plan, initial_tuning(jax.random.key(0), model))
     status = run.open_segment(0, kernel, run.state_shapes)
-    return run.run_chunk.eval_shape(*run.static(status), **run.arguments(status, 1))
+    return mcmc_run.run_chunk.eval_shape(*run.static(status), **run.arguments(status, 1))
 
 
 def run_of(model, release):

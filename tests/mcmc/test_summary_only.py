@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax.runtime import loop
-from dpjax.runtime.loop import Progress
+from dpjax.runtime import run as runtime_run
+from dpjax.runtime.run import Progress
 from tests.validation import record
 
 OPTIONS = {"num_samples": 3_000}
@@ -88,7 +88,7 @@ def test_an_interrupted_run_continues_to_the_same_digest(monkeypatch, tmp_path, 
 
     with monkeypatch.context() as context:
         context.setattr(Progress, "advance", advance)
-        context.setattr(loop, "next_length", lambda made, seconds: 37)
+        context.setattr(runtime_run, "next_length", lambda made, seconds: 37)
         with pytest.warns(UserWarning, match="interrupted after"):
             part = run(model, release, keep="summary", checkpoint=tmp_path / "run.npz", **OPTIONS)
     assert 0 < part.streaming.summary.number < 3_000

@@ -9,8 +9,8 @@ import pytest
 
 import dpjax
 from dpjax.mcmc.until import Look, check_until, look_at, next_look
-from dpjax.runtime import loop
-from dpjax.runtime.loop import Progress
+from dpjax.runtime import run as runtime_run
+from dpjax.runtime.run import Progress
 
 ENOUGH = dpjax.until(ess=400, r_hat=1.01)
 LOOKS = [100, 125, 157, 196, 245, 306, 382, 477, 597]
@@ -53,7 +53,7 @@ def test_a_run_ends_with_the_first_draws_that_are_enough(whole, part):
 
 
 def test_where_it_ends_does_not_depend_on_how_it_is_cut(monkeypatch, part, run, model, release, assert_same):
-    monkeypatch.setattr(loop, "next_length", lambda made, seconds: 23)
+    monkeypatch.setattr(runtime_run, "next_length", lambda made, seconds: 23)
     assert_same(run(model, release, num_samples=700, until=ENOUGH), part)
 
 

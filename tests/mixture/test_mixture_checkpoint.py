@@ -16,9 +16,10 @@ import pytest
 import dpjax
 from dpjax import mixture
 from dpjax.mixture.samplers.conditional import Conditional
-from dpjax.runtime import fingerprint, loop
+from dpjax.runtime import fingerprint
+from dpjax.runtime import run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
-from dpjax.runtime.loop import Progress
+from dpjax.runtime.run import Progress
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
 BASE = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
@@ -67,7 +68,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
                 raise KeyboardInterrupt
 
         monkeypatch.setattr(Progress, "advance", advance)
-        monkeypatch.setattr(loop, "next_length", lambda made, seconds: 7)
+        monkeypatch.setattr(runtime_run, "next_length", lambda made, seconds: 7)
 
     return arm
 
@@ -116,7 +117,7 @@ def test_slots_may_grow_after_a_restart(interrupt, tmp_path):
 
 
 def test_a_finished_run_is_read_and_not_made_again(monkeypatch, saved, whole):
-    monkeypatch.setattr(loop, "next_length", None)  # which every chunk asks for
+    monkeypatch.setattr(runtime_run, "next_length", None)  # which every chunk asks for
     assert_same(draw(checkpoint=saved), whole)
 
 

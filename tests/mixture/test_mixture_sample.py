@@ -18,9 +18,9 @@ from dpjax.mixture.run import Fitted, MixtureRun, StateFields
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
-from dpjax.runtime import loop
-from dpjax.runtime.loop import Progress, finish
-from dpjax.runtime.run import Segment, Status
+from dpjax.runtime import run as runtime_run
+from dpjax.runtime.chunk import Segment
+from dpjax.runtime.run import Progress, Status, finish
 from tests.mixture.two_points import TwoPoints
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
@@ -164,7 +164,7 @@ def test_an_interruption_keeps_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -
             if phase == "sampling":
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop, "Progress", Impatient)
+    monkeypatch.setattr(runtime_run, "Progress", Impatient)
     with pytest.warns(UserWarning, match="interrupted after"):
         part = draw()
     assert part.interrupted

@@ -62,5 +62,5 @@ def test_a_probability_that_is_a_real_number_is_refused_however_narrow_its_prior
         with numpyro.plate("records", n):
             numpyro.sample("y", dist.Bernoulli(probability))
 
-    with pytest.raises(ValueError, match=r"'y', a Bernoulli.* whose probs leaves its constraint"):
+    with pytest.raises(ValueError, match=r"'y', a Bernoulli.* whose probs violates its constraint"):
         dpjax.from_numpyro(model, records=("y",))

@@ -107,7 +107,7 @@ def test_a_run_does_not_stop_at_draws_that_are_worth_little():
         cases=len(PROCESSES) * COPIES,
         precisions=["float64"],
         result="; ".join(f"{name}: {figure}" for name, figure in figures.items()),
-        command="pytest tests/posterior/test_streaming_figures.py",
+        command="pytest tests/posterior/test_streaming_accuracy.py",
     )
     assert not failed, figures
 

@@ -10,9 +10,8 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
-from dpjax.data_augmentation.records import systematic
+from dpjax.data_augmentation.records.imwg import systematic_sweep
 from dpjax.data_augmentation.records.proposals import build_proposal, draw_like, mix
-from dpjax.data_augmentation.records.systematic import systematic_sweep
 from dpjax.models.record_noise import scores_of
 from tests.perfect_start import REJECT, parameter_p_value, run
 from tests.records.test_perfect_start import BOUNDED, COUNTS, NORMAL, PARAMETER_LAWS, TABLE, noise_p
@@ -130,12 +129,13 @@ def test_noise_fixed_within_its_cell_is_rejected(monkeypatch: pytest.MonkeyPatch
 
 def test_a_residual_not_restored_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: after a rejection the scan goes on with the residual of the block that was refused."""
-    right = systematic.metropolis
+    module = sys.modules["dpjax.data_augmentation.records.imwg"]
+    right = module.metropolis
 
     def wrong(release: dpjax.Release, residual: object, log_density: object, proposed: object, u: object) -> tuple:
         (_, kept), report = right(release, residual, log_density, proposed, u)
         return (proposed, kept), report
 
-    monkeypatch.setattr(systematic, "metropolis", wrong)
+    monkeypatch.setattr(module, "metropolis", wrong)
     release = dpjax.Release(BOUNDED.value, dpjax.Laplace(0.5), BOUNDED.statistic, BOUNDED.n)
     assert noise_p(release, run(jax.random.key(21), NORMAL, release, dpjax.pcn(2, 0.6)).noise) < REJECT

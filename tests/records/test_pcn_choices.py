@@ -8,8 +8,8 @@ import pytest
 import dpjax
 from dpjax import models, statistics
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, make_plan
+from dpjax.data_augmentation.records.imwg import sum_blocks
 from dpjax.data_augmentation.records.pcn import CORRELATIONS, candidate_blocks, expected_jump
-from dpjax.data_augmentation.records.systematic import sum_blocks
 from dpjax.models.simulation import GibbsState, init_state
 from dpjax.runtime.fingerprint import plain_values, restore
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.data_augmentation.records.systematic import Progress, systematic_sweep
+from dpjax.data_augmentation.records.imwg import Progress, systematic_sweep
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import arrays, decision_uniforms
 from tests.perfect_start import REJECT, parameter_p_value, run

@@ -10,8 +10,8 @@ import pytest
 import dpjax
 from dpjax._util.pytree import frozen_pytree
 from dpjax.data_augmentation.plan import make_plan
-from dpjax.data_augmentation.records import systematic
-from dpjax.data_augmentation.records.systematic import systematic_sweep
+from dpjax.data_augmentation.records import rounds
+from dpjax.data_augmentation.records.imwg import systematic_sweep
 from dpjax.models.simulation import init_latent
 from tests.perfect_start import REJECT, parameter_p_value, run
 from tests.records.test_perfect_start import BOUNDED, NORMAL, PARAMETER_LAWS, noise_p
@@ -88,14 +88,14 @@ def test_windows_decide_as_the_scan_in_turn(name: str, block: int) -> None:
 def test_what_is_no_number_reaches_only_what_comes_later(width: int) -> None:
     columns = np.arange(2.0 * width).reshape(2, width) + 1
     sums = np.cumsum(columns, axis=1) - columns
-    np.testing.assert_array_equal(systematic.sum_before(jnp.asarray(columns, float)), sums)
+    np.testing.assert_array_equal(rounds.sum_before(jnp.asarray(columns, float)), sums)
     columns[0, width // 2], sums[0, width // 2 + 1 :] = np.nan, np.nan
-    np.testing.assert_array_equal(systematic.sum_before(jnp.asarray(columns, float)), sums)
+    np.testing.assert_array_equal(rounds.sum_before(jnp.asarray(columns, float)), sums)
 
 
 def test_one_round_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the first guesses stand, as if earlier proposals were accepted."""
-    monkeypatch.setattr(systematic, "is_unfinished", lambda last: last.number < 1)
+    monkeypatch.setattr(rounds, "is_unfinished", lambda last: last.number < 1)
     (_, info), (_, report) = all_sweeps("laplace", (1, 4))
     different = np.any(np.asarray(info.accepted != report.accepted), axis=1)
     assert different.mean() > 0.3
@@ -121,7 +121,7 @@ def test_the_joint_law_is_invariant() -> None:
 
 
 def test_one_round_breaks_the_joint_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(systematic, "is_unfinished", lambda last: last.number < 1)
+    monkeypatch.setattr(rounds, "is_unfinished", lambda last: last.number < 1)
     release = dpjax.Release(BOUNDED.value, dpjax.Laplace(0.5), BOUNDED.statistic, BOUNDED.n)
     assert noise_p(release, run(jax.random.key(21), NORMAL, release, dpjax.imwg(window=3)).noise) < REJECT
 
@@ -148,8 +148,8 @@ def test_a_tuned_plan_keeps_its_window() -> None:
 @pytest.mark.parametrize(("numbers", "chosen"), [(1e9, 16), (1e-9, 2)], ids=["steps cost", "numbers cost"])
 def test_the_warm_up_chooses_the_window(monkeypatch: pytest.MonkeyPatch, numbers: float, chosen: int) -> None:
     """The wider where only rounds cost, as a window of 16 takes fewer than eight of 2; the narrower where work does."""
-    monkeypatch.setattr(systematic, "WIDTHS", (2, 16))
-    monkeypatch.setattr(systematic, "NUMBERS_PER_STEP", numbers)
+    monkeypatch.setattr(rounds, "WIDTHS", (2, 16))
+    monkeypatch.setattr(rounds, "NUMBERS_PER_STEP", numbers)
     release = dpjax.Release([3.0], dpjax.Laplace(5.0), BOUNDED.statistic, 64)
     budget = {"num_chains": 2, "num_warmup": 8, "num_samples": 2, "progress": False}
     posterior = dpjax.sample(jax.random.key(5), NORMAL, release, imputation=dpjax.imwg(window="auto"), **budget)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpjax.data_augmentation.records.imwg import random_sweep
+from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
 from dpjax.data_augmentation.records.soma import sweep, window_starts
-from dpjax.data_augmentation.records.systematic import systematic_sweep
 from dpjax.mechanisms import DiscreteGaussian, Gaussian, Laplace
 from dpjax.release import Release
 

@@ -8,7 +8,7 @@ import pytest
 import dpjax
 from dpjax import diagnostics, models, statistics
 from dpjax.base import Imputation
-from dpjax.data_augmentation.records.systematic import systematic_sweep
+from dpjax.data_augmentation.records.imwg import systematic_sweep
 from tests.mixture.global_release import loop
 
 N = 12

@@ -9,7 +9,8 @@ import numpy as np
 import dpjax
 from dpjax import coupling, mixture
 from dpjax.coupling import pool
-from dpjax.runtime import checkpoint, loop
+from dpjax.runtime import checkpoint
+from dpjax.runtime import run as runtime_run
 from tests.coupling.enumerated import kernel, ones
 
 CHAINS = {"num_chains": 2, "num_warmup": 100, "num_samples": 4_000, "progress": False}
@@ -48,7 +49,7 @@ def main() -> None:
     jax.config.update("jax_enable_x64", x64 == "True")
     jax.config.update("jax_numpy_dtype_promotion", "strict")
     jax.config.update("jax_numpy_rank_promotion", "raise")
-    loop.next_length = lambda made, seconds: 1
+    runtime_run.next_length = lambda made, seconds: 1
     pool.next_steps = lambda steps, share: 1
     checkpoint.SECONDS_BETWEEN_SAVES = 0.0
     print("begins", flush=True)

@@ -1,6 +1,6 @@
 """The best linear unbiased estimate of a table, for comparison: it may be negative and is not whole."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,23 +9,12 @@ from scipy import linalg, sparse
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Model, Records
 from dpjax.data_augmentation.counts.sums import contributions_of_cells
-from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Laplace
-from dpjax.mechanisms.base import parts_of
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.checks import check_fit
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
 
 __all__ = ["estimate_counts", "least_squares", "solve_blocks", "sums_of", "variances_of"]
-
-VARIANCES: dict[type, Callable[[Any], Any]] = {
-    Exact: lambda mechanism: 0.0,
-    Laplace: lambda mechanism: 2 * np.square(mechanism.scale),
-    Gaussian: lambda mechanism: np.square(mechanism.scale),
-    DiscreteLaplace: lambda mechanism: 0.5 / np.square(np.sinh(0.5 / np.asarray(mechanism.scale))),
-    DiscreteGaussian: lambda mechanism: np.square(mechanism.scale),
-}
-"""The noise variance of each mechanism with a known one."""
-
 
 MAX_BLOCK = 4_096
 """Largest number of unknowns solved for at once: their matrix takes up to 128 MiB."""
@@ -47,7 +36,7 @@ class Estimate(NamedTuple):
     --------
     >>> import dpjax, numpy as np
     >>> release = dpjax.Release([4.0, 9.0], dpjax.Gaussian(2.0), dpjax.statistics.cells("cell", 2), n=11)
-    >>> dpjax.least_squares(release, dpjax.models.categorical(np.ones(2))).variance
+    >>> dpjax.least_squares(dpjax.models.categorical(np.ones(2)), release).variance
     array([2., 2.])
     """
 
@@ -55,7 +44,7 @@ class Estimate(NamedTuple):
     variance: np.ndarray
 
 
-def least_squares(release: Release, model: Model) -> Estimate:
+def least_squares(model: Model, release: Release) -> Estimate:
     """The best linear unbiased estimate of how many records take each possible value, and its variance.
 
     It minimizes the sum of squared residuals over their variances, with exact sums and a known number of records held.
@@ -63,10 +52,10 @@ def least_squares(release: Release, model: Model) -> Estimate:
 
     Parameters
     ----------
-    release
-        Noisy sums of a table, or several of them by `dpjax.joint`, with noise of known variance.
     model
         A model whose records take finitely many values, `Model.support`, in the order of the estimate.
+    release
+        Noisy sums of a table, or several of them by `dpjax.joint`, with noise of known variance.
 
     Returns
     -------
@@ -83,7 +72,7 @@ def least_squares(release: Release, model: Model) -> Estimate:
     >>> import dpjax, numpy as np
     >>> cells = dpjax.Release([3, -1, 7, 41], dpjax.DiscreteGaussian(4.0), dpjax.statistics.cells("cell", 4), n=50)
     >>> rows = dpjax.Release([5, 45], dpjax.Exact(), dpjax.statistics.grouped("cell", [0, 0, 1, 1]), n=50)
-    >>> found = least_squares(dpjax.joint(cells, rows), dpjax.models.categorical(np.ones(4)))
+    >>> found = least_squares(dpjax.models.categorical(np.ones(4)), dpjax.joint(cells, rows))
     >>> found.value.round(3)
     array([ 4.5,  0.5,  5.5, 39.5])
     """
@@ -96,8 +85,8 @@ def least_squares(release: Release, model: Model) -> Estimate:
         fail("model", given, "a model with a support", "Use dpjax.sample.")
     variance = variances_of(release.mechanism, release.value.size)
     if np.any(np.isnan(variance)):
-        known = [kind.__name__ for kind in VARIANCES]
-        fail("release", f"a release by {name_of(release.mechanism)}", f"noise of {known}", "Use dpjax.sample.")
+        given = f"a release by {name_of(release.mechanism)}"
+        fail("release", given, "noise of known variance, such as Laplace noise", "Use dpjax.sample.")
     return estimate_counts(release, sums_of(release, model.support()), variance)
 
 
@@ -118,8 +107,9 @@ def variances_of(mechanism: Any, size: int) -> np.ndarray:
     """The variance [d] of the noise of each released number; NaN where it is not known."""
     variances = np.full(size, np.nan)
     for part, where in parts_of(mechanism, size):
-        if type(part) in VARIANCES:
-            variances[where] = VARIANCES[type(part)](part)
+        variance = as_mechanism(part).noise_variance
+        if variance is not None:
+            variances[where] = variance
     return variances
 
 

@@ -30,6 +30,7 @@ from dpjax.data_augmentation.parameters.coordinates import (
 )
 from dpjax.data_augmentation.parameters.interweaving import NUM_MOVES, InterweavingInfo, elliptical_moves, is_possible
 from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.record_noise import has_scores, num_rows, records_at, to_columns
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
@@ -270,9 +271,7 @@ def noise_variance(release: Release) -> Array:
     parts = parts_of(release.mechanism, release.value.size)
     keys = jax.random.split(jax.random.key(0), len(parts))
     pairs = zip(keys, parts, strict=True)
-    return jnp.concatenate(
-        [as_mechanism(part).simulated_variance(key, release.value[where]) for key, (part, where) in pairs]
-    )
+    return jnp.concatenate([simulated_variance(key, part, release.value[where]) for key, (part, where) in pairs])
 
 
 class Frame(NamedTuple):

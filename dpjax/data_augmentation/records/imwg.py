@@ -1,12 +1,15 @@
 """Independent Metropolis within Gibbs (IMwG): a fresh draw from the model is proposed for each record.
 
 A proposal y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
-Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). In order, it is the systematic sweep with proposals that do
-not depend on the records; at random places, a sweep is a pure function of the proposals, uniforms and places drawn.
+Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). A sweep is a pure function of the proposals and uniforms, and
+at random places of these too; the kernel draws them and calls it. Very many identically distributed records are swept
+a piece at a time: the proposals to a piece are made when the previous pieces are done, so that only one piece of them
+is in memory. The systematic sweep serves `pcn` too, whose proposals depend on the records.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +19,7 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.data_augmentation.records import local
 from dpjax.data_augmentation.records.births import build_births_kernel
 from dpjax.data_augmentation.records.proposals import (
+    Decisions,
     check_exchangeable,
     check_noisy,
     finish,
@@ -23,16 +27,17 @@ from dpjax.data_augmentation.records.proposals import (
     proposal_at,
     take_sources,
 )
-from dpjax.data_augmentation.records.systematic import (
+from dpjax.data_augmentation.records.rounds import (
     Window,
-    build_systematic_kernel,
     check_window,
     choose_window,
     closed_window,
+    decide_in_rounds,
     window_of,
 )
 from dpjax.data_augmentation.records.unknown_number import DataSetSum, data_set_form
-from dpjax.numerics import decision_uniforms
+from dpjax.numerics import decision_uniforms, take_if
+from dpjax.numerics.arrays import Piece, are_many, for_pieces, put_piece, take_piece
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
 
@@ -113,6 +118,164 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = 
                 "window", window, "None with scan='random'", "Proposals to one place wait for each other: leave it out."
             )
     return IMwG(scan, window)
+
+
+def build_systematic_kernel(
+    model: Model, release: Release, proposal: Callable[[Key, Parameters, Records], Records], block: int, window: int
+) -> ImputationKernel:
+    """A sweep over all blocks: it leaves p(records | parameters, release) invariant.
+
+    Parameters
+    ----------
+    proposal
+        ``(rng_key, parameters, records) -> records``, one proposal to each of them, by a kernel that is reversible for
+        the distribution of the records given the parameters.
+    block
+        How many neighbouring records are decided on together.
+    window
+        How many blocks are decided on side by side; 1 for one after the other.
+    """
+    if model.exchangeable and are_many(release.n):
+        return build_kernel_in_pieces(release, proposal, block, window)
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        proposal_key, accept_key = jax.random.split(rng_key)
+        proposals = proposal(proposal_key, parameters, latent.records)
+        uniforms = decision_uniforms(accept_key, (num_blocks(release.n, block),))
+        return systematic_sweep(release, latent.records, proposals, uniforms, block, window)
+
+    return step
+
+
+class Progress(NamedTuple):
+    """The state of a sweep in pieces.
+
+    residual
+        The value less the summed statistic [d].
+    log_density
+        The log-density [] of the release at it.
+    records
+        All of them, those of earlier pieces as they are now.
+    accepted
+        Which of them took their proposal [n].
+    num_broken
+        How many proposals had a non-finite density [].
+    num_rounds
+        How many rounds were made [] if any.
+    """
+
+    residual: Array
+    log_density: Array
+    records: Records
+    accepted: Array
+    num_broken: Array
+    num_rounds: Array
+
+    def after(self, decisions: Decisions, records: Records, piece: Piece) -> "Progress":
+        """The progress when a piece has been decided on and has these records."""
+        return Progress(
+            decisions.residual,
+            decisions.log_density,
+            put_piece(self.records, records, piece),
+            put_piece(self.accepted, decisions.accepted, piece),
+            self.num_broken + jnp.sum(decisions.broken),
+            self.num_rounds + (0 if decisions.num_rounds is None else decisions.num_rounds),
+        )
+
+
+def start_sweep(release: Release, records: Records) -> Progress:
+    """The progress before the first piece."""
+    residual, zero = release.origin - release.total(records), jnp.zeros((), int)
+    return Progress(residual, release.log_density_at(residual), records, jnp.zeros(release.n, bool), zero, zero)
+
+
+def build_kernel_in_pieces(
+    release: Release, proposal: Callable[[Key, Parameters, Records], Records], block: int, window: int
+) -> ImputationKernel:
+    """The kernel that draws and decides on the proposals of one piece of the records after another."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        def sweep_piece(progress: Progress, index: Array | int, piece: Piece) -> Progress:
+            proposal_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index))
+            records = take_piece(progress.records, piece)
+            proposals = proposal(proposal_key, parameters, records)
+            uniforms = decision_uniforms(accept_key, (num_blocks(piece.size, block),))
+            changes = release.contributions(proposals) - release.contributions(records)
+            decisions = decide(release, progress.residual, changes, uniforms, block, window)
+            return progress.after(decisions, take_if(decisions.accepted, proposals, records), piece)
+
+        end = for_pieces(sweep_piece, start_sweep(release, latent.records), release.n, unit=block)
+        where, num_rounds = (end.residual, end.log_density), None if window == 1 else end.num_rounds
+        return finish(release, end.records, *where, end.accepted.astype(int), end.num_broken, num_rounds)
+
+    return step
+
+
+def systematic_sweep(
+    release: Release, records: Records, proposals: Records, uniforms: Array, block: int = 1, window: int = 1
+) -> tuple[Latent, ImputationInfo]:
+    """One sweep as a function of its innovations: proposal i is made to record i, for i = 0, ..., n - 1.
+
+    The scan carries only the residual [d] and the log-density []; the accepted proposals are moved into the records
+    afterwards, at once.
+
+    Parameters
+    ----------
+    records
+        A pytree with leading axis [n].
+    proposals
+        Another of the same structure.
+    uniforms : [⌈n / block⌉]
+        The proposals to block i are accepted if ``uniforms[i]`` is below the acceptance ratio.
+    block
+        How many neighbouring records are accepted or rejected together; the last block may be shorter.
+    window
+        How many blocks are decided on side by side; 1 for one after the other.
+    """
+    current = release.contributions(records)
+    # The sum is recomputed in each sweep, so that rounding does not accumulate.
+    residual = release.origin - jnp.sum(current, axis=1)
+    decisions = decide(release, residual, release.contributions(proposals) - current, uniforms, block, window)
+    moved = take_if(decisions.accepted, proposals, records)
+    where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
+    return finish(release, moved, *where, decisions.accepted.astype(int), num_broken, decisions.num_rounds)
+
+
+def decide(release: Release, residual: Array, changes: Array, uniforms: Array, block: int, window: int) -> Decisions:
+    """The decisions for each record [m] on proposals that change the sum by the columns of changes [d, m]."""
+    columns, log_uniforms = sum_blocks(changes, block), jnp.log(uniforms)
+    if window == 1:
+        decisions = decide_in_turn(release, residual, columns, log_uniforms)
+    else:
+        decisions = decide_in_rounds(release, residual, columns, log_uniforms, window)
+    if block == 1:
+        return decisions
+    return decisions._replace(accepted=jnp.repeat(decisions.accepted, block)[: changes.shape[1]])
+
+
+def decide_in_turn(release: Release, residual: Array, changes: Array, log_uniforms: Array) -> Decisions:
+    """The decisions on proposals that change the sum by the columns of changes [d, proposals], one after the other."""
+
+    def attempt(carry: Any, proposal: Any) -> Any:
+        (residual, log_density), (change, log_uniform) = carry, proposal
+        return metropolis(release, residual, log_density, residual - change, log_uniform)
+
+    start = (residual, release.log_density_at(residual))
+    (residual, log_density), (accepted, broken) = jax.lax.scan(attempt, start, (changes.T, log_uniforms))
+    return Decisions(residual, log_density, accepted, broken)
+
+
+def num_blocks(n: int, block: int) -> int:
+    """How many blocks n records make."""
+    return -(-n // block)
+
+
+def sum_blocks(columns: Array, block: int) -> Array:
+    """The sums [d, ⌈n / block⌉] of columns [d, n] over neighbouring ones; the last block may be shorter."""
+    if block == 1:
+        return columns
+    d, n = columns.shape
+    return jnp.sum(jnp.pad(columns, ((0, 0), (0, -n % block))).reshape(d, -1, block), axis=2)
 
 
 def build_random_kernel(model: Model, release: Release) -> ImputationKernel:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.base import as_mechanism
+from dpjax.mechanisms.spread import width
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
@@ -149,8 +150,8 @@ def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: A
 
 def count_doublings(release: LocalRelease) -> Array:
     """How often 1 must be doubled [] for windows of that stride to span some deviations of the channel's noise."""
-    width = as_mechanism(release.channel).width(jax.random.key(0), release.values[0], jnp.std, NOISE_DRAWS)
-    wanted = jnp.log2(NOISE_WIDTHS * width / WINDOW)
+    deviation = width(jax.random.key(0), release.channel, release.values[0], jnp.std, NOISE_DRAWS)
+    wanted = jnp.log2(NOISE_WIDTHS * deviation / WINDOW)
     return jnp.clip(jnp.ceil(jnp.nan_to_num(wanted)), 0, MAX_DOUBLINGS).astype(int)
 
 

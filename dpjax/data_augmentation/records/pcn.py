@@ -20,17 +20,10 @@ import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.data_augmentation.records.imwg import build_systematic_kernel, sum_blocks
 from dpjax.data_augmentation.records.proposals import build_proposal, check_noisy, proposal_at
+from dpjax.data_augmentation.records.rounds import Window, check_window, choose_window, closed_window, window_of
 from dpjax.data_augmentation.records.soma import candidate_sizes
-from dpjax.data_augmentation.records.systematic import (
-    Window,
-    build_systematic_kernel,
-    check_window,
-    choose_window,
-    closed_window,
-    sum_blocks,
-    window_of,
-)
 from dpjax.models.recipe import jit_model
 from dpjax.models.record_noise import has_scores
 from dpjax.numerics import proper_density
