@@ -7,8 +7,8 @@ q and records x' from the model given θ', the density of the records cancels, a
     min{1, η(s | x') p(θ') q(θ) / (η(s | x) p(θ) q(θ'))}.
 
 There are two such moves, and which one is made is drawn first. Either q is the prior, and the ratio is that of η alone;
-or it is a multivariate t distribution on the unconstrained scale, fitted to draws of the warm-up. Their mixture as one
-q would need p(θ) with its constant, which `Model.log_prior` does not promise; in each of the two moves constants cancel.
+or q is a multivariate t distribution on the unconstrained scale, fitted to draws of the warm-up. A mixture of both as
+one q would need p(θ) with its constant, which `Model.log_prior` does not promise; in each of them constants cancel.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ PERIOD = 16
 """Steps after which sweeps and refreshes fall due as before."""
 
 FLOOR = 1
-"""Refreshes in a period where they gain nothing: they keep remote modes in reach, at a few hundredths of the cost."""
+"""The fewest refreshes in a period: they keep remote modes in reach where they gain nothing else."""
 
 PRIOR_SHARE = 0.1
 """Share of the refreshes that propose from the prior, whatever the warm-up has seen."""
@@ -38,8 +38,8 @@ FREEDOM = 4
 """Degrees of freedom of the t distribution: the fewest with a variance that are a sum of exponential draws."""
 
 SCALE = 0.75
-"""The squared scale of the t distribution, in units of the covariance of the draws. On private regressions 0.5, 0.75 and
-1.0 gave acceptance rates of 0.60, 0.63 and 0.60 at ε = 1, and 0.13, 0.13 and 0.12 at ε = 10."""
+"""The squared scale of the t distribution, in units of the covariance of the draws. On a private regression 0.5, 0.75
+and 1.0 gave acceptance rates of 0.60, 0.63 and 0.60 at ε = 1, and 0.13, 0.13 and 0.12 at ε = 10."""
 
 
 class RefreshTuning(NamedTuple):
@@ -102,7 +102,8 @@ def prior_alone(model: Model) -> RefreshTuning:
     """Refreshes by the prior, as rarely as they are ever made, beside a sweep in every step."""
     vector = jax.eval_shape(lambda parameters: to_vector(model, parameters)[0], parameter_shapes(model))
     location, factor = np.zeros(vector.shape, vector.dtype), np.eye(vector.size, dtype=vector.dtype)
-    return RefreshTuning(location, factor, np.ones((), vector.dtype), np.int32(PERIOD), np.int32(FLOOR))
+    rates = np.int32(PERIOD), np.int32(FLOOR)
+    return RefreshTuning(*map(jnp.asarray, (location, factor, np.ones((), vector.dtype), *rates)))
 
 
 def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
@@ -110,12 +111,18 @@ def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
 
     Where these are not finite, they are by the prior alone.
     """
-    location, factor = np.asarray(whitening.location), np.asarray(whitening.factor) * (SCALE**0.5 / SPREAD)
-    fine = np.all(np.isfinite(location)) and np.all(np.isfinite(factor))
-    share = old.prior_share.dtype.type(PRIOR_SHARE if fine else 1.0)
-    if not fine:
-        location, factor = old.location, old.factor
-    return old._replace(location=location, factor=factor.astype(location.dtype), prior_share=share)
+    # On the host: each operation on the device would be compiled.
+    location, factor = np.asarray(whitening.location), np.asarray(whitening.factor)
+    if not (np.all(np.isfinite(location)) and np.all(np.isfinite(factor))):
+        return old._replace(prior_share=jnp.asarray(np.ones((), location.dtype)))
+    scaled = (factor * (SCALE**0.5 / SPREAD)).astype(location.dtype)
+    share = np.asarray(PRIOR_SHARE, location.dtype)
+    return old._replace(location=jnp.asarray(location), factor=jnp.asarray(scaled), prior_share=jnp.asarray(share))
+
+
+def with_rates(tuning: RefreshTuning, sweeps: int, refreshes: int) -> RefreshTuning:
+    """As many sweeps and refreshes in 16 steps."""
+    return tuning._replace(sweeps=jnp.asarray(np.int32(sweeps)), refreshes=jnp.asarray(np.int32(refreshes)))
 
 
 def num_due(rate: Array, number: Array) -> Array:
@@ -168,9 +175,7 @@ def decide(
     return take_if(accepted, proposed, state), info
 
 
-def build_proposal(
-    model: Model, release: PrivateRelease
-) -> Callable[[Key, RefreshTuning], tuple[GibbsState, Array]]:
+def build_proposal(model: Model, release: PrivateRelease) -> Callable[[Key, RefreshTuning], tuple[GibbsState, Array]]:
     """The proposal ``(rng_key, tuning) -> (state, from_prior)``, from the prior or the t distribution."""
 
     def propose(rng_key: Key, tuning: RefreshTuning) -> tuple[GibbsState, Array]:
@@ -202,9 +207,7 @@ def build_refreshes(model: Model, release: PrivateRelease) -> Refreshes:
         log_uniform = jnp.log(decision_uniforms(decision_key))
         return decide(model, tuning, state, proposed, from_prior, log_uniform)
 
-    def step(
-        rng_key: Key, number: Array, state: GibbsState, tuning: RefreshTuning
-    ) -> tuple[GibbsState, RefreshInfo]:
+    def step(rng_key: Key, number: Array, state: GibbsState, tuning: RefreshTuning) -> tuple[GibbsState, RefreshInfo]:
         def body(index: Array, carry: tuple[GibbsState, RefreshInfo]) -> tuple[GibbsState, RefreshInfo]:
             state, total = carry
             state, info = refresh(jax.random.fold_in(rng_key, index), state, tuning)

@@ -18,8 +18,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.mcmc.run import Collect, RunKeys, adapt, advance_chains, choose_capacity
-from dpjax.mcmc.step import Chains
+from dpjax.mcmc.run import Chains, Collect, RunKeys, adapt, advance_chains, choose_capacity
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.numerics import take_entry

@@ -1,8 +1,8 @@
 """How often chains sweep and refresh: chosen once, towards the end of the warm-up, and then left as it is.
 
 A choice is good if it gives many effective draws for its cost. Both are predicted: the effective draws of a sweep from
-draws that were made by sweeps, those of a refresh from the weights of some proposals, and the costs by a fixed table, as
-a clock would choose otherwise in each run.
+draws that were made by sweeps, those of a refresh from the weights of some proposals, and the costs by a fixed table,
+as by a clock each run would choose otherwise.
 """
 
 from functools import partial
@@ -22,6 +22,7 @@ from dpjax.data_augmentation.refresh import (
     RefreshTuning,
     build_proposal,
     log_weight,
+    with_rates,
 )
 from dpjax.diagnostics import ess_bulk, ess_tail
 from dpjax.models.recipe import jit_model
@@ -41,7 +42,7 @@ FLOOR_COST = 0.05
 """Share of a sweep's cost that refreshes may take where they gain nothing: they keep remote modes in reach."""
 
 LEAST_DRAWS = 0.5
-"""Fewest effective draws of a step, in units of what a sweep gives: some are worth more than the time that they take."""
+"""Fewest effective draws of a step, in units of what a sweep gives: draws that are kept are worth something, too."""
 
 MOST_PROPOSALS, FEWEST_PROPOSALS = 2_048, 256
 MANY_RECORDS = 2**18
@@ -51,10 +52,10 @@ MANY_RECORDS = 2**18
 class Costs(NamedTuple):
     """Costs in units of one refresh, which draws n records and adds up their statistic once.
 
-    Measured on one CPU core in float64, for chains of 100 to 10,000 records, in these units: a regression's sweep 3.0 to
-    3.6, without interweaving 2.5, by SOMA at all 100 places 8.3, with noise moved by surrogate 90 at n = 1,000, 44 at
-    2,000 and 13 at 10,000; a NumPyro model's, with a parameter kernel, 4.3; those of a Normal, Dirichlet, exponential and
-    beta model 1.1 to 1.7. What is kept of a step costs a tenth.
+    Measured on one CPU core in float64, in these units: a regression's sweep of 100 records 3.0 to 3.6, without
+    interweaving 2.5, by SOMA at all places 8.3; with noise moved by surrogate 90 at n = 1,000, 44 at 2,000 and 13 at
+    10,000; a NumPyro model's sweep, with a parameter kernel, 4.3; those of a Normal, Dirichlet, exponential and beta
+    model 1.1 to 1.7. What is kept of a step costs a tenth.
     """
 
     imputation: float = 1.5
@@ -76,7 +77,13 @@ class Costs(NamedTuple):
 
 
 def choose_rates(
-    key: Key, model: Model, release: PrivateRelease, plan: SweepPlan, refresh: RefreshTuning, draws: Parameters, thin: int
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    plan: SweepPlan,
+    refresh: RefreshTuning,
+    draws: Parameters,
+    thin: int,
 ) -> RefreshTuning:
     """The refreshes with the most effective draws for their cost.
 
@@ -90,12 +97,11 @@ def choose_rates(
     num_draws = np.prod(np.shape(jax.tree.leaves(draws)[0])[:2])
     if num_draws < ENOUGH_DRAWS or refresh.prior_share == 1.0:
         return refresh
+    kept = kept_by_sweep({name: np.asarray(leaf) for name, leaf in draws.items()}, thin)
     number = int(np.clip(MANY_RECORDS // release.n, FEWEST_PROPOSALS, MOST_PROPOSALS))
     weigh = weigh_proposals.quickly if number * release.n <= MANY_RECORDS else weigh_proposals
-    of_refresh = draws_of_refresh(np.asarray(weigh(model, number, key, release, refresh)))
-    kept = kept_by_sweep({name: np.asarray(leaf) for name, leaf in draws.items()}, thin)
-    sweeps, refreshes = best_rates(kept, (1 - PRIOR_SHARE) * of_refresh, Costs().of_sweep(plan, release.n))
-    return refresh._replace(sweeps=np.int32(sweeps), refreshes=np.int32(refreshes))
+    of_refresh = (1 - PRIOR_SHARE) * draws_of_refresh(np.asarray(weigh(model, number, key, release, refresh)))
+    return with_rates(refresh, *best_rates(kept, of_refresh, Costs().of_sweep(plan, release.n)))
 
 
 @partial(jit_model, static_argnames=("num_proposals",))
@@ -109,8 +115,7 @@ def weigh_proposals(
         state, _ = propose(jax.random.fold_in(key, number), fitted)
         return state.latent.log_density + log_weight(model, state.parameters, refresh)
 
-    batch_size = max(1, 2 * MANY_RECORDS // (num_proposals * release.n) * 16)
-    return jax.lax.map(weigh, jnp.arange(num_proposals), batch_size=batch_size)
+    return jax.lax.map(weigh, jnp.arange(num_proposals), batch_size=max(1, MANY_RECORDS // (16 * release.n)))
 
 
 def draws_of_refresh(log_weights: np.ndarray) -> float:
@@ -120,12 +125,12 @@ def draws_of_refresh(log_weights: np.ndarray) -> float:
     does not depend on the weights has autocorrelation time E_π (2 − α) / α (Liu 1996, section 2). Here the posterior π
     is that of the proposals by their weights.
     """
-    weights = np.exp(np.where(np.isfinite(log_weights), log_weights - np.max(log_weights), -np.inf))
-    ordered = np.sort(weights[weights > 0])
+    possible = np.sort(log_weights[np.isfinite(log_weights)])
+    ordered = np.exp(possible - np.max(possible, initial=-np.inf))
     if not ordered.size:
         return 0.0
-    below = np.cumsum(ordered)
-    leave = (below / ordered + np.arange(ordered.size)[::-1]) / weights.size
+    ordered = ordered[ordered > 0]
+    leave = (np.cumsum(ordered) / ordered + np.arange(ordered.size)[::-1]) / log_weights.size
     return float(np.sum(ordered) / np.sum(ordered * (2 - leave) / leave))
 
 

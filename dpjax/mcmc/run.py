@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -12,22 +11,31 @@ import numpy as np
 from jax.sharding import Mesh
 
 from dpjax._util.jit import jit_quickly
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.data_augmentation.refresh import FLOOR, PERIOD, RefreshTuning, build_refreshes, fit_refresh, prior_alone
-from dpjax.data_augmentation.sweep import build_sweep
+from dpjax.data_augmentation.refresh import (
+    FLOOR,
+    PERIOD,
+    Refreshes,
+    RefreshTuning,
+    build_refreshes,
+    fit_refresh,
+    num_due,
+    prior_alone,
+    with_rates,
+)
+from dpjax.data_augmentation.sweep import Sweep, build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
+from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
 from dpjax.mcmc.rates import choose_rates
-from dpjax.mcmc.step import SWEEPS, Chains, average, build_mixed_step, build_step, counted_by, is_rate, weigh
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
-from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Step, make_draws, most_draws, num_bytes
-from dpjax.runtime.devices import bring_home, over_devices, to_host
+from dpjax.runtime.devices import bring_home, over_devices
 from dpjax.runtime.fingerprint import plain_values, restore
 from dpjax.runtime.run import Run, Status
 
@@ -51,8 +59,6 @@ Collect = Callable[[GibbsState], Any]
 MANY_BYTES = 2**22
 """Chains whose latent records take more are advanced one after another: a sweep makes arrays some times as large, and
 side by side those of all chains would be held at once."""
-
-__all__ = ["drawn_of", "num_numbers", "numbers_of", "read_streaming", "reports_of"]
 
 
 class RunKeys(NamedTuple):
@@ -80,6 +86,22 @@ class Kernel(NamedTuple):
     plan: SweepPlan
     tuning: Tuning | None
     refresh: RefreshTuning | None = None
+
+
+class Chains(NamedTuple):
+    """What the chains carry from step to step.
+
+    Attributes
+    ----------
+    state
+        The states, leading axis [chain].
+    accepted
+        How many proposals each record has accepted since sampling began, int32 [chain, n]; None where no rates are
+        kept.
+    """
+
+    state: GibbsState
+    accepted: Array | np.ndarray | None
 
 
 def advance_chains(
@@ -138,6 +160,41 @@ def advance_chains(
         in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
         numbered=refresh is not None,
     )
+
+
+def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[[Key, Chains], tuple[Chains, Reports]]:
+    """The step ``(key, chain) -> (chain, reports)`` that is one sweep."""
+
+    def step(key: Key, chain: Chains) -> tuple[Chains, Reports]:
+        state, info = sweep.move(key, chain.state, tuning)
+        if chain.accepted is None:
+            return Chains(state, None), {}
+        accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
+        return Chains(state, accepted), report(info)
+
+    return step
+
+
+def build_mixed_step(
+    sweep: Sweep, refreshes: Refreshes, tuning: Tuning | None, refresh: RefreshTuning
+) -> Callable[[Key, Chains, Array], tuple[Chains, Reports]]:
+    """The step ``(key, chain, number) -> (chain, reports)``: a sweep if one is due, and then the refreshes that are.
+
+    Rates are reported as sums over the sweeps, or the refreshes, that were made; their numbers are reported beside.
+    """
+    sweep_once = jax.jit(build_step(sweep, tuning))
+
+    def step(key: Key, chain: Chains, number: Array) -> tuple[Chains, Reports]:
+        sweep_key, refresh_key = jax.random.split(key)
+        due = num_due(refresh.sweeps, number)
+        shapes = jax.eval_shape(sweep_once, sweep_key, chain)[1]
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        # The number is the same for all chains: what is not due is a branch that is not taken, also side by side.
+        chain, reports = jax.lax.cond(due > 0, sweep_once, lambda key, chain: (chain, nothing), sweep_key, chain)
+        state, info = refreshes(refresh_key, number, chain.state, refresh)
+        return chain._replace(state=state), add_refreshes(reports, due, info)
+
+    return step
 
 
 run_chunk = jit_model(
@@ -263,9 +320,10 @@ class PosteriorRun(Run):
             # Sweeps alone may have missed what refreshes reach: the fit before them stays.
             parts = self.keys.rates, self.model, self.release, status.kernel.plan, refresh
             return choose_rates(*parts, status.draws.parameters, segment.thin)
-        rate = PERIOD if status.segment + 1 < MEASURED else FLOOR
         refresh = fit_refresh(refresh, fitted)
-        return refresh if status.segment > MEASURED else refresh._replace(refreshes=np.int32(rate))
+        if status.segment > MEASURED:
+            return refresh
+        return with_rates(refresh, PERIOD, PERIOD if status.segment + 1 < MEASURED else FLOOR)
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
@@ -370,30 +428,6 @@ def restore_streaming(empty: StreamingSummary, filled: int, arrays: Arrays) -> S
     return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))
 
 
-class Draw(NamedTuple):
-    """What is kept of a step.
-
-    Attributes
-    ----------
-    parameters
-        The parameters.
-    derived
-        What the model derives from them.
-    reported
-        What it reports of the records.
-    info
-        Reports on the steps since the last draw: rates and flags are averaged, counts summed.
-    collected
-        What the user's function took from the state.
-    """
-
-    parameters: Parameters
-    derived: Parameters
-    reported: Records
-    info: dict[str, Array]
-    collected: Any
-
-
 def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) -> int:
     """How many draws of all chains fit the memory for one chunk; `state` is [chain, ...]."""
 
@@ -403,39 +437,3 @@ def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) ->
         return state.parameters, derived, reported, None if collect is None else collect(state)
 
     return most_draws(jax.eval_shape(jax.vmap(kept), state))
-
-
-def drawn_of(draws: Draw) -> dict[str, Any]:
-    """What is kept under its name of each draw."""
-    return {**draws.parameters, **draws.derived, **draws.reported}
-
-
-def numbers_of(draws: Draw, length: int) -> np.ndarray:
-    """The first `length` of the buffers [draw, chain, ...] as rows of numbers [draw, chain, k]."""
-    drawn, info = jax.tree.map(lambda leaf: to_host(leaf)[:length], (drawn_of(draws), draws.info))
-    leaves = [*drawn.values(), *weigh(info).values()]
-    return np.concatenate([leaf.reshape(*leaf.shape[:2], -1).astype(float) for leaf in leaves], axis=2)
-
-
-def num_numbers(draws: Draw) -> int:
-    """How many numbers there are in a row."""
-    return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
-
-
-def read_streaming(draws: Draw, summary: StreamingSummary) -> StreamingDraws:
-    """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
-    drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
-    return StreamingDraws(drawn, reports, summary)
-
-
-def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:
-    """The reports over all draws [chain, 1]: rates are averaged, counts summed."""
-    means = {name: streaming.report(name) for name in draws.info}
-
-    def read(name: str, like: Any) -> np.ndarray:
-        if not is_rate(like):
-            return np.round(means[name] * streaming.summary.number).astype(like.dtype)
-        made = means[counted_by(name)] if SWEEPS in means else 1.0
-        return (means[name] / np.where(made == 0, 1.0, made)).astype(like.dtype)
-
-    return {name: read(name, leaf) for name, leaf in draws.info.items()}

@@ -16,20 +16,11 @@ from dpjax.data_augmentation.plan import make_plan, move_noise, with_refresh
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
+from dpjax.mcmc.draws import SWEEPS, drawn_of, fill_gaps, read_streaming, reports_of
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep
-from dpjax.mcmc.run import (
-    Collect,
-    PosteriorRun,
-    drawn_of,
-    has_check,
-    make_schedule,
-    read_streaming,
-    reports_of,
-    split_key,
-)
+from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, put_in_place, starts_by, tune_by
-from dpjax.mcmc.step import SWEEPS, fill_gaps
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior

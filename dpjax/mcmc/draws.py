@@ -1,77 +1,62 @@
-"""A step of the chains of `dpjax.sample`: the sweep and the refreshes that are due, and what is reported of them."""
+"""The draws of `dpjax.sample`: what is kept of a step, what is reported of it, and both as numbers for a summary."""
 
-from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Key
-from dpjax.data_augmentation.parameters import Tuning
-from dpjax.data_augmentation.refresh import Refreshes, RefreshInfo, RefreshTuning, num_due
-from dpjax.data_augmentation.sweep import GibbsInfo, Sweep
-from dpjax.models.simulation import GibbsState
+from dpjax.base import Array, Parameters, Records
+from dpjax.data_augmentation.refresh import RefreshInfo
+from dpjax.data_augmentation.sweep import GibbsInfo
+from dpjax.diagnostics.streaming import StreamingSummary
+from dpjax.posterior.streaming import StreamingDraws
+from dpjax.runtime.devices import to_host
 
 SWEEPS, REFRESHES = "num_sweeps", "num_refreshes"
 """The reports on how many were made, where a step is not always one sweep."""
 
 Reports = dict[str, Array]
 
+__all__ = [
+    "SWEEPS",
+    "Draw",
+    "Reports",
+    "add_refreshes",
+    "average",
+    "drawn_of",
+    "fill_gaps",
+    "num_numbers",
+    "numbers_of",
+    "read_streaming",
+    "report",
+    "reports_of",
+]
 
-class Chains(NamedTuple):
-    """What the chains carry from step to step.
+
+class Draw(NamedTuple):
+    """What is kept of a step.
 
     Attributes
     ----------
-    state
-        The states, leading axis [chain].
-    accepted
-        How many proposals each record has accepted since sampling began, int32 [chain, n]; None where no rates are
-        kept.
+    parameters
+        The parameters.
+    derived
+        What the model derives from them.
+    reported
+        What it reports of the records.
+    info
+        Reports on the steps since the last draw: rates and flags are averaged, counts summed.
+    collected
+        What the user's function took from the state.
     """
 
-    state: GibbsState
-    accepted: Array | np.ndarray | None
-
-
-def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[[Key, Chains], tuple[Chains, Reports]]:
-    """The step ``(key, chain) -> (chain, reports)`` that is one sweep."""
-
-    def step(key: Key, chain: Chains) -> tuple[Chains, Reports]:
-        state, info = sweep.move(key, chain.state, tuning)
-        if chain.accepted is None:
-            return Chains(state, None), {}
-        accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
-        return Chains(state, accepted), report(info)
-
-    return step
-
-
-def build_mixed_step(
-    sweep: Sweep, refreshes: Refreshes, tuning: Tuning | None, refresh: RefreshTuning
-) -> Callable[[Key, Chains, Array], tuple[Chains, Reports]]:
-    """The step ``(key, chain, number) -> (chain, reports)``: a sweep if one is due, and then the refreshes that are.
-
-    Rates are reported as sums over the sweeps, or the refreshes, that were made; their numbers are reported beside.
-    """
-    sweep_once = jax.jit(build_step(sweep, tuning))
-
-    def step(key: Key, chain: Chains, number: Array) -> tuple[Chains, Reports]:
-        sweep_key, refresh_key = jax.random.split(key)
-        due = num_due(refresh.sweeps, number)
-        nothing = jax.tree.map(empty, jax.eval_shape(sweep_once, sweep_key, chain)[1])
-        # The number is the same for all chains: what is not due is a branch that is not taken, also side by side.
-        chain, reports = jax.lax.cond(due > 0, sweep_once, lambda key, chain: (chain, nothing), sweep_key, chain)
-        state, info = refreshes(refresh_key, number, chain.state, refresh)
-        return chain._replace(state=state), add_refreshes(reports, due, info)
-
-    return step
-
-
-def empty(leaf: Any) -> Array:
-    """Zeros of the shape of a leaf."""
-    return jnp.zeros(leaf.shape, leaf.dtype)
+    parameters: Parameters
+    derived: Parameters
+    reported: Records
+    info: dict[str, Array]
+    collected: Any
 
 
 def add_refreshes(reports: Reports, num_sweeps: Array, info: RefreshInfo) -> Reports:
@@ -140,3 +125,39 @@ def weigh(info: dict[str, Any]) -> dict[str, Any]:
     if SWEEPS not in info:
         return info
     return {name: leaf * info[counted_by(name)] if is_rate(leaf) else leaf for name, leaf in info.items()}
+
+
+def drawn_of(draws: Draw) -> dict[str, Any]:
+    """What is kept under its name of each draw."""
+    return {**draws.parameters, **draws.derived, **draws.reported}
+
+
+def numbers_of(draws: Draw, length: int) -> np.ndarray:
+    """The first `length` of the buffers [draw, chain, ...] as rows of numbers [draw, chain, k]."""
+    drawn, info = jax.tree.map(lambda leaf: to_host(leaf)[:length], (drawn_of(draws), draws.info))
+    leaves = [*drawn.values(), *weigh(info).values()]
+    return np.concatenate([leaf.reshape(*leaf.shape[:2], -1).astype(float) for leaf in leaves], axis=2)
+
+
+def num_numbers(draws: Draw) -> int:
+    """How many numbers there are in a row."""
+    return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
+
+
+def read_streaming(draws: Draw, summary: StreamingSummary) -> StreamingDraws:
+    """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
+    drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
+    return StreamingDraws(drawn, reports, summary)
+
+
+def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:
+    """The reports over all draws [chain, 1]: rates are averaged, counts summed."""
+    means = {name: streaming.report(name) for name in draws.info}
+
+    def read(name: str, like: Any) -> np.ndarray:
+        if not is_rate(like):
+            return np.round(means[name] * streaming.summary.number).astype(like.dtype)
+        made = means[counted_by(name)] if SWEEPS in means else 1.0
+        return (means[name] / np.where(made == 0, 1.0, made)).astype(like.dtype)
+
+    return {name: read(name, leaf) for name, leaf in draws.info.items()}
