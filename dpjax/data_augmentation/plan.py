@@ -94,7 +94,7 @@ class SweepPlan:
         noise = "" if self.noise == "held" else f", with noise {self.noise}"
         interweaving = f"on{noise}" if self.interweave else "off"
         parts = {"imputation": show(self.imputation), "interweaving": interweaving, "parameters given records": update}
-        parts |= {"refresh": "on"} if self.refresh else {}
+        parts |= {"refreshes": "on"} if self.refresh else {}
         return "\n".join(f"{name}: {part}" for name, part in parts.items())
 
 

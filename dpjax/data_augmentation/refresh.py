@@ -67,6 +67,8 @@ class RefreshTuning(NamedTuple):
     >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
     >>> isinstance(posterior.refresh, RefreshTuning), posterior.refresh.location.shape
     (True, (1,))
+    >>> print(int(posterior.refresh.sweeps), int(posterior.refresh.refreshes))
+    16 1
     """
 
     location: Array

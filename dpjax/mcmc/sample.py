@@ -71,7 +71,7 @@ def sample(
     num_samples
         Draws kept of each chain.
     thin
-        How many sweeps they are apart.
+        How many steps they are apart: a step is a sweep, or with `refresh` what of sweeps and refreshes is due.
     imputation
         See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
         imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
@@ -82,10 +82,10 @@ def sample(
     parameter_kernel
         See `dpjax.gibbs`.
     refresh
-        Whether new parameters and wholly new records are proposed together from time to time, so that chains reach
-        regions which moves of one given the other hardly enter. Warm-up chooses how often, and how rarely sweeps are
-        then needed. By default wherever there are parameters and real records of a known number are imputed; of a
-        `LocalRelease` only where these are few.
+        Whether new parameters and wholly new records are proposed together, so that chains reach regions which moves of
+        the one given the other hardly enter; see docs/choosing.md. Warm-up chooses how often, and how rarely sweeps are
+        then made. By default wherever there are parameters and records of a known number are imputed; for a
+        `LocalRelease` only of at most 50.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
@@ -114,7 +114,8 @@ def sample(
     Returns
     -------
     Posterior
-        With ``draws[name]`` of shape [chain, draw, ...], and the `plan` and `tuning` that warm-up settled on.
+        With ``draws[name]`` of shape [chain, draw, ...], and the `plan`, `tuning` and `refresh` that warm-up settled
+        on.
 
     Raises
     ------

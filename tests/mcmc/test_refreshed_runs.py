@@ -1,5 +1,7 @@
 """Runs with refreshes reach what sweeps alone hardly enter, and keep the promises of `sample`."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -77,7 +79,13 @@ def rare(run, model, release):
 
 def test_reports_of_refreshed_runs_are_whole(rare):
     assert rare.plan.refresh
-    assert "refresh: on" in rare.describe()
+    rates = f"{rare.refresh.sweeps} sweeps and {rare.refresh.refreshes} refreshes in 16 steps, 0."
+    assert f"refreshes: on, {rates}" in rare.describe()
+    assert "hardly been looked for" not in rare.describe()
+    refused = replace(rare, info=rare.info | {"refresh_acceptance_rate": np.zeros((4, 200))})
+    assert refused.describe().endswith(
+        "0 of them accepted: modes far from where the chains are have hardly been looked for"
+    )
     for name in ("acceptance_rate", "refresh_acceptance_rate", "num_sweeps", "num_refreshes"):
         assert rare.info[name].shape == (4, 200)
         assert np.all(np.isfinite(rare.info[name]))
