@@ -118,7 +118,7 @@ def test_unknown_words_and_what_would_need_memory_are_refused(run, model, releas
 
 
 def test_a_slow_chain_is_not_taken_for_a_quick_one():
-    """Noise as wide as the sum of 400 records, by sweeps alone without interweaving: a hundred make less than a draw."""
+    """Noise as wide as the sum of 400 records, by sweeps without interweaving: a hundred are worth less than a draw."""
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     release = dpjax.Release([200.0], dpjax.Laplace(400.0), dpjax.statistics.total("y"), n=400)
     slow = {"num_warmup": 200, "num_samples": 1_500, "interweave": False, "progress": False}
