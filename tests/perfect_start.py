@@ -15,6 +15,7 @@ from scipy import stats
 from dpjax.base import Imputation, Model
 from dpjax.data_augmentation.parameters import choose_kernel, initial_tuning
 from dpjax.data_augmentation.plan import Noise, SweepPlan
+from dpjax.data_augmentation.refresh import PERIOD, Refreshes, fit_refresh, prior_alone
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.models.simulation import Position, init_state
 from dpjax.release import LocalRelease, PrivateRelease
@@ -43,11 +44,18 @@ def run(
     noise: Noise = "held",
     num_chains: int = 4_000,
     num_sweeps: int = 4,
+    refreshes: Callable[[Model, PrivateRelease], Refreshes] | None = None,
 ) -> Replicates:
-    """The state of perfectly started chains after some sweeps; of the template's value only the shape matters."""
+    """The state of perfectly started chains after some sweeps; of the template's value only the shape matters.
+
+    With `refreshes` each sweep is followed by two of them, whose t distribution is fitted to the prior.
+    """
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
     plan = SweepPlan(imputation, interweave, choose_kernel(model, parameter_kernel), noise)
+
+    if refreshes is not None:
+        refresh = fit_refresh(prior_alone(model), tuning)._replace(refreshes=2 * PERIOD)
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, records_key, noise_key, run_key = jax.random.split(chain_key, 4)
@@ -58,7 +66,12 @@ def run(
         state = init_state(release, Position(parameters, records))
 
         def sweep(state: Any, index: jax.Array) -> tuple:
-            return kernel(jax.random.fold_in(run_key, index), state, tuning)
+            key = jax.random.fold_in(run_key, index)
+            if refreshes is None:
+                return kernel(key, state, tuning)
+            sweep_key, refresh_key = jax.random.split(key)
+            state, info = kernel(sweep_key, state, tuning)
+            return refreshes(model, release)(refresh_key, index, state, refresh)[0], info
 
         state, info = jax.lax.scan(sweep, state, jax.numpy.arange(num_sweeps))
         records = state.latent.records

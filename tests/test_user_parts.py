@@ -56,9 +56,8 @@ def test_a_wrong_part_is_found(names: dict) -> None:
     def forgetful(model: dpjax.Model, given: dpjax.Release) -> object:
         return dpjax.imwg()(model, release)
 
-    posterior = dpjax.sample(
-        jax.random.key(3), names["poisson"], names["release"], imputation=forgetful, num_samples=2_000, progress=False
-    )
+    options = {"imputation": forgetful, "refresh": False, "num_samples": 2_000, "progress": False}
+    posterior = dpjax.sample(jax.random.key(3), names["poisson"], names["release"], **options)
     with pytest.raises(AssertionError):
         check(posterior, names["exact"])
 

@@ -2,7 +2,17 @@
 
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, initial_tuning
 from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import GibbsInfo
 from dpjax.models.simulation import GibbsState, Position
 
-__all__ = ["GibbsInfo", "GibbsState", "ParameterKernel", "Position", "SweepPlan", "Tuning", "initial_tuning"]
+__all__ = [
+    "GibbsInfo",
+    "GibbsState",
+    "ParameterKernel",
+    "Position",
+    "RefreshTuning",
+    "SweepPlan",
+    "Tuning",
+    "initial_tuning",
+]

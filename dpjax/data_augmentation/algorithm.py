@@ -44,7 +44,8 @@ def gibbs(
         The whitening and step size, such as `Posterior.tuning` of a short run; by default they are fitted to draws
         from the prior, under a fixed key: any tuning leaves the posterior invariant.
     plan
-        In place of the three choices: `Posterior.plan`, the sweep that the warm-up of a run settled on.
+        In place of the three choices: `Posterior.plan`, the sweep that the warm-up of a run settled on. The refreshes
+        between sweeps are those of `dpjax.sample` alone.
 
     Returns
     -------

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, TypeGuard, get_args
 
+import jax
+import jax.numpy as jnp
+
 from dpjax._util.validation import check_hashable_function, fail
 from dpjax.base import Imputation, Key, Model
 from dpjax.data_augmentation.counts import counts
@@ -32,6 +35,9 @@ UNCALLED = tuple((choose, f"dpjax.{choose.__name__}") for choose in (counts, imw
 MIN_BLOCKED = 50
 """Smallest number of records from which ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best."""
 
+FEW_LOCAL = 50
+"""Largest number of values released one by one from which refreshes are on by default: all of them have to fit."""
+
 Noise = Literal["held", "moved", "moved by surrogate"]
 
 
@@ -50,6 +56,8 @@ class SweepPlan:
     noise
         What the non-centred step does with the noise of the records: it is fixed (held); or its mean and scatter are
         moved with the parameters, optionally by a surrogate of the released sum that is corrected exactly.
+    refresh
+        Whether `dpjax.sample` makes refreshes between sweeps: proposals of new parameters and wholly new records.
 
     Examples
     --------
@@ -65,6 +73,7 @@ class SweepPlan:
     interweave: bool
     parameter_kernel: ParameterKernel | None
     noise: Noise = "held"
+    refresh: bool = False
 
     @property
     def uses_tuning(self) -> bool:
@@ -85,6 +94,7 @@ class SweepPlan:
         noise = "" if self.noise == "held" else f", with noise {self.noise}"
         interweaving = f"on{noise}" if self.interweave else "off"
         parts = {"imputation": show(self.imputation), "interweaving": interweaving, "parameters given records": update}
+        parts |= {"refreshes": "on"} if self.refresh else {}
         return "\n".join(f"{name}: {part}" for name, part in parts.items())
 
 
@@ -165,6 +175,44 @@ def with_noise(model: Model, release: PrivateRelease, plan: SweepPlan, noise: No
         remedy = "Noise moves for identically distributed records with Normal scores, and one sum with real noise."
         fail("plan", f"noise={noise!r}", expected, remedy)
     return replace(plan, noise=noise)
+
+
+def with_refresh(model: Model, release: PrivateRelease, plan: SweepPlan, choice: bool | None) -> SweepPlan:
+    """The plan with refreshes where they are chosen, or by default where they are possible and may be accepted.
+
+    Parameters
+    ----------
+    model
+        As the user knows it.
+    release
+        As the user knows it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the choice is none, or refreshes are asked for where there are none.
+    """
+    if not (choice is None or isinstance(choice, bool)):
+        remedy = "None makes refreshes wherever they are possible."
+        fail("refresh", repr(choice), "True, False or None", remedy, error=TypeError)
+    obstacle = refresh_obstacle(model, release, plan)
+    if choice and obstacle:
+        expected = "parameters of real numbers, and imputed records of a known number"
+        fail("refresh", f"True with {obstacle}", expected, "Leave refresh out.")
+    few = isinstance(release, Release) or release.n <= FEW_LOCAL
+    return replace(plan, refresh=few and not obstacle if choice is None else choice)
+
+
+def refresh_obstacle(model: Model, release: PrivateRelease, plan: SweepPlan) -> str:
+    """What is in the way of refreshes; empty where they are possible."""
+    shapes = jax.tree.leaves(parameter_shapes(model))
+    if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in shapes):
+        return "parameters that are not real numbers"
+    if not shapes:
+        return "a model without parameters"
+    if is_unknown(release):
+        return "an unknown number of records"
+    return f"{show(plan.imputation)}, which imputes no records" if isinstance(plan.imputation, OwnLatentData) else ""
 
 
 def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[bool, bool]:

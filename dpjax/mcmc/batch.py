@@ -55,8 +55,9 @@ def sample_batch(
     """Draw from p(parameters | release) for each of many releases, such as those of a simulation study.
 
     Each release has its own chains, and its own warm-up, by one program. Release i is sampled as by `sample` with the
-    key ``jax.random.fold_in(key, i)``, to rounding: a study may look at any of them again alone. (Records of an unknown
-    number have as many rows for all releases as one of them needs: pass that ``capacity`` to repeat one.)
+    key ``jax.random.fold_in(key, i)`` and ``refresh=False``, to rounding: a study may look at any of them again alone.
+    (Records of an unknown number have as many rows for all releases as one of them needs: pass that ``capacity`` to
+    repeat one.)
 
     Parameters
     ----------

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -12,24 +11,39 @@ import numpy as np
 from jax.sharding import Mesh
 
 from dpjax._util.jit import jit_quickly
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.data_augmentation.sweep import GibbsInfo, build_sweep
+from dpjax.data_augmentation.refresh import (
+    FLOOR,
+    PERIOD,
+    Refreshes,
+    RefreshTuning,
+    build_refreshes,
+    fit_refresh,
+    num_due,
+    prior_alone,
+    with_rates,
+)
+from dpjax.data_augmentation.sweep import Sweep, build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
+from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
+from dpjax.mcmc.rates import choose_rates
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
-from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, make_draws, most_draws, num_bytes
-from dpjax.runtime.devices import bring_home, over_devices, to_host
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Step, make_draws, most_draws, num_bytes
+from dpjax.runtime.devices import bring_home, over_devices
 from dpjax.runtime.fingerprint import plain_values, restore
 from dpjax.runtime.run import Run, Status
 
 CHECKED = 3
 """The segment of the warm-up after which a surrogate that is too often wrong is given up."""
+
+MEASURED = 6
+"""The segment of the warm-up of hardly any refreshes, after which it is known how good sweeps are."""
 
 ENOUGH_ACCEPTED = 0.5
 """An exact move costs about as much as ten by surrogate, of which fewer than half then bring less."""
@@ -46,8 +60,6 @@ MANY_BYTES = 2**22
 """Chains whose latent records take more are advanced one after another: a sweep makes arrays some times as large, and
 side by side those of all chains would be held at once."""
 
-__all__ = ["drawn_of", "num_numbers", "numbers_of", "read_streaming", "reports_of"]
-
 
 class RunKeys(NamedTuple):
     """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
@@ -57,21 +69,23 @@ class RunKeys(NamedTuple):
     plan: Key
     chains: Key
     step_size: Key
+    rates: Key
 
 
 @partial(jit_quickly, static_argnames=("num_chains",))
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
-    search, climb, tuning, plan, chains, step_size = jax.random.split(key, 6)
+    search, climb, tuning, plan, chains, step_size, rates = jax.random.split(key, 7)
     by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
-    return RunKeys((search, climb), tuning, plan, by_chain, step_size)
+    return RunKeys((search, climb), tuning, plan, by_chain, step_size, rates)
 
 
 class Kernel(NamedTuple):
-    """The kernel as adapted so far: its plan, and its tuning, which is None where no step of it uses one."""
+    """The kernel as adapted so far: its plan, its tuning, and that of the refreshes; None for what it does not use."""
 
     plan: SweepPlan
     tuning: Tuning | None
+    refresh: RefreshTuning | None = None
 
 
 class Chains(NamedTuple):
@@ -99,6 +113,7 @@ def advance_chains(
     *,
     release: PrivateRelease,
     tuning: Tuning | None,
+    refresh: RefreshTuning | None = None,
     chain_keys: Key,
     chains: Chains,
     start: Array,
@@ -116,12 +131,10 @@ def advance_chains(
     """
     sweep = build_sweep(model, release, plan)
 
-    def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
-        state, info = sweep.move(key, chain.state, tuning)
-        if chain.accepted is None:
-            return Chains(state, None), {}
-        accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
-        return Chains(state, accepted), report(info)
+    if refresh is None:
+        step: Step = build_step(sweep, tuning)
+    else:
+        step = build_mixed_step(sweep, build_refreshes(model, release), tuning, refresh)
 
     def complete(key: Key, chain: Chains, total: dict[str, Array]) -> tuple[Chains, dict[str, Array]]:
         state, num_nonfinite = sweep.complete(key, chain.state)
@@ -129,11 +142,10 @@ def advance_chains(
         return chain._replace(state=state), total | counts
 
     def keep(chain: Chains, total: dict[str, Array]) -> Draw:
-        info = {name: leaf / thin.astype(leaf.dtype) if is_rate(leaf) else leaf for name, leaf in total.items()}
         derived = {} if model.derived is None else model.derived(chain.state.parameters)
         reported = {} if model.reported is None else model.reported(chain.state.latent.records)
         collected = None if collect is None else collect(chain.state)
-        return Draw(chain.state.parameters, derived, reported, info, collected)
+        return Draw(chain.state.parameters, derived, reported, average(total, thin), collected)
 
     return make_draws(
         step,
@@ -146,13 +158,49 @@ def advance_chains(
         capacity=capacity,
         complete=complete,
         in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
+        numbered=refresh is not None,
     )
+
+
+def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[[Key, Chains], tuple[Chains, Reports]]:
+    """The step ``(key, chain) -> (chain, reports)`` that is one sweep."""
+
+    def step(key: Key, chain: Chains) -> tuple[Chains, Reports]:
+        state, info = sweep.move(key, chain.state, tuning)
+        if chain.accepted is None:
+            return Chains(state, None), {}
+        accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
+        return Chains(state, accepted), report(info)
+
+    return step
+
+
+def build_mixed_step(
+    sweep: Sweep, refreshes: Refreshes, tuning: Tuning | None, refresh: RefreshTuning
+) -> Callable[[Key, Chains, Array], tuple[Chains, Reports]]:
+    """The step ``(key, chain, number) -> (chain, reports)``: a sweep if one is due, and then the refreshes that are.
+
+    Rates are reported as sums over the sweeps, or the refreshes, that were made; their numbers are reported beside.
+    """
+    sweep_once = jax.jit(build_step(sweep, tuning))
+
+    def step(key: Key, chain: Chains, number: Array) -> tuple[Chains, Reports]:
+        sweep_key, refresh_key = jax.random.split(key)
+        due = num_due(refresh.sweeps, number)
+        shapes = jax.eval_shape(sweep_once, sweep_key, chain)[1]
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        # The number is the same for all chains: what is not due is a branch that is not taken, also side by side.
+        chain, reports = jax.lax.cond(due > 0, sweep_once, lambda key, chain: (chain, nothing), sweep_key, chain)
+        state, info = refreshes(refresh_key, number, chain.state, refresh)
+        return chain._replace(state=state), add_refreshes(reports, due, info)
+
+    return step
 
 
 run_chunk = jit_model(
     over_devices(
         by_chain=("chain_keys", "chains"),
-        arrays=("release", "tuning", "start", "length", "thin"),
+        arrays=("release", "tuning", "refresh", "start", "length", "thin"),
         made=CHAIN_AXES,
     )(advance_chains),
     static_argnames=("plan", "collect", "capacity", "mesh"),
@@ -205,16 +253,17 @@ class PosteriorRun(Run):
         return {
             "release": self.release,
             "tuning": status.kernel.tuning,
+            "refresh": status.kernel.refresh,
             "chain_keys": self.keys.chains,
             "chains": status.chains,
             **self.numbers(status, length),
         }
 
-    def open(self, state: GibbsState, tuning: Tuning | None) -> Status:
+    def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step size is fitted."""
         tuning = adapt_step_size(self, 0, tuning, state)
         plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
-        return self.open_segment(0, Kernel(plan, tuning), state)
+        return self.open_segment(0, Kernel(plan, tuning, refresh), state)
 
     def open_segment(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, with room for its draws; tuning and state may be shapes."""
@@ -236,7 +285,7 @@ class PosteriorRun(Run):
         """
         if is_open(self.plan.imputation) or self.mesh is not None:
             return None
-        status = self.before_draws(0, Kernel(self.plan, tuning), self.state_shapes)
+        status = self.before_draws(0, Kernel(self.plan, tuning, self.first_refresh), self.state_shapes)
         return run_chunk.lower(*self.static(status), **self.arguments(status, 0))
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
@@ -248,37 +297,54 @@ class PosteriorRun(Run):
 
     def close_segment(self, status: Status) -> Status:
         """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
-        (plan, tuning), state = status.kernel, bring_home(self.mesh, status.chains.state)
+        (plan, tuning, refresh), state = status.kernel, bring_home(self.mesh, status.chains.state)
         check_room(self.release, status.draws.reported)
-        if self.schedule[status.segment].adapt and tuning is not None:
-            tuning = adapt.quickly(self.model, status.draws.parameters)._replace(step_size=tuning.step_size)
-            tuning = adapt_step_size(self, status.segment + 1, tuning, state)
+        if self.schedule[status.segment].adapt and not (tuning is None and refresh is None):
+            fitted = adapt.quickly(self.model, status.draws.parameters)
+            if tuning is not None:
+                tuning = fitted._replace(step_size=tuning.step_size)
+                tuning = adapt_step_size(self, status.segment + 1, tuning, state)
+            if refresh is not None:
+                refresh = self.adapt_refresh(status, refresh, fitted)
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
             plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
         elif status.segment == CHECKED:
             plan = check_surrogate(plan, status.draws.info)
-        return self.open_segment(status.segment + 1, Kernel(plan, tuning), status.chains.state)
+        return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), status.chains.state)
+
+    def adapt_refresh(self, status: Status, refresh: RefreshTuning, fitted: Tuning) -> RefreshTuning:
+        """The refreshes of the segment after one that has ended, with a whitening fitted to its draws."""
+        segment = self.schedule[status.segment]
+        if status.segment == MEASURED:
+            # Sweeps alone may have missed what refreshes reach: the fit before them stays.
+            parts = self.keys.rates, self.model, self.release, status.kernel.plan, refresh
+            return choose_rates(*parts, status.draws.parameters, segment.thin)
+        refresh = fit_refresh(refresh, fitted)
+        if status.segment > MEASURED:
+            return refresh
+        return with_rates(refresh, PERIOD, PERIOD if status.segment + 1 < MEASURED else FLOOR)
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
         held = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
         streaming = jax.tree.map(np.asarray, status.streaming)
-        trees = {"tuning": status.kernel.tuning, "chains": status.chains, "draws": held, "streaming": streaming}
+        tunings = {"tuning": status.kernel.tuning, "refresh": status.kernel.refresh}
+        trees = {**tunings, "chains": status.chains, "draws": held, "streaming": streaming}
         return {"plan": plain_values(status.kernel.plan)}, trees
 
     def restore(self, progress: dict[str, Any], arrays: Arrays) -> Status:
         """The status in a file; whatever does not fit the run is an error."""
         segment, filled = read_place(self.schedule, progress)
-        kernel = Kernel(restore(self.plan, progress["plan"]), self.tuning_shapes)
+        kernel = Kernel(restore(self.plan, progress["plan"]), self.tuning_shapes, self.first_refresh)
         status = self.open_segment(segment, kernel, self.state_shapes)
         made = jax.tree.map(lambda held: held[:, :filled], status.draws)
         for held, saved in zip(jax.tree.leaves(made), jax.tree.leaves(fill("draws", made, arrays)), strict=True):
             held[...] = saved
-        tuning, chains = jax.tree.map(
-            jnp.asarray, (fill("tuning", kernel.tuning, arrays), fill("chains", status.chains, arrays))
-        )
-        status = status._replace(filled=filled, kernel=kernel._replace(tuning=tuning), chains=chains)
+        expected = {"tuning": kernel.tuning, "refresh": kernel.refresh, "chains": status.chains}
+        saved = {name: jax.tree.map(jnp.asarray, fill(name, tree, arrays)) for name, tree in expected.items()}
+        kernel = kernel._replace(tuning=saved["tuning"], refresh=saved["refresh"])
+        status = status._replace(filled=filled, kernel=kernel, chains=saved["chains"])
         if status.streaming is None:
             return status
         return status._replace(streaming=restore_streaming(status.streaming, filled, arrays))
@@ -286,6 +352,11 @@ class PosteriorRun(Run):
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
         return tune_to_prior.quickly(self.model, self.keys.tuning) if self.plan.uses_tuning else None
+
+    @cached_property
+    def first_refresh(self) -> RefreshTuning | None:
+        """The refreshes before any draw is made; None where there are none."""
+        return prior_alone(self.model) if self.plan.refresh else None
 
     @cached_property
     def tuning_shapes(self) -> Tuning | None:
@@ -357,50 +428,6 @@ def restore_streaming(empty: StreamingSummary, filled: int, arrays: Arrays) -> S
     return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))
 
 
-class Draw(NamedTuple):
-    """What is kept of a step.
-
-    Attributes
-    ----------
-    parameters
-        The parameters.
-    derived
-        What the model derives from them.
-    reported
-        What it reports of the records.
-    info
-        Reports on the steps since the last draw: rates and flags are averaged, counts summed.
-    collected
-        What the user's function took from the state.
-    """
-
-    parameters: Parameters
-    derived: Parameters
-    reported: Records
-    info: dict[str, Array]
-    collected: Any
-
-
-def report(info: GibbsInfo) -> dict[str, Array]:
-    """The scalar reports on a chain's step by name; counts [n] are carried, and other arrays are not kept."""
-    kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.num_nonfinite}
-    for path, leaf in jax.tree.leaves_with_path({"centred": info.centred, "interweaving": info.interweaving}):
-        if jnp.ndim(leaf) == 0:
-            # A BlackJAX kernel with a fixed number of steps reports it as a plain number.
-            kept[jax.tree_util.keystr(path, simple=True, separator="_")] = jnp.asarray(leaf)
-    # The energy of a divergent trajectory is NaN, which jax_debug_nans would report as a fault.
-    kept = {
-        name: jnp.where(jnp.isnan(leaf), jnp.inf, leaf) if "energy" in name else leaf for name, leaf in kept.items()
-    }
-    # The share of steps is the average of a flag.
-    return {name: leaf.astype(float) if leaf.dtype == bool else leaf for name, leaf in kept.items()}
-
-
-def is_rate(leaf: Array) -> bool:
-    """Whether a report is averaged over steps; counts are summed."""
-    return jnp.issubdtype(leaf.dtype, jnp.floating)
-
-
 def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) -> int:
     """How many draws of all chains fit the memory for one chunk; `state` is [chain, ...]."""
 
@@ -410,36 +437,3 @@ def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) ->
         return state.parameters, derived, reported, None if collect is None else collect(state)
 
     return most_draws(jax.eval_shape(jax.vmap(kept), state))
-
-
-def drawn_of(draws: Draw) -> dict[str, Any]:
-    """What is kept under its name of each draw."""
-    return {**draws.parameters, **draws.derived, **draws.reported}
-
-
-def numbers_of(draws: Draw, length: int) -> np.ndarray:
-    """The first `length` of the buffers [draw, chain, ...] as rows of numbers [draw, chain, k]."""
-    leaves = [to_host(leaf)[:length] for leaf in [*drawn_of(draws).values(), *draws.info.values()]]
-    return np.concatenate([leaf.reshape(*leaf.shape[:2], -1).astype(float) for leaf in leaves], axis=2)
-
-
-def num_numbers(draws: Draw) -> int:
-    """How many numbers there are in a row."""
-    return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
-
-
-def read_streaming(draws: Draw, summary: StreamingSummary) -> StreamingDraws:
-    """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
-    drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
-    return StreamingDraws(drawn, reports, summary)
-
-
-def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:
-    """The reports over all draws [chain, 1]: rates are averaged, counts summed."""
-
-    def read(name: str, like: Any) -> np.ndarray:
-        means = streaming.report(name)
-        is_rate = like.dtype.kind == "f"
-        return (means if is_rate else np.round(means * streaming.summary.number)).astype(like.dtype)
-
-    return {name: read(name, leaf) for name, leaf in draws.info.items()}

@@ -12,23 +12,15 @@ import numpy as np
 from dpjax._util.jit import compiling
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.plan import make_plan, move_noise
+from dpjax.data_augmentation.plan import make_plan, move_noise, with_refresh
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
+from dpjax.mcmc.draws import SWEEPS, drawn_of, fill_gaps, read_streaming, reports_of
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep
-from dpjax.mcmc.run import (
-    Collect,
-    PosteriorRun,
-    drawn_of,
-    has_check,
-    make_schedule,
-    read_streaming,
-    reports_of,
-    split_key,
-)
-from dpjax.mcmc.starts import draw_large, put_in_place, starts_by, whiten_by
+from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
+from dpjax.mcmc.starts import draw_large, put_in_place, starts_by, tune_by
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior
@@ -52,6 +44,7 @@ def sample(
     imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    refresh: bool | None = None,
     collect: Collect | None = None,
     initial: Parameters | Literal["large-sample"] | None = None,
     progress: bool = True,
@@ -78,7 +71,7 @@ def sample(
     num_samples
         Draws kept of each chain.
     thin
-        How many sweeps they are apart.
+        How many steps they are apart: a step is a sweep, or with `refresh` what of sweeps and refreshes is due.
     imputation
         See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
         imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
@@ -88,6 +81,11 @@ def sample(
         See `dpjax.gibbs`.
     parameter_kernel
         See `dpjax.gibbs`.
+    refresh
+        Whether new parameters and wholly new records are proposed together, so that chains reach regions which moves of
+        the one given the other hardly enter; see docs/choosing.md. Warm-up chooses how often, and how rarely sweeps are
+        then made. By default wherever there are parameters and records of a known number are imputed; for a
+        `LocalRelease` only of at most 50.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
@@ -116,7 +114,8 @@ def sample(
     Returns
     -------
     Posterior
-        With ``draws[name]`` of shape [chain, draw, ...], and the `plan` and `tuning` that warm-up settled on.
+        With ``draws[name]`` of shape [chain, draw, ...], and the `plan`, `tuning` and `refresh` that warm-up settled
+        on.
 
     Raises
     ------
@@ -162,6 +161,7 @@ def sample(
     path = None if checkpoint is None else check_path(checkpoint, mesh)
     schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
     plan = move_noise(model, release, plan) if has_check(schedule) else plan
+    plan = with_refresh(*given, plan, refresh)
     run = PosteriorRun(
         model=model,
         release=release,
@@ -192,11 +192,11 @@ def begin(
     with compiling(run.lower_first(run.tuning_shapes)):
         start = partial(starts_by(run.plan.imputation), run.keys.starts, run.model, run.release, len(run.keys.chains))
         if not isinstance(initial, str):
-            return run.open(start(initial), run.first_tuning())
+            return run.open(start(initial), run.first_tuning(), run.first_refresh)
         draw_key, record_key = jax.random.split(run.keys.tuning)
         draws = draw_large(draw_key, *given, len(run.keys.chains))
         states = start({name: leaf[:, -1] for name, leaf in draws.items()})
-        return run.open(put_in_place(record_key, run, states), whiten_by(run, draws))
+        return run.open(put_in_place(record_key, run, states), *tune_by(run, draws))
 
 
 def draws_of(status: Status) -> dict[str, np.ndarray]:
@@ -230,11 +230,12 @@ def report(
     interrupted, ended = how_it_ended("sample", run, status, file, watch, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     streaming = None if status.streaming is None else read_streaming(draws, status.streaming)
-    info = draws.info if streaming is None else reports_of(draws, streaming)
+    info = fill_gaps(draws.info) if streaming is None else reports_of(draws, streaming)
     sweeps = run.schedule[-1].thin * (1 if streaming is None else streaming.summary.number)
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
     warn_of_room(run.release, draws.reported, stacklevel=4)
-    per_record = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
+    made = info[SWEEPS].sum(axis=1, keepdims=True) if SWEEPS in info else status.filled * run.schedule[-1].thin
+    per_record = to_host(status.chains.accepted) / np.maximum(made, 1)
     return Posterior(
         draws=draws_of(status) if streaming is None else NotKept(),  # type: ignore[arg-type]
         info={**info, "acceptance_rate_per_record": per_record},
@@ -244,6 +245,7 @@ def report(
         release=given[1],
         final_states=bring_home(run.mesh, status.chains.state),
         tuning=status.kernel.tuning,
+        refresh=jax.tree.map(np.asarray, status.kernel.refresh),
         plan=status.kernel.plan,
         keys=identify_keys(run.keys.chains),
         ended=ended,

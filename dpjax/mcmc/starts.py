@@ -19,6 +19,7 @@ from dpjax.clt import Size, check_problem, default_points, draw
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import close
 from dpjax.data_augmentation.records.forms import OwnLatentData
+from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
 from dpjax.mcmc.run import PosteriorRun, adapt
 from dpjax.models.recipe import jit_model
@@ -36,7 +37,7 @@ TEMPERATURE = 4.0
 FEW_RECORDS = 2**16
 """Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
-__all__ = ["draw_large", "holding", "impute_all", "put_in_place", "whiten_by"]
+__all__ = ["draw_large", "holding", "impute_all", "put_in_place", "tune_by"]
 
 
 NUM_WARMUP, NUM_DRAWS = 300, 250
@@ -285,9 +286,13 @@ def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int)
     return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}
 
 
-def whiten_by(run: PosteriorRun, draws: Parameters) -> Tuning | None:
-    """The tuning fitted to draws [chain, draw, ...], where the plan uses one; else None."""
-    return adapt.quickly(run.model, draws) if run.plan.uses_tuning else None
+def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, RefreshTuning | None]:
+    """The tuning and the refreshes fitted to draws [chain, draw, ...]; None for what the plan does not use."""
+    if not (run.plan.uses_tuning or run.plan.refresh):
+        return None, None
+    fitted = adapt.quickly(run.model, draws)
+    refresh = None if run.first_refresh is None else fit_refresh(run.first_refresh, fitted)
+    return fitted if run.plan.uses_tuning else None, refresh
 
 
 def put_in_place(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:

@@ -12,6 +12,7 @@ from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
 from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import (
     STARTS,
@@ -34,6 +35,9 @@ from dpjax.release.unknown_count import is_unknown
 NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
 APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
 
+FEW_ACCEPTED = 0.01
+"""Share of accepted refreshes below which they are no search for other modes."""
+
 Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 """``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``."""
 
@@ -53,7 +57,9 @@ class Posterior(Pickled):
         Reports: ``"acceptance_rate"`` of the imputation [chain, draw], averaged over the steps between draws;
         ``"num_nonfinite"`` [chain, draw], how many proposals and moves were undone in them because a density, parameter
         or record was not finite; ``"acceptance_rate_per_record"`` [chain, n], proposals accepted per sweep of sampling;
-        reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``.
+        reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``. With
+        refreshes also ``"refresh_acceptance_rate"``, ``"num_sweeps"`` and ``"num_refreshes"`` [chain, draw]; a draw
+        for which none was made has the rates of the latest one.
     collected
         What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
     interrupted
@@ -84,6 +90,8 @@ class Posterior(Pickled):
     settings
         What the run was asked for, by name, such as the imputation before warm-up chose what that left open and `thin`;
         for `concat`.
+    refresh
+        What refreshes propose from, and how often they and sweeps were made; None where there are none.
 
     Examples
     --------
@@ -113,6 +121,7 @@ class Posterior(Pickled):
     ended: str = ""
     streaming: StreamingDraws | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    refresh: RefreshTuning | None = None
 
     PARTS = ("model", "release", "plan")
 
@@ -148,9 +157,15 @@ class Posterior(Pickled):
         elif missing := [part for part in (self.model, self.release, self.plan) if is_missing(part)]:
             how = f"{missing[0]}"
         else:
-            how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release))
+            how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release)) + self._refreshes()
         ended = f"\n{self.ended}" if self.ended else ""
         return f"{head}{', interrupted' if self.interrupted else ''}{ended}\n{how}"
+
+    def _refreshes(self) -> str:
+        """How often sweeps and refreshes were made, and what became of these; empty where there are none."""
+        if self.refresh is None:
+            return ""
+        return f", {describe_refreshes(self.refresh, self.info)}"
 
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
@@ -430,6 +445,17 @@ class Posterior(Pickled):
         from dpjax.plot.tables import plot_table
 
         return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
+
+
+def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -> str:
+    """How often sweeps and refreshes were made, and how many of these were accepted."""
+    rates = f"{refresh.sweeps} sweeps and {refresh.refreshes} refreshes in {PERIOD} steps"
+    made = np.sum(info["num_refreshes"])
+    if not made:
+        return f"{rates}, none made yet"
+    accepted = np.sum(info["refresh_acceptance_rate"] * info["num_refreshes"]) / made
+    rare = "" if accepted >= FEW_ACCEPTED else ": modes far from where the chains are have hardly been looked for"
+    return f"{rates}, {accepted:.2g} of them accepted{rare}"
 
 
 def merge(draws: np.ndarray) -> np.ndarray:

@@ -17,8 +17,8 @@ BUFFER_BYTES = 2**24
 
 MAX_CAPACITY = 1024
 
-Step = Callable[[Key, Any], tuple[Any, Any]]
-"""``(key, state) -> (state, report)`` of one chain."""
+Step = Callable[..., tuple[Any, Any]]
+"""``(key, state) -> (state, report)`` of one chain; ``(key, state, number)`` where it depends on its number."""
 
 Complete = Callable[[Key, Any, Any], tuple[Any, Any]]
 """``(key, state, report) -> (state, report)`` of one chain: what is left to do where a draw is made."""
@@ -99,6 +99,7 @@ def make_draws(
     capacity: int,
     complete: Complete | None = None,
     in_turn: bool = False,
+    numbered: bool = False,
     combine: Callable[[Array, Array], Array] = jnp.add,
     fails: Callable[[Any], Array] | None = None,
 ) -> Chunk:
@@ -124,6 +125,8 @@ def make_draws(
         key of the draw's last step, of which it is to use what the step does not.
     in_turn
         Whether a step is made by one chain after another rather than by all side by side.
+    numbered
+        Whether a step also takes its number t, which is the same for all chains side by side.
     combine
         How the reports on the steps of one draw become one, leaf by leaf; by default they are added up.
     fails
@@ -133,7 +136,9 @@ def make_draws(
 
     @jax.jit
     def advance(number: Array, states: Any) -> tuple[Any, Any]:
-        return for_chains(in_turn, lambda key, state: step(jax.random.fold_in(key, number), state))(chain_keys, states)
+        own = (number,) if numbered else ()
+        one = for_chains(in_turn, lambda key, state: step(jax.random.fold_in(key, number), state, *own))
+        return one(chain_keys, states)
 
     @jax.jit
     def finish(number: Array, states: Any, report: Any) -> tuple[Any, Any]:

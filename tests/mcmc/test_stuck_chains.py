@@ -141,7 +141,7 @@ def frozen(key, parameters, records):
 def test_a_run_whose_parameters_cannot_move_goes_on_and_says_so(keep, num_chains):
     model = MODEL._replace(update=frozen, derived=None, sample_prior=fixed_prior)
     starts = {"mean": np.full(num_chains, 0.1), "offset": np.full(num_chains, 0.1)}
-    options = {"num_warmup": 20, "num_samples": 700, "interweave": False, "progress": False, "keep": keep}
+    options = {"num_warmup": 20, "num_samples": 700, "interweave": False, "refresh": False, "keep": keep}
     posterior = dpjax.sample(
         jax.random.key(1),
         model,
@@ -149,6 +149,7 @@ def test_a_run_whose_parameters_cannot_move_goes_on_and_says_so(keep, num_chains
         num_chains=num_chains,
         initial=starts,
         until=dpjax.until(ess=100, r_hat=1.05),
+        progress=False,
         **options,
     )
     assert "all of num_samples were drawn, not enough" in posterior.describe()

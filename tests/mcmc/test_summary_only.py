@@ -118,11 +118,11 @@ def test_unknown_words_and_what_would_need_memory_are_refused(run, model, releas
 
 
 def test_a_slow_chain_is_not_taken_for_a_quick_one():
-    """Noise as wide as the sum of 400 records, without interweaving: a hundred sweeps are worth less than one draw."""
+    """Noise as wide as the sum of 400 records, by sweeps without interweaving: a hundred are worth less than a draw."""
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     release = dpjax.Release([200.0], dpjax.Laplace(400.0), dpjax.statistics.total("y"), n=400)
     slow = {"num_warmup": 200, "num_samples": 1_500, "interweave": False, "progress": False}
-    slow |= {"until": dpjax.until(ess=100)}
+    slow |= {"refresh": False, "until": dpjax.until(ess=100)}
     kept = dpjax.sample(jax.random.key(1), model, release, **slow)
     posterior = dpjax.sample(jax.random.key(1), model, release, keep="summary", **slow)
     assert "not enough for ess=100" in posterior.describe()
@@ -143,10 +143,11 @@ def test_errors_where_slow_chains_stop_are_what_they_say():
     """25 keys tell the spread of z to 14 %, and a coverage of 95 % to 4 %; short batches gave 3.96 and 32 %."""
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     release = dpjax.Release([200.0], dpjax.Laplace(400.0), dpjax.statistics.total("y"), n=400)
-    options = {"num_warmup": 500, "num_samples": 60_000, "interweave": False, "progress": False, "keep": "summary"}
+    options = {"num_warmup": 500, "num_samples": 60_000, "interweave": False, "refresh": False, "keep": "summary"}
     exact, z, numbers = exact_mean(), [], []
     for seed in range(25):
-        posterior = dpjax.sample(jax.random.key(seed), model, release, until=dpjax.until(ess=100), **options)
+        enough = dpjax.until(ess=100)
+        posterior = dpjax.sample(jax.random.key(seed), model, release, until=enough, progress=False, **options)
         figures = posterior.streaming.figures()["mean"]
         z.append((figures["mean"] - exact) / figures["mcse_mean"])
         numbers.append(posterior.streaming.summary.number)

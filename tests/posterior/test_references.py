@@ -89,6 +89,7 @@ def test_a_wrong_imputation_misses_its_reference() -> None:
         case.release,
         imputation=accept_all,
         interweave=False,
+        refresh=False,
         progress=False,
         **LENGTHS,
     )

@@ -1,0 +1,163 @@
+"""The draws of `dpjax.sample`: what is kept of a step, what is reported of it, and both as numbers for a summary."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.base import Array, Parameters, Records
+from dpjax.data_augmentation.refresh import RefreshInfo
+from dpjax.data_augmentation.sweep import GibbsInfo
+from dpjax.diagnostics.streaming import StreamingSummary
+from dpjax.posterior.streaming import StreamingDraws
+from dpjax.runtime.devices import to_host
+
+SWEEPS, REFRESHES = "num_sweeps", "num_refreshes"
+"""The reports on how many were made, where a step is not always one sweep."""
+
+Reports = dict[str, Array]
+
+__all__ = [
+    "SWEEPS",
+    "Draw",
+    "Reports",
+    "add_refreshes",
+    "average",
+    "drawn_of",
+    "fill_gaps",
+    "num_numbers",
+    "numbers_of",
+    "read_streaming",
+    "report",
+    "reports_of",
+]
+
+
+class Draw(NamedTuple):
+    """What is kept of a step.
+
+    Attributes
+    ----------
+    parameters
+        The parameters.
+    derived
+        What the model derives from them.
+    reported
+        What it reports of the records.
+    info
+        Reports on the steps since the last draw: rates and flags are averaged, counts summed.
+    collected
+        What the user's function took from the state.
+    """
+
+    parameters: Parameters
+    derived: Parameters
+    reported: Records
+    info: dict[str, Array]
+    collected: Any
+
+
+def add_refreshes(reports: Reports, num_sweeps: Array, info: RefreshInfo) -> Reports:
+    """The reports on a sweep, if one was made, with those on the refreshes after it."""
+    return reports | {
+        "num_nonfinite": reports["num_nonfinite"] + info.num_nonfinite.astype(reports["num_nonfinite"].dtype),
+        "refresh_acceptance_rate": info.num_accepted.astype(float),
+        REFRESHES: info.num_made,
+        SWEEPS: num_sweeps,
+    }
+
+
+def report(info: GibbsInfo) -> Reports:
+    """The scalar reports on a sweep by name; counts [n] are carried, and other arrays are not kept."""
+    kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.num_nonfinite}
+    for path, leaf in jax.tree.leaves_with_path({"centred": info.centred, "interweaving": info.interweaving}):
+        if jnp.ndim(leaf) == 0:
+            # A BlackJAX kernel with a fixed number of steps reports it as a plain number.
+            kept[jax.tree_util.keystr(path, simple=True, separator="_")] = jnp.asarray(leaf)
+    # The energy of a divergent trajectory is NaN, which jax_debug_nans would report as a fault.
+    kept = {
+        name: jnp.where(jnp.isnan(leaf), jnp.inf, leaf) if "energy" in name else leaf for name, leaf in kept.items()
+    }
+    # The share of steps is the average of a flag.
+    return {name: leaf.astype(float) if leaf.dtype == bool else leaf for name, leaf in kept.items()}
+
+
+def is_rate(leaf: Any) -> bool:
+    """Whether a report is averaged; counts are added up."""
+    return jnp.issubdtype(leaf.dtype, jnp.floating)
+
+
+def average(total: Reports, thin: Array) -> Reports:
+    """The reports on a draw, of those on its steps added up: rates are averaged, 0 where nothing was made."""
+
+    def count(name: str) -> Array:
+        return jnp.maximum(total[counted_by(name)], 1) if SWEEPS in total else thin
+
+    return {name: leaf / count(name).astype(leaf.dtype) if is_rate(leaf) else leaf for name, leaf in total.items()}
+
+
+def counted_by(name: str) -> str:
+    """The report on how many there were of what a rate is averaged over."""
+    return REFRESHES if name.startswith("refresh") else SWEEPS
+
+
+def fill_gaps(info: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Reports [chain, draw] with the latest rates in draws for which no sweep, or no refresh, was made.
+
+    Before the first one that was made they are those of the first; 0 where none was.
+    """
+    if SWEEPS not in info:
+        return info
+    return {name: latest(leaf, info[counted_by(name)] > 0) if is_rate(leaf) else leaf for name, leaf in info.items()}
+
+
+def latest(rates: np.ndarray, made: np.ndarray) -> np.ndarray:
+    """For each draw [chain, draw] the rate of the latest one of those that are made, or of the first."""
+    places = np.maximum.accumulate(np.where(made, np.arange(made.shape[1]), -1), axis=1)
+    first = np.argmax(made, axis=1)[:, None]
+    return np.take_along_axis(rates, np.where(places < 0, first, places), axis=1)
+
+
+def weigh(info: dict[str, Any]) -> dict[str, Any]:
+    """The reports with rates times the number of what they are averaged over, so that they can be added up."""
+    if SWEEPS not in info:
+        return info
+    return {name: leaf * info[counted_by(name)] if is_rate(leaf) else leaf for name, leaf in info.items()}
+
+
+def drawn_of(draws: Draw) -> dict[str, Any]:
+    """What is kept under its name of each draw."""
+    return {**draws.parameters, **draws.derived, **draws.reported}
+
+
+def numbers_of(draws: Draw, length: int) -> np.ndarray:
+    """The first `length` of the buffers [draw, chain, ...] as rows of numbers [draw, chain, k]."""
+    drawn, info = jax.tree.map(lambda leaf: to_host(leaf)[:length], (drawn_of(draws), draws.info))
+    leaves = [*drawn.values(), *weigh(info).values()]
+    return np.concatenate([leaf.reshape(*leaf.shape[:2], -1).astype(float) for leaf in leaves], axis=2)
+
+
+def num_numbers(draws: Draw) -> int:
+    """How many numbers there are in a row."""
+    return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
+
+
+def read_streaming(draws: Draw, summary: StreamingSummary) -> StreamingDraws:
+    """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
+    drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
+    return StreamingDraws(drawn, reports, summary)
+
+
+def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:
+    """The reports over all draws [chain, 1]: rates are averaged, counts summed."""
+    means = {name: streaming.report(name) for name in draws.info}
+
+    def read(name: str, like: Any) -> np.ndarray:
+        if not is_rate(like):
+            return np.round(means[name] * streaming.summary.number).astype(like.dtype)
+        made = means[counted_by(name)] if SWEEPS in means else 1.0
+        return (means[name] / np.where(made == 0, 1.0, made)).astype(like.dtype)
+
+    return {name: read(name, leaf) for name, leaf in draws.info.items()}
