@@ -10,6 +10,7 @@ from dpjax._util.pickles import is_missing
 from dpjax.base import Model
 from dpjax.data_augmentation.plan import SweepPlan, interweaving
 from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
+from dpjax.diagnostics.convergence import ess_bulk, ess_tail
 from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.models.simulation import draw_parameters, parameter_shapes
 from dpjax.release import PrivateRelease
@@ -18,6 +19,7 @@ __all__ = [
     "STARTS",
     "advise",
     "free_numbers",
+    "name_late",
     "name_refused",
     "name_stuck",
     "never_change",
@@ -38,6 +40,11 @@ MAX_NONFINITE, MAX_NONFINITE_OF_RUN = 0.01, 0.05
 
 PRIOR_DRAWS = 16
 
+MIN_LENGTH = 500
+"""Fewest draws of a chain whose halves are compared."""
+
+LATE = "effective sizes that did not grow with the draws, as where chains found a region late"
+
 Numbers = Mapping[str, np.ndarray]
 
 
@@ -49,13 +56,17 @@ STARTS = (
 )
 
 
-def warn_of_poor_mixing(table: Summary, remedy: str, stuck: Sequence[str] = (), starts: str = "") -> None:
-    """Warn of parameters whose chains disagree, have too few effective draws, or never moved.
+def warn_of_poor_mixing(
+    table: Summary, remedy: str, stuck: Sequence[str] = (), starts: str = "", late: Sequence[str] = ()
+) -> None:
+    """Warn of parameters whose chains disagree, have too few effective draws, never moved, or found something late.
 
     Parameters
     ----------
     stuck
         The rows with a chain that never moved.
+    late
+        The rows whose effective size did not grow; see `name_late`.
     starts
         An additional remedy for chains that disagree or never moved.
     """
@@ -67,11 +78,32 @@ def warn_of_poor_mixing(table: Summary, remedy: str, stuck: Sequence[str] = (), 
         f"an effective sample size below {MIN_ESS}": name_some(*name_sizes(table, broken | (columns["sd"] == 0))),
         "draws that are not finite": name_some(table.rows, broken),
         "chains that never moved": name_some(stuck, np.ones(len(stuck), bool)),
+        LATE: name_some(late, np.ones(len(late), bool)),
     }
     complaints = [f"{text}: {names}" for text, names in found.items() if names]
     if complaints:
         advice = [remedy] + [starts] * bool(starts and (np.any(apart) or stuck))
         warnings.warn("; ".join(complaints) + f". {' '.join(advice)}", stacklevel=3)
+
+
+def name_late(draws: Numbers, table: Summary) -> list[str]:
+    """The rows of the table with enough effective draws, but fewer than the first half of the draws [chain, draw, ...].
+
+    Chains that mix have about twice as many. Fewer are a sign that a region was found late, of which the draws may then
+    say too little or too much.
+    """
+    length = np.shape(next(iter(draws.values()), np.zeros((1, 0))))[1]
+    if length < MIN_LENGTH:
+        return []
+    found = []
+    for name, leaf in draws.items():
+        half = np.asarray(leaf)[:, : length // 2]
+        rows = list(entry_names(name, {name: half[0, 0]}))
+        for kind, size in (("ess_bulk", ess_bulk), ("ess_tail", ess_tail)):
+            whole = np.array([table[row][kind] for row in rows])
+            fewer = (whole >= MIN_ESS) & (whole < np.ravel(size(half)))
+            found += [row for row, is_late in zip(rows, fewer, strict=True) if is_late]
+    return list(dict.fromkeys(found))
 
 
 def name_sizes(table: Summary, left_out: np.ndarray) -> tuple[list[str], np.ndarray]:

@@ -9,12 +9,19 @@ import jax
 from dpjax._util.validation import fail, summarize_error
 from dpjax.base import Model, Parameters
 from dpjax.clt import check_problem
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.mcmc.run import Collect
 from dpjax.models.positions import check_parameters, check_prior
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
+from dpjax.release.unknown_count import is_unknown
 
-LARGE_SAMPLE = "large-sample"
+LARGE_SAMPLE: Literal["large-sample"] = "large-sample"
+
+MANY_RECORDS = 10_000
+"""Number of records from which chains start at the Normal approximation: from the prior they take hundreds of sweeps to
+arrive, of milliseconds each, where the approximation takes some seconds at any number."""
 
 
 def check_keep(keep: Any, collect: Any) -> bool:
@@ -65,13 +72,32 @@ def check_initial(
     return parameters
 
 
+def default_initial(model: Model, release: PrivateRelease, plan: SweepPlan) -> Literal["large-sample"] | None:
+    """Where chains start if the user does not say: near the posterior where many records are imputed one by one.
+
+    Parameters
+    ----------
+    model
+        As the user knows it.
+    release
+        As the user knows it.
+    """
+    if isinstance(plan.imputation, OwnLatentData) or is_unknown(release) or release.n < MANY_RECORDS:
+        return None
+    try:
+        check_problem(model, release)
+    except (TypeError, ValueError):
+        return None
+    return LARGE_SAMPLE
+
+
 def check_word(model: Model, release: PrivateRelease, initial: str) -> Literal["large-sample"]:
     """The word, or an error unless it is the known one and `dpjax.sample_clt` takes model and release."""
     if initial != LARGE_SAMPLE:
         fail("initial", repr(initial), f"parameters [chain, ...], {LARGE_SAMPLE!r} or None", "Leave it out.")
     with refused_by_name():
         check_problem(model, release)
-    return "large-sample"
+    return LARGE_SAMPLE
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -18,7 +19,7 @@ from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
 from dpjax.mcmc.draws import SWEEPS, drawn_of, fill_gaps, read_streaming, reports_of
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
-from dpjax.mcmc.inputs import check_collect, check_initial, check_keep
+from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, put_in_place, starts_by, tune_by
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
@@ -30,6 +31,11 @@ from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.run import Status, check_run, finish
+
+FAR_STARTS = (
+    "The chains start from the prior: the Normal approximation that they would start from failed ({error}). With many "
+    "records they are on the way for long: look at R-hat, and warm up for longer, or pass `initial` parameters."
+)
 
 
 def sample(
@@ -90,10 +96,11 @@ def sample(
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
     initial
-        Parameters [chain, ...] to start from; by default over-dispersed starts are found from the prior. With
-        ``"large-sample"`` chains start at draws of `dpjax.sample_clt`, and the coordinates of the kernel are whitened
-        by these and stay so: where a sweep is slow, a warm-up of some hundred steps then suffices. Starts are no wider
-        than the posterior, so that R-hat does not see modes that they miss.
+        Parameters [chain, ...] to start from. By default over-dispersed starts are found from the prior; where 10,000
+        records or more are imputed and there is a Normal approximation of their sum, chains start at draws of
+        `dpjax.sample_clt`. With ``"large-sample"`` they do so for any number, and the coordinates of the kernel are
+        whitened by these draws and stay so: where a sweep is slow, a warm-up of some hundred steps then suffices. Such
+        starts are no wider than the posterior, so that R-hat does not see modes that they miss.
     progress
         Whether to show a bar; there is none where standard error is not a terminal.
     checkpoint
@@ -154,12 +161,13 @@ def sample(
     check_derived(model)
     check_until(until, model)
     summarized = check_keep(keep, collect)
-    initial = check_initial(model, release, initial, num_chains)
+    initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
+    initial = default_initial(model, release, plan) if initial is None else initial
     given = (model, release)
     model, release = latent_form(model, release, plan.imputation)
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
-    schedule = make_schedule(num_warmup, num_samples, thin, adapt=not isinstance(initial, str))
+    schedule = make_schedule(num_warmup, num_samples, thin, adapt=not asked)
     plan = move_noise(model, release, plan) if has_check(schedule) else plan
     plan = with_refresh(*given, plan, refresh)
     run = PosteriorRun(
@@ -175,12 +183,17 @@ def sample(
     check_collect(collect, run.state_shapes)
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
     watch = make_watch(until, run, partial(look, run.model), began)
-    made = report(run, given, finish(run, partial(begin, run, given, initial), file, progress, watch), file, watch)
+    made = report(
+        run, given, finish(run, partial(begin, run, given, initial, asked), file, progress, watch), file, watch
+    )
     return replace(made, settings=asked_of(plan, schedule[-1], initial))
 
 
 def begin(
-    run: PosteriorRun, given: tuple[Model, PrivateRelease], initial: Parameters | Literal["large-sample"] | None
+    run: PosteriorRun,
+    given: tuple[Model, PrivateRelease],
+    initial: Parameters | Literal["large-sample"] | None,
+    asked: bool,
 ) -> Status:
     """The status before the first step, with chains at starts of positive density.
 
@@ -188,14 +201,22 @@ def begin(
     ----------
     given
         Model and release as the user knows them.
+    asked
+        Whether the user asked for starts at the Normal approximation; if it is the default, it may fail.
     """
     with compiling(run.lower_first(run.tuning_shapes)):
         start = partial(starts_by(run.plan.imputation), run.keys.starts, run.model, run.release, len(run.keys.chains))
         if not isinstance(initial, str):
             return run.open(start(initial), run.first_tuning(), run.first_refresh)
         draw_key, record_key = jax.random.split(run.keys.tuning)
-        draws = draw_large(draw_key, *given, len(run.keys.chains))
-        states = start({name: leaf[:, -1] for name, leaf in draws.items()})
+        try:
+            draws = draw_large(draw_key, *given, len(run.keys.chains))
+            states = start({name: leaf[:, -1] for name, leaf in draws.items()})
+        except ValueError as error:
+            if asked:
+                raise
+            warnings.warn(FAR_STARTS.format(error=error), stacklevel=5)
+            return run.open(start(None), run.first_tuning(), run.first_refresh)
         return run.open(put_in_place(record_key, run, states), *tune_by(run, draws))
 
 

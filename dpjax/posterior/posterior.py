@@ -18,6 +18,7 @@ from dpjax.diagnostics.warnings import (
     STARTS,
     advise,
     free_numbers,
+    name_late,
     name_refused,
     name_stuck,
     warn_of_divergences,
@@ -186,8 +187,9 @@ class Posterior(Pickled):
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01, some effective sample size below 400, a chain never moved, or many proposals or
-            moves were undone because something was not finite: do not trust the numbers then.
+            If some R-hat is above 1.01, some effective sample size below 400 or smaller than that of the first half of
+            the draws, a chain never moved, or many proposals or moves were undone because something was not finite: do
+            not trust the numbers then.
 
         Notes
         -----
@@ -206,7 +208,8 @@ class Posterior(Pickled):
         if "num_divergent" in self.info:
             warn_of_divergences(self.info["num_divergent"], stacklevel=3)
         if table.rows:
-            warn_of_poor_mixing(table, self.remedy, self._stuck(), STARTS if self.plan is not None else "")
+            late = [] if self.streaming is not None else name_late(self.draws, table)
+            warn_of_poor_mixing(table, self.remedy, self._stuck(), STARTS if self.plan is not None else "", late)
         return table
 
     def _stuck(self) -> list[str]:

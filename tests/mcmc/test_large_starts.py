@@ -9,7 +9,7 @@ import pytest
 
 import dpjax
 from dpjax.clt import sample as clt_sample
-from dpjax.mcmc import starts
+from dpjax.mcmc import inputs, starts
 
 sample = import_module("dpjax.mcmc.sample")  # the package has a function of this name
 
@@ -23,15 +23,15 @@ NUM_CHAINS = 300
 
 @pytest.fixture
 def few(monkeypatch):
-    """The normal law is sampled for no longer than its draws have to be spread."""
+    """The Normal approximation is sampled for no longer than its draws have to be spread."""
     monkeypatch.setattr(starts, "NUM_WARMUP", 60)
     monkeypatch.setattr(starts, "NUM_DRAWS", 20)
 
 
-def first_draws() -> np.ndarray:
+def first_draws(initial: str | None = "large-sample") -> np.ndarray:
     """Standardised draws [chain, draw] without warm-up, by a kernel that remembers where it began."""
-    options = {"num_chains": NUM_CHAINS, "num_warmup": 0, "num_samples": 4, "interweave": False, "progress": False}
-    draws = dpjax.sample(jax.random.key(1), MODEL, RELEASE, initial="large-sample", **options).draws["mean"]
+    options = {"num_chains": NUM_CHAINS, "num_warmup": 0, "num_samples": 4, "interweave": False, "refresh": False}
+    draws = dpjax.sample(jax.random.key(1), MODEL, RELEASE, initial=initial, progress=False, **options).draws["mean"]
     return (draws.astype(float) - MEAN) / SD
 
 
@@ -43,6 +43,34 @@ def errors(scores: np.ndarray) -> np.ndarray:
 def test_the_first_draws_are_the_posteriors(few):
     """Here the sum is Normal, so that the starts are draws of the exact posterior."""
     assert np.max(np.abs(errors(first_draws()))) < 4
+
+
+def test_many_records_start_there_by_default_and_few_do_not(few, monkeypatch):
+    monkeypatch.setattr(inputs, "MANY_RECORDS", N)
+    assert np.max(np.abs(errors(first_draws(None)))) < 4
+    monkeypatch.setattr(inputs, "MANY_RECORDS", N + 1)
+    assert np.max(np.abs(errors(first_draws(None)))) > 6
+
+
+def test_starts_that_are_not_found_there_are_found_in_the_prior(monkeypatch):
+    def fail(*arguments):
+        raise ValueError("no mode was found")
+
+    monkeypatch.setattr(inputs, "MANY_RECORDS", N)
+    monkeypatch.setattr(sample, "draw_large", fail)
+    options = {"num_warmup": 0, "num_samples": 2, "progress": False}
+    with pytest.warns(UserWarning, match=r"start from the prior: the Normal approx.* failed \(no mode was found\)"):
+        posterior = dpjax.sample(jax.random.key(1), MODEL, RELEASE, **options)
+    assert np.all(np.isfinite(posterior.draws["mean"]))
+    with pytest.raises(ValueError, match="no mode was found"):
+        dpjax.sample(jax.random.key(1), MODEL, RELEASE, initial="large-sample", **options)
+
+
+def test_what_has_no_approximation_starts_from_the_prior(monkeypatch):
+    monkeypatch.setattr(inputs, "MANY_RECORDS", 1)
+    local = dpjax.LocalRelease(np.zeros(4), dpjax.Laplace(0.8), field="y")
+    posterior = dpjax.sample(jax.random.key(1), MODEL, local, num_warmup=0, num_samples=2, progress=False)
+    assert posterior.draws["mean"].shape == (4, 2)
 
 
 def test_starts_that_are_too_wide_are_noticed(few, monkeypatch):
@@ -75,7 +103,7 @@ def test_an_interrupted_run_continues_to_the_same_draws(few, tmp_path):
 
 @pytest.mark.slow
 def test_starts_need_no_fine_quadrature(few, monkeypatch):
-    """They may be a little off; draws under the normal law by the same points are refused."""
+    """They may be a little off; draws of the approximation by the same points are refused."""
     monkeypatch.setattr(clt_sample, "DEFAULT_POINTS", 8)
     model = MODEL._replace(statistic_moments=None)
     release = dpjax.Release([2_400.0], dpjax.Gaussian(5.0), dpjax.statistics.total("y", -1.0, 1.0), 4_000)
