@@ -133,9 +133,9 @@ class ConjugateCounts(NamedTuple):
         ``(parameters, sums) -> []``: the normalised log-density of that draw.
     """
 
-    places: Array
+    places: Array | np.ndarray
     shift: Array
-    sign: Array
+    sign: Array | np.ndarray
     update: Callable[[Key, Array], Parameters]
     log_density: Callable[[Parameters, Array], Array]
 
