@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import numpy as np
 from blackjax.base import SamplingAlgorithm
 
 __all__ = [
