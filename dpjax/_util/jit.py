@@ -13,7 +13,7 @@ import jax
 
 from dpjax._util.validation import fail, is_traced
 
-__all__ = ["compiling", "enable_compilation_cache", "jit_quickly", "light_options", "quick_options"]
+__all__ = ["ahead_options", "compiling", "enable_compilation_cache", "jit_quickly", "light_options", "quick_options"]
 
 Options = dict[str, int | bool]
 
@@ -24,7 +24,10 @@ LIGHT: Options = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimizatio
 """XLA's older code generator, and not the last level of optimisation: sweeps compile in less than half of the time, and
 run at least as fast, as far as was measured."""
 
-QUICK: Options = {**LIGHT, "xla_backend_optimization_level": 0}
+AHEAD: Options = {**LIGHT, "xla_cpu_parallel_codegen_split_count": 1}
+"""In one part, for one thread: several take all threads that compile, and what is needed meanwhile waits for them."""
+
+QUICK: Options = {**AHEAD, "xla_backend_optimization_level": 0}
 """Little optimisation as well: programs compile in an eighth of the time, and take about seven times as long to run."""
 
 
@@ -32,6 +35,12 @@ QUICK: Options = {**LIGHT, "xla_backend_optimization_level": 0}
 def quick_options() -> Options:
     """The compiler options of `QUICK`, for programs that run once."""
     return known_options(QUICK)
+
+
+@cache
+def ahead_options() -> Options:
+    """The compiler options of `AHEAD`, for programs that are compiled while others run."""
+    return known_options(AHEAD)
 
 
 @cache

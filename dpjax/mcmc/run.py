@@ -156,6 +156,7 @@ run_chunk = jit_model(
         made=CHAIN_AXES,
     )(advance_chains),
     static_argnames=("plan", "collect", "capacity", "mesh"),
+    ahead=True,
 )
 """The compiled program of `advance_chains`."""
 
@@ -234,10 +235,9 @@ class PosteriorRun(Run):
 
         None where starts decide what the program is, or several devices.
         """
-        if is_open(self.plan.imputation) or self.mesh is not None:
+        if is_open(self.plan.imputation):
             return None
-        status = self.before_draws(0, Kernel(self.plan, tuning), self.state_shapes)
-        return run_chunk.lower(*self.static(status), **self.arguments(status, 0))
+        return self.lower(self.before_draws(0, Kernel(self.plan, tuning), self.state_shapes))
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
         """The status after a chunk, whose draws are kept or entered into the streaming summary."""
