@@ -57,13 +57,14 @@ def known_options(options: Options) -> Options:
     if jax.default_backend() != "cpu":
         return {}
     flags = os.environ.get("XLA_FLAGS", "")
-    return {name: value for name, value in options.items() if f"--{name}=" not in flags and is_known({name: value})}
+    return {name: value for name, value in options.items() if f"--{name}=" not in flags and is_known(name, value)}
 
 
-def is_known(options: Options) -> bool:
-    """Whether XLA has compiler options of these names."""
+@cache
+def is_known(name: str, value: int | bool) -> bool:
+    """Whether XLA has a compiler option of this name, with such values."""
     try:
-        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+        jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
     except Exception:  # the type is not part of JAX's interface
         return False
     return True

@@ -323,8 +323,8 @@ def adapt(model: Model, parameters: Parameters) -> Tuning:
 
 def adapt_step_size(run: PosteriorRun, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
     """The tuning of a segment, with the step size fitted to where the chains are, state [chain, ...]."""
-    if tuning is None:
-        return None
+    if tuning is None or run.plan.parameter_kernel is None:
+        return tuning
     key = jax.random.fold_in(run.keys.step_size, segment)
     return fit_step_size(key, run.model, run.plan.parameter_kernel, tuning, state.parameters, state.latent.records)
 

@@ -121,7 +121,7 @@ class OneCell(RecordStatistic):
 
     def sparse(self, records: Records) -> tuple[Array, Array]:
         """The one cell of each record, and 1: both [m, 1]."""
-        cells = jit_quickly(jax.vmap(self.cell))(records)[:, None]
+        cells = jit_quickly(jax.vmap(lambda record: self.cell(record)[None]))(records)
         return cells, jnp.ones(cells.shape)
 
     def diameter(self, norm: Norm) -> float:
