@@ -12,6 +12,9 @@ from dpjax.sampler_tests.invariance_test import choose_size
 
 KEY = jax.random.key(3)
 SHORT = {"num_chains": 2, "num_warmup": 8, "num_samples": 8, "progress": False}
+DRAWS_ONLY = SHORT | {"num_warmup": 0}
+"""Without the end of a warm-up, at which mixtures fit the number of their slots and compile for it."""
+
 MODEL = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 3.0), variance=1.0)
 COMPONENT = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=3.0, scale=3.0)
 TOTAL = dpjax.statistics.total("y", -4.0, 4.0)
@@ -31,7 +34,7 @@ CALLS: dict[str, tuple[str, Callable[[float], Any]]] = {
     "mixture": (
         "run_chunk",
         lambda value: dpjax.mixture.sample(
-            KEY, value + np.linspace(-1.0, 1.0, 8), None, component=COMPONENT, concentration=1.0, **SHORT
+            KEY, value + np.linspace(-1.0, 1.0, 8), None, component=COMPONENT, concentration=1.0, **DRAWS_ONLY
         ),
     ),
 }
