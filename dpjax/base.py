@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import numpy as np
 from blackjax.base import SamplingAlgorithm
 
 __all__ = [
@@ -133,9 +134,9 @@ class ConjugateCounts(NamedTuple):
         ``(parameters, sums) -> []``: the normalised log-density of that draw.
     """
 
-    places: Array
+    places: Array | np.ndarray
     shift: Array
-    sign: Array
+    sign: Array | np.ndarray
     update: Callable[[Key, Array], Parameters]
     log_density: Callable[[Parameters, Array], Array]
 

@@ -11,7 +11,7 @@ import pytest
 
 import dpjax
 from dpjax._util import jit
-from dpjax._util.jit import compiling, jit_quickly, quick_options
+from dpjax._util.jit import compiling, jit_quickly, light_options, quick_options
 from dpjax.models.recipe import jit_model
 
 SETTINGS = ("jax_compilation_cache_dir", jit.MIN_COMPILE_TIME)
@@ -79,9 +79,18 @@ def test_a_failed_compilation_ahead_is_left_to_the_call():
 
 def test_options_that_a_version_lacks_are_left_out(monkeypatch):
     assert set(quick_options()) <= set(jit.QUICK)
-    assert not jit.is_known({"xla_no_such_option": 1})
+    assert set(light_options()) <= set(jit.LIGHT)
+    assert not jit.is_known("xla_no_such_option", 1)
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
     assert quick_options.__wrapped__() == {}
+
+
+def test_options_that_the_user_has_set_stay_as_they_are(monkeypatch):
+    monkeypatch.setattr(jit, "is_known", lambda name, value: True)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_force_host_platform_device_count=2")
+    assert light_options.__wrapped__() == {"xla_cpu_use_fusion_emitters": False}
+    monkeypatch.delenv("XLA_FLAGS")
+    assert light_options.__wrapped__() == jit.LIGHT
 
 
 def test_the_cache_is_turned_on_where_none_is_set(unset):

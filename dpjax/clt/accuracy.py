@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import release_noise
-from dpjax.clt.moments import Source, build_moments
+from dpjax.clt.moments import Source, build_moments, is_small
 from dpjax.models.recipe import jit_model
 from dpjax.numerics import leading_size
 from dpjax.numerics.linear_algebra import factorize, solve_lower
@@ -41,6 +42,9 @@ REPLICATES = 4
 MAX_RECORDS = 2**24
 """Largest number of records drawn in total."""
 
+FEW_RECORDS = 2**16
+"""In total: with more, a program that was compiled quickly takes longer than that saves."""
+
 
 class Errors(NamedTuple):
     """The error of quadrature: of the mean, in standard deviations of the value, and of its variance, relative []."""
@@ -54,7 +58,8 @@ def measure_errors(
 ) -> Errors:
     """The errors relative to a finer rule at draws [draw, ...] of the posterior; infinite where not finite."""
     same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program
-    coarse, fine = (moments_at(model, release, source, nodes, parameters) for nodes in (same, finer))
+    evaluate = moments_at.quickly if is_small(model, release, source, finer) else moments_at
+    coarse, fine = (evaluate(model, release, source, nodes, parameters) for nodes in (same, finer))
     errors = compare(release, release_noise(release, simulated).variance, coarse, fine)
     finite = [np.nan_to_num(np.asarray(error, float), nan=np.inf, posinf=np.inf) for error in errors]
     return Errors(*(float(np.quantile(error, LEVEL, method="higher")) for error in finite))
@@ -68,7 +73,7 @@ def moments_at(
     return jax.lax.map(build_moments(model, release, source, rule), parameters)
 
 
-@jax.jit
+@jit_quickly
 def compare(release: Release, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
     """The errors [draw] of coarse moments, for noise of this variance [d]."""
 
@@ -109,7 +114,8 @@ def measure_skewness(key: Key, model: Model, release: Release, simulated: Array,
     size = min(release.n, NUM_RECORDS) if model.exchangeable else REPLICATES * release.n
     some = jax.tree.map(lambda leaf: leaf[: max(1, MAX_RECORDS // size)], parameters)
     keys = jax.random.split(key, leading_size(some))
-    found = skewness_at(model, release, release_noise(release, simulated).variance, keys, some)
+    evaluate = skewness_at.quickly if size * leading_size(some) <= FEW_RECORDS else skewness_at
+    found = evaluate(model, release, release_noise(release, simulated).variance, keys, some)
     return np.sqrt(np.mean(np.square(np.asarray(found, float)), axis=0))
 
 

@@ -7,17 +7,20 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.models.record_noise import num_rows, records_at
+from dpjax.models.record_noise import num_rows, records_at, support_size
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import product
 from dpjax.numerics.quadrature import Rule, make_rule
 from dpjax.release import Release
 
-__all__ = ["Moments", "Source", "build_moments", "make_points"]
+__all__ = ["Moments", "Source", "build_moments", "is_small", "make_points"]
 
 Moments = Callable[[Parameters], tuple[Array, Array]]
 """``parameters -> (offset [d], covariance [d, d])``: the mean of a record's contribution less value / n, and its
 covariance; for records that are not identically distributed, their averages."""
+
+FEW_PRODUCTS = 2**17
+"""Of two coordinates at one point: with more, the time that a program takes counts, and not that of compiling it."""
 
 Weighed = Callable[[Parameters], tuple[Array, Array]]
 """``parameters -> (contributions [d, m], weights [m] or [])``."""
@@ -49,6 +52,13 @@ def make_points(key: Key, model: Model, source: Source, num_points: int, refinem
     if source.points == "scores":
         return make_rule(jax.random.fold_in(key, refinement), num_rows(model), num_points, refinement)
     return jnp.arange(refinement**2 * num_points) if source.points == "counts" else None
+
+
+def is_small(model: Model, release: Release, source: Source, rule: Any) -> bool:
+    """Whether some hundred moments take less time to compute by a program compiled quickly than that one saves."""
+    listed = {None: 1, "support": support_size(model) or 1}
+    num_points = listed[source.points] if source.points in listed else len(jax.tree.leaves(rule)[-1])
+    return num_points * (1 if model.exchangeable else release.n) * release.value.size**2 <= FEW_PRODUCTS
 
 
 def build_moments(model: Model, release: Release, source: Source, rule: Any) -> Moments:

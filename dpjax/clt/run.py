@@ -15,6 +15,7 @@ from blackjax.mcmc.hmc import HMCState
 from blackjax.mcmc.nuts import NUTSInfo
 from jax.sharding import Mesh
 
+from dpjax._util.jit import jit_quickly
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import build_problem, build_target, unravel_of
 from dpjax.clt.moments import Source
@@ -52,8 +53,8 @@ class Chains(NamedTuple):
     """
 
     state: HMCState
-    step_size: Array
-    inverse_mass_matrix: Array
+    step_size: Array | np.ndarray
+    inverse_mass_matrix: Array | np.ndarray
     search: DualAveragingAdaptationState
 
 
@@ -75,7 +76,7 @@ def first_states(
     return jax.vmap(lambda place: blackjax.nuts.init(place, target))(places)
 
 
-@partial(jit_model, static_argnames=("source", "mesh"))
+@partial(jit_model, static_argnames=("source", "mesh"), ahead=True)
 @over_devices(
     by_chain=("chain_keys", "chains"),
     arrays=("release", "rule", "simulated", "tuning", "start", "length", "thin", "adapt"),
@@ -187,11 +188,20 @@ class CLTRun(Run):
 
     def open(self) -> Status:
         """The status before the first step, with whitened coordinates as they are."""
+        states = first_states.quickly(self.model, self.source, **self.arrays, places=self.places)
+        return self.open_segment(0, self.at_starts(states))
+
+    def lower_first(self) -> Any:
+        """The program of the first chunk, not compiled yet; tuning and places may be shapes."""
+        states = first_states.eval_shape(self.model, self.source, **self.arrays, places=self.places)
+        return self.lower(Status(0, 0, None, self.at_starts(states)))
+
+    def at_starts(self, states: HMCState) -> Chains:
+        """What the chains carry at these states, or their shapes."""
         num_chains, size = self.places.shape
-        step_size = jnp.full(num_chains, FIRST_STEP_SIZE, self.places.dtype)
-        matrix = jnp.broadcast_to(jnp.eye(size, dtype=self.places.dtype), (num_chains, size, size))
-        states = first_states(self.model, self.source, **self.arrays, places=self.places)
-        return self.open_segment(0, Chains(states, step_size, matrix, search_from(step_size)))
+        step_size = np.full(num_chains, FIRST_STEP_SIZE, self.places.dtype)
+        matrix = np.broadcast_to(np.eye(size, dtype=self.places.dtype), (num_chains, size, size))
+        return Chains(states, step_size, matrix, search_from(step_size))
 
     def open_segment(self, segment: int, chains: Chains) -> Status:
         """The status at the start of a segment, with empty arrays for its draws."""
@@ -209,7 +219,7 @@ class CLTRun(Run):
         return self.open_segment(status.segment + 1, chains)
 
 
-@jax.jit
+@jit_quickly
 def search_from(step_size: Array) -> DualAveragingAdaptationState:
     """The search for better step sizes than these [chain], in the types that it goes on with."""
     return jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), jax.vmap(begin_search)(step_size))

@@ -1,5 +1,6 @@
 """From a model and a release of many records to draws from the posterior with the sum taken to be Normal."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+from dpjax._util.jit import compiling, jit_quickly
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
 from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
 from dpjax.clt.density import simulate_variance, smooth
 from dpjax.clt.inputs import check_inputs
-from dpjax.clt.moments import Source, make_points
+from dpjax.clt.moments import Source, is_small, make_points
 from dpjax.clt.predictive import predict_values
 from dpjax.clt.run import CLTRun, Draw, make_schedule
 from dpjax.clt.starts import check_starts, find_starts
@@ -198,7 +200,7 @@ class RunKeys(NamedTuple):
     skewness: Key
 
 
-@partial(jax.jit, static_argnames="num_chains")
+@partial(jit_quickly, static_argnames=("num_chains",))
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
     rules, noise, prior, candidates, spread, chains, skewness = jax.random.split(key, 7)
@@ -220,19 +222,24 @@ def draw(
     keys = split_key(key, size.num_chains)
     rules = [make_points(keys.rules, model, source, size.num_points, refinement) for refinement in (1, REFINEMENT)]
     simulated = simulate_variance(keys.noise, release)
-    with one_blas_thread():
-        starts = find_starts(keys.starts, model, release, source, rules[0], simulated, size.num_chains)
-        check_starts(starts, release)
+    given = (keys.starts, model, release, source, rules[0], simulated, size.num_chains)
+    shapes = find_starts.eval_shape(*given)
     run = CLTRun(
         model=model,
         release=release,
         source=source,
         rule=rules[0],
         simulated=simulated,
-        tuning=starts.tuning,
-        places=starts.places,
+        tuning=shapes.tuning,
+        places=shapes.places,
         chain_keys=keys.chains,
         schedule=make_schedule(size.num_warmup, size.num_samples),
         mesh=mesh,
     )
-    return Drawn(run, finish(run, run.open, None, progress), rules[1], size.num_points, keys.skewness)
+    with one_blas_thread(), compiling(run.lower_first()):
+        search = find_starts.quickly if is_small(model, release, source, rules[0]) else find_starts
+        starts = search(*given)
+        check_starts(starts, release)
+        run = replace(run, tuning=starts.tuning, places=starts.places)
+        status = run.open()
+    return Drawn(run, finish(run, lambda: status, None, progress), rules[1], size.num_points, keys.skewness)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import compiling, jit_quickly
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
@@ -179,8 +179,9 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
 
 def begin(run: BatchRun) -> Status:
     """The status before the first step."""
-    tuning = tune_all.quickly(run.model, run.keys.tuning) if run.plan.uses_tuning else None
-    return run.open(find_all(run, run.keys.starts), tuning)
+    with compiling(run.lower_first(tune_all.eval_shape(run.model, run.keys.tuning) if run.plan.uses_tuning else None)):
+        tuning = tune_all.quickly(run.model, run.keys.tuning) if run.plan.uses_tuning else None
+        return run.open(find_all(run, run.keys.starts), tuning)
 
 
 @jit_model

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import prod
 from typing import Any, ClassVar
 
 import jax
@@ -40,7 +41,7 @@ OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")
 """The arguments with leading axis [release], which devices share."""
 
 
-@partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "common", "mesh"))
+@partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "common", "mesh"), ahead=True)
 @over_devices(by_chain=OF_RELEASE, arrays=("start", "length", "thin"), made=BY_CHAIN)
 def run_batch(
     model: Model,
@@ -131,10 +132,18 @@ class BatchRun(Run):
         return tuple(bool(np.all(leaf == leaf[:1])) for leaf in leaves)
 
     @cached_property
+    def state_shapes(self) -> GibbsState:
+        """The shapes [release, chain, ...] and types of the chains' states."""
+        start = partial(draw_state, model=self.model, release=self.release)
+        return jax.eval_shape(jax.vmap(jax.vmap(start)), self.keys.chains)
+
+    @cached_property
     def most_draws(self) -> int:
         """How many draws a chunk can hold."""
-        start = partial(draw_state, model=self.model, release=self.release)
-        states = jax.eval_shape(jax.vmap(start), self.keys.chains.reshape(-1))
+        chains = self.keys.chains.shape
+        states = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct((prod(chains), *leaf.shape[2:]), leaf.dtype), self.state_shapes
+        )
         return choose_capacity(self.model, bind(self.collect, self.release), states)
 
     @cached_property
@@ -168,9 +177,17 @@ class BatchRun(Run):
 
     def open_segment(self, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
         """The status at the start of a segment, with empty arrays for its draws."""
-        accepted = np.zeros((*self.keys.chains.shape, self.release.n), np.int32) if self.reports else None
-        status = Status(segment, 0, tuning, Chains(states, accepted))
+        status = self.before_draws(segment, tuning, states)
         return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
+
+    def before_draws(self, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
+        """The status at the start of a segment, without room for draws; tuning and states may be shapes."""
+        accepted = np.zeros((*self.keys.chains.shape, self.release.n), np.int32) if self.reports else None
+        return Status(segment, 0, tuning, Chains(states, accepted))
+
+    def lower_first(self, tuning: Tuning | None) -> Any:
+        """The program of the first chunk, not compiled yet, from the shapes of the tuning."""
+        return self.lower(self.before_draws(0, tuning, self.state_shapes))
 
     def close_segment(self, status: Status) -> Status:
         """Adapt to the segment's draws where the schedule says so, and open the next segment."""

@@ -204,6 +204,7 @@ run_chunk = jit_model(
         made=CHAIN_AXES,
     )(advance_chains),
     static_argnames=("plan", "collect", "capacity", "mesh"),
+    ahead=True,
 )
 """The compiled program of `advance_chains`."""
 
@@ -283,10 +284,9 @@ class PosteriorRun(Run):
 
         None where starts decide what the program is, or several devices.
         """
-        if is_open(self.plan.imputation) or self.mesh is not None:
+        if is_open(self.plan.imputation):
             return None
-        status = self.before_draws(0, Kernel(self.plan, tuning, self.first_refresh), self.state_shapes)
-        return run_chunk.lower(*self.static(status), **self.arguments(status, 0))
+        return self.lower(self.before_draws(0, Kernel(self.plan, tuning, self.first_refresh), self.state_shapes))
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
         """The status after a chunk, whose draws are kept or entered into the streaming summary."""
@@ -394,6 +394,8 @@ def adapt(model: Model, parameters: Parameters) -> Tuning:
 
 def adapt_step_size(run: PosteriorRun, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
     """The tuning of a segment, with the step size fitted to where the chains are, state [chain, ...]."""
+    if tuning is None or run.plan.parameter_kernel is None:
+        return tuning
     key = jax.random.fold_in(run.keys.step_size, segment)
     return fit_step_size(key, run.model, run.plan.parameter_kernel, tuning, state.parameters, state.latent.records)
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+from dpjax._util.jit import compiling, jit_quickly
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
@@ -24,6 +25,9 @@ __all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "StateFields", "grow", "jo
 
 
 Collect = Callable[[MixtureState], Any]
+
+FEW_RECORDS = 2**16
+"""Of all chains together: with more, starts by a program that was compiled quickly take longer than that saves."""
 
 
 class Draw(NamedTuple):
@@ -68,7 +72,6 @@ def choose_groups(num_chains: int) -> Array:
     return jnp.asarray(np.resize(NUM_GROUPS, num_chains))
 
 
-@partial(jax.jit, static_argnames="setup")
 def start_chains(problem: Problem, setup: Setup, keys: Key, groups: Array) -> MixtureState:
     """Over-dispersed starts [chain, ...]."""
 
@@ -79,6 +82,10 @@ def start_chains(problem: Problem, setup: Setup, keys: Key, groups: Array) -> Mi
         return setup.start(problem, state_key, labels, records)
 
     return for_chains(setup.in_turn, one)(keys, groups)
+
+
+start_many = jax.jit(start_chains, static_argnames=("setup",))
+start_few = jit_quickly(start_chains, static_argnames=("setup",))
 
 
 def cut_slots(states: MixtureState, capacity: int) -> MixtureState:
@@ -182,7 +189,18 @@ class MixtureRun(Run):
 
     def open(self) -> Status:
         """The status before the first step."""
-        return Status(0, 0, Fitted(self.setup), start_chains(self.problem, self.setup, *self.starts), draws=())
+        few = self.problem.n * len(self.start_keys) <= FEW_RECORDS
+        with compiling(self.lower(self.at_starts(self.shapes_of_starts(self.setup)))):
+            return self.at_starts((start_few if few else start_many)(self.problem, self.setup, *self.starts))
+
+    def at_starts(self, states: MixtureState) -> Status:
+        """The status before the first step, with chains at these states or their shapes."""
+        return Status(0, 0, Fitted(self.setup), states, draws=())
+
+    def shapes_of_starts(self, setup: Setup) -> MixtureState:
+        """The shapes [chain, ...] and types of the chains' states with so many slots."""
+        keys, groups = self.starts
+        return jax.eval_shape(partial(start_chains, setup=setup), self.problem, keys=keys, groups=groups)
 
     def capacity(self, status: Status) -> int:
         """How many draws a chunk can hold, with so many slots."""
@@ -239,8 +257,7 @@ class MixtureRun(Run):
         if slots not in range(1, MAX_SLOTS + 1) or needed not in range(MAX_SLOTS + 1):
             raise ValueError(f"{slots} slots, of which {needed} were needed")
         setup = self.setup.with_capacity(slots)
-        shapes = start_chains.eval_shape(self.problem, setup, *self.starts)
-        states = jax.tree.map(jnp.asarray, fill("states", shapes, arrays))
+        states = jax.tree.map(jnp.asarray, fill("states", self.shapes_of_starts(setup), arrays))
         status = Status(segment, filled, Fitted(setup, needed), states, draws=())
         if not filled or not self.is_last(status):
             return status

@@ -5,6 +5,7 @@ from math import prod
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
@@ -63,11 +64,12 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         return dirichlet_log_density(alpha + counts, parameters["probabilities"])
 
     def conjugate() -> ConjugateCounts:
-        cells = jnp.arange(num_cells)
+        # Arrays on the host, which decide what is compiled and need no program of their own.
+        cells = np.arange(num_cells, dtype=jnp.result_type(int))
         return ConjugateCounts(
-            places=jnp.stack([cells, jnp.full_like(cells, num_cells)], axis=1),
+            places=np.stack([cells, np.full_like(cells, num_cells)], axis=1),
             shift=jnp.append(alpha, jnp.sum(alpha)),
-            sign=jnp.append(jnp.ones(num_cells), -1.0),
+            sign=np.append(np.ones(num_cells), -1.0),
             update=lambda key, sums: draw_given(key, sums[:-1].astype(float)),
             log_density=lambda parameters, sums: log_density_given(parameters, sums[:-1].astype(float)),
         )

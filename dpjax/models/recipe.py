@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import light_options, quick_options
+from dpjax._util.jit import ahead_options, light_options, quick_options
 from dpjax._util.validation import is_traced
 from dpjax.base import Array, Model
 
@@ -178,10 +178,14 @@ class jit_model:
         A function with an argument ``model``.
     static_argnames
         Its other arguments that decide what is compiled.
+    ahead
+        Whether it is compiled while other programs run, for `compiling`.
     """
 
-    def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> None:
-        self.signature, self.static_argnames = inspect.signature(function), static_argnames
+    def __init__(
+        self, function: Callable[..., Any], static_argnames: tuple[str, ...] = (), *, ahead: bool = False
+    ) -> None:
+        self.signature, self.static_argnames, self.ahead = inspect.signature(function), static_argnames, ahead
 
         def compiled(form: Form | Model, options: Options, numbers: tuple[Array, ...], others: dict[str, Any]) -> Any:
             model = form(numbers) if isinstance(form, Form) else form
@@ -207,7 +211,8 @@ class jit_model:
     @cached_property
     def light(self) -> Any:
         """The compiled function for calls outside of other programs."""
-        return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=light_options())
+        options = ahead_options() if self.ahead else light_options()
+        return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=options)
 
     @cached_property
     def quick(self) -> Any:

@@ -130,6 +130,15 @@ class Run(ABC):
         """The shapes and types of what a chunk leaves."""
         return type(self).PROGRAM.eval_shape(*self.static(status), **self.arguments(status, 0))  # type: ignore[attr-defined]
 
+    def lower(self, status: Status) -> Any:
+        """The program of the next chunk, to be compiled ahead; arrays of the status may be shapes.
+
+        None on several devices, where shapes do not say how the arrays are spread.
+        """
+        if self.mesh is not None:
+            return None
+        return type(self).PROGRAM.lower(*self.static(status), **self.arguments(status, 0))  # type: ignore[attr-defined]
+
     def is_done(self, status: Status) -> bool:
         """Whether all draws are made."""
         return self.is_last(status) and status.filled == self.schedule[-1].draws

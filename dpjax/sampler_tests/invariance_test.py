@@ -16,7 +16,7 @@ import numpy as np
 
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_instance, check_key, fail
-from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, make_plan
 from dpjax.data_augmentation.records.forms import latent_form
@@ -27,6 +27,7 @@ from dpjax.mcmc.run import adapt
 from dpjax.mcmc.starts import holding, impute_all
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
+from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, batch_size, parameter_shapes
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
@@ -127,13 +128,13 @@ def invariance_test(
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
     plan = choose_plan(posterior, choices)
     model, release = latent_form(posterior.model, posterior.release, plan.imputation)
-    starts = take_spaced(draws, number)
-    check_possible(model, starts)
     host = {name: np.asarray(leaf) for name, leaf in draws.items()}
+    starts = take_spaced(host, number)
+    check_possible(model, starts)
     coupled = coupled_pairs(posterior, plan.imputation, starts, host) if unbiased else None
     sweep_key, coupled_key = jax.random.split(key)
     with one_blas_thread():
-        result, num_nonfinite = run(sweep_key, model, release, plan, draws, starts, num_sweeps, num_warmup)
+        result, num_nonfinite = run(sweep_key, model, release, plan, host, starts, num_sweeps, num_warmup)
     warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
     return result if coupled is None else replace(result, unbiased=estimate(coupled_key, coupled, result.draws))
 
@@ -190,10 +191,16 @@ def spaced(available: int, wanted: int) -> np.ndarray:
 
 def check_possible(model: Model, starts: Parameters) -> None:
     """Raise unless the prior has positive density at all starts [draw, ...]."""
-    impossible = int(np.sum(~np.isfinite(jax.vmap(model.log_prior)(starts))))
+    impossible = int(np.sum(~np.isfinite(log_priors.quickly(model, starts))))
     if impossible:
         given = f"{impossible} of {len(next(iter(starts.values())))} draws of zero prior density"
         fail("posterior", given, "draws within the prior's support", "They are not of this model's posterior.")
+
+
+@jit_model
+def log_priors(model: Model, starts: Parameters) -> Array:
+    """The log-density of the prior at each start [draw]."""
+    return jax.vmap(model.log_prior)(starts)
 
 
 def run(
@@ -219,19 +226,28 @@ def run(
     """
     first_key, plan_key, step_key, settle_key, batch_key = jax.random.split(key, 5)
     number = len(next(iter(starts.values())))
-    # An even number, so that pairs and batches share compiled programs.
-    size = 2 * ceil(number / ceil(number / batch_size(model, release)) / 2)
+    size = choose_size(number, batch_size(model, release))
     pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_RECORD_SETS) // 2))
     warmup = RecordWarmup(num_warmup or 0, settled=True)
     if num_warmup is None:
         warmup, pairs = choose_num_warmup(settle_key, model, release, holding(plan.imputation), pairs)
     held, plan = holding(plan.imputation), adapt_plan(model, release, plan, pairs, plan_key)
-    tuning = adapt(model, draws) if plan.uses_tuning else None
+    tuning = adapt.quickly(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
     advance = partial(run_batch, model, release, held, plan, tuning, warmup.num_sweeps, num_sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance)
-    given, before = jax.device_get((draws, starts))
-    return InvarianceTestResult(given, before, ends, num_sweeps, warmup.num_sweeps, warmup.settled), num_nonfinite
+    return InvarianceTestResult(draws, starts, ends, num_sweeps, warmup.num_sweeps, warmup.settled), num_nonfinite
+
+
+def choose_size(number: int, most: int) -> int:
+    """The size of the batches for so many draws: few sizes are compiled for whatever number, a quarter apart at most.
+
+    It is even, so that pairs and batches share compiled programs.
+    """
+    equal = ceil(number / ceil(number / most))
+    step = 2 ** max(equal.bit_length() - 3, 1)
+    rounded = step * ceil(equal / step)
+    return rounded if rounded <= most else 2 * ceil(equal / 2)
 
 
 def paired(starts: Parameters, number: int) -> Parameters:

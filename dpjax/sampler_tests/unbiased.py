@@ -96,7 +96,7 @@ def draw_start(key: Key, model: Model, n: int, starts: Parameters) -> Position:
     """One of the starts [start, ...], with records from the model."""
     choice_key, record_key = jax.random.split(key)
     number = jax.random.randint(choice_key, (), 0, len(next(iter(starts.values()))))
-    return draw_position_at(record_key, model, {name: leaf[number] for name, leaf in starts.items()}, n)
+    return draw_position_at(record_key, model, {name: jnp.asarray(leaf)[number] for name, leaf in starts.items()}, n)
 
 
 def estimate(key: Key, pairs: Pairs, draws: dict[str, np.ndarray]) -> Estimates:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.jit import jit_quickly
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import check_array, check_count, check_number, fail, name_of
 from dpjax._util.words import amount
@@ -120,7 +121,7 @@ class OneCell(RecordStatistic):
 
     def sparse(self, records: Records) -> tuple[Array, Array]:
         """The one cell of each record, and 1: both [m, 1]."""
-        cells = jax.vmap(self.cell)(records)[:, None]
+        cells = jit_quickly(jax.vmap(lambda record: self.cell(record)[None]))(records)
         return cells, jnp.ones(cells.shape)
 
     def diameter(self, norm: Norm) -> float:

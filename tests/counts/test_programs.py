@@ -13,6 +13,9 @@ from dpjax.data_augmentation.counts.counts import fit_width
 RELEASE = dpjax.Release([12.0, 30.0, 8.0], dpjax.DiscreteLaplace(2.0), dpjax.statistics.cells("cell", 3), 50)
 IMPUTATION = dpjax.counts(width=16)
 
+MOST_PROGRAMS = 32
+"""Of a first call for a table: a dozen, and conversions of what the user passes."""
+
 
 def run(model: dpjax.Model, imputation: dpjax.base.Imputation | None = IMPUTATION) -> np.ndarray:
     posterior = dpjax.sample(
@@ -31,6 +34,15 @@ def test_other_numbers_in_the_prior_and_the_same_call_compile_nothing(imputation
     assert compilations == before
     run(dpjax.models.categorical([2.5, 0.5, 7.0]), imputation)
     assert compilations == before
+
+
+@pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
+def test_a_first_call_compiles_few_programs(compilations):
+    """Starts, width and chains have a program each; operations one by one had a hundred between them."""
+    jax.clear_caches()
+    run(dpjax.models.categorical([1.0, 1.0, 1.0]), None)
+    assert {"jit(propose)", "jit(states_at)", "jit(spreads_at)", "jit(advance_chains)"} <= set(compilations)
+    assert len(compilations) <= MOST_PROGRAMS
 
 
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")

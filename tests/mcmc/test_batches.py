@@ -128,7 +128,7 @@ def test_interrupted_runs_keep_what_they_have(monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
-    interrupt.eval_shape = real.eval_shape
+    interrupt.eval_shape, interrupt.lower = real.eval_shape, real.lower
     monkeypatch.setattr(BatchRun, "PROGRAM", staticmethod(interrupt))
     monkeypatch.setattr("dpjax.runtime.run.next_length", lambda made, seconds: 4)
     with pytest.warns(UserWarning, match="sample_batch was interrupted after"):

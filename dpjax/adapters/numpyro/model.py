@@ -1,7 +1,8 @@
 """Complete-data models from NumPyro models of one plate of records."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -21,8 +22,12 @@ from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.checks import check_model
 from dpjax.models.recipe import with_origin
+from dpjax.runtime.identity import Reader
 
 __all__ = ["from_numpyro"]
+
+NUM_REMEMBERED = 16
+"""How many models are kept, so that a call that is made again finds its compiled programs."""
 
 TOTAL_ERROR = 1e-2
 """Largest error of a total probability, for the largest supports in float32."""
@@ -60,8 +65,54 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     TypeError, ValueError
         If the model has no such plate; scales, masks, subsamples or observes sites; has a factor, a discrete or
         improper parameter, a record site that is not named, or control flow; or if records depend on each other.
+
+    Notes
+    -----
+    Called again with the same function, arguments, and values of the variables that the function reads, it returns the
+    model that it returned before, whose programs are compiled.
     """
     check_given(fn, arguments)
+    content = content_of_call(fn, records, n, arguments)
+    if content is None:
+        return build_model(fn, records, n, arguments)
+    return remembered_model(Call(id(fn), content, (fn, records, n, arguments)))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of `from_numpyro`, equal to another of the same function while all that it refers to is the same.
+
+    Parameters
+    ----------
+    address
+        That of the function, which is not used again while the call is remembered.
+    content
+        The hash of the function with all that it reads, and of the other arguments.
+    given
+        Function, records, number of records and arguments.
+    """
+
+    address: int
+    content: str
+    given: tuple[Any, ...] = field(compare=False)
+
+
+@lru_cache(maxsize=NUM_REMEMBERED)
+def remembered_model(call: Call) -> Model:
+    """The model of a call, the same object for equal calls, so that they share programs."""
+    return build_model(*call.given)
+
+
+def content_of_call(fn: Callable[..., Any], records: Any, n: Any, arguments: dict[str, Any]) -> str | None:
+    """A hash of what a model is made of, and of the precision; None where a part cannot be hashed by its content."""
+    try:
+        return Reader("NumPyro model").digest((fn, records, n, arguments, str(jnp.result_type(float))))
+    except Exception:  # a user's objects may raise anything
+        return None
+
+
+def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]) -> Model:
+    """The model of `from_numpyro`, inspected and checked."""
     layout, exchangeable = inspect(fn, records, n, arguments)
     densities = ModelDensities(layout)
     check_arguments(densities)

@@ -39,7 +39,7 @@ from dpjax.data_augmentation.counts.moves import (
     spread,
     start,
 )
-from dpjax.data_augmentation.counts.starts import find_starts
+from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
 from dpjax.mechanisms.base import as_mechanism, parts_of
@@ -122,7 +122,7 @@ class Counts:
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
         """With windows fitted to the conditional distributions of the moves at the chains' states."""
         del key
-        spreads = measure(model, release, self.is_collapsed(model, release), latent.records[COUNTS][:, 0], parameters)
+        spreads = measure(model, release, self.is_collapsed(model, release), latent.records[COUNTS], parameters)
         return replace(self, width=max(map(fit_width, spreads), default=START_WIDTH))
 
     def find_starts(
@@ -299,8 +299,9 @@ def draw_proposals(key: Key, move: Move) -> Proposals:
 
 
 def measure(model: Model, release: Release, collapsed: bool, counts: Array, parameters: Parameters) -> list[np.ndarray]:
-    """The conditional standard deviations of the moves of each kind, at counts and parameters [chain, ...]."""
-    by_chain = spreads_at(model, release, collapsed, counts, parameters)
+    """The conditional standard deviations of the moves of each kind, at counts [chain, 1, c] and parameters."""
+    few = len(counts) * table_of(release).num_cells <= FEW_CELLS
+    by_chain = (spreads_at.quickly if few else spreads_at)(model, release, collapsed, counts, parameters)
     real = [move.directions.real[0] for move in make_moves(table_of(release), collapsed, MAX_WIDTH)]
     return [np.asarray(each)[:, inside].ravel() for each, inside in zip(by_chain, real, strict=True)]
 
@@ -312,7 +313,7 @@ def spreads_at(model: Model, release: Release, collapsed: bool, counts: Array, p
 
     def at_state(counts: Array, parameters: Parameters) -> list[Array]:
         target = make_target(model, release, collapsed, parameters)
-        return [spread(target, move, start(target, counts)) for move in moves]
+        return [spread(target, move, start(target, counts[0])) for move in moves]
 
     return jax.vmap(at_state)(counts, parameters)
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from scipy.sparse import csr_array, hstack, vstack
 
+from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.counts.form import density_of
@@ -21,6 +22,9 @@ from dpjax.release import Release
 __all__ = ["find_starts", "nearest_counts", "round_counts"]
 
 NUM_STEPS = 300
+
+FEW_CELLS = 2**12
+"""Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
 MAX_CELLS = 64
 """Largest number of cells of a sum that are tried for one more record, if the sum is impossible for its value."""
@@ -47,21 +51,37 @@ def find_starts(
         If known totals contradict each other or cells of probability 0, or a start has density zero.
     """
     table = table_of(release)
-    parameters, counts = propose(model, num_chains, keys[0], release, initial)
+    search = propose.quickly if num_chains * table.num_cells <= FEW_CELLS else propose
+    parameters, counts = search(model, num_chains, keys[0], release, initial)
     if table.known:
-        possible = np.asarray(jax.vmap(density_of(model).of_cells)(parameters)) > -np.inf
-        pairs = zip(np.asarray(counts), possible | collapsed, strict=True)
-        counts = jnp.asarray(np.stack([into_fibre(table, *each) for each in pairs]))
-    counts = jnp.asarray(np.stack([where_possible(table, release, each) for each in np.asarray(counts)]))
-    states = jax.vmap(lambda parameters, counts: init_state(release, Position(parameters, {COUNTS: counts[None]})))(
-        parameters, counts
-    )
-    density = np.asarray(jax.vmap(model.log_prior)(states.parameters) + states.latent.log_density)
-    if not (np.all(np.isfinite(density)) and all_finite(states.parameters)):
-        given = f"a release of zero density at the nearest tables found for {np.sum(~np.isfinite(density))} chains"
+        pairs = zip(np.asarray(counts), possible_cells.quickly(model, parameters, collapsed), strict=True)
+        counts = np.stack([into_fibre(table, *each) for each in pairs])
+    states, found = states_at.quickly(model, release, parameters, counts)
+    if not np.all(np.isfinite(states.latent.log_density)):
+        counts = np.stack([where_possible(table, release, each) for each in np.asarray(counts)])
+        states, found = states_at.quickly(model, release, parameters, counts)
+    if not np.all(found):
+        given = f"a release of zero density at the nearest tables found for {np.sum(~np.asarray(found))} chains"
         remedy = "Check value, mechanism and statistic, which are in counts of records, and the prior of `initial`."
         fail("release", given, "positive density near the released sums", remedy)
     return states
+
+
+@jit_model
+def states_at(model: Model, release: Release, parameters: Parameters, counts: Array) -> tuple[GibbsState, Array]:
+    """The states [chain, ...] at parameters and counts, and whether prior and release have positive density there."""
+
+    def one(parameters: Parameters, counts: Array) -> tuple[GibbsState, Array]:
+        state = init_state(release, Position(parameters, {COUNTS: counts[None]}))
+        return state, all_finite((parameters, model.log_prior(parameters) + state.latent.log_density))
+
+    return jax.vmap(one)(parameters, counts)
+
+
+@jit_model
+def possible_cells(model: Model, parameters: Parameters, collapsed: bool) -> Array:
+    """The cells [chain, c] that may gain records: those of positive probability, or all where parameters are no bar."""
+    return (jax.vmap(density_of(model).of_cells)(parameters) > -jnp.inf) | collapsed
 
 
 @partial(jit_model, static_argnames=("num_chains",))
@@ -94,22 +114,29 @@ def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.nda
     """
     if table.known or not as_mechanism(release.mechanism).is_elementwise:
         return counts
-    for place in np.flatnonzero(impossible_sums(table, release, counts)):
+    for place in np.flatnonzero(impossible_sums(release, counts)):
         cells = np.flatnonzero(np.any((table.sums.index == place) & (table.sums.weight != 0), axis=1))
         for cell in cells[:MAX_CELLS]:
             moved = counts.copy()
             moved[np.argmax(counts)] -= min(np.max(counts), 1)
             moved[cell] += 1
-            if np.sum(impossible_sums(table, release, moved)) < np.sum(impossible_sums(table, release, counts)):
+            if np.sum(impossible_sums(release, moved)) < np.sum(impossible_sums(release, counts)):
                 counts = moved
                 break
     return counts
 
 
-def impossible_sums(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:
+def impossible_sums(release: Release, counts: np.ndarray) -> np.ndarray:
     """Which sums [d] of a table cannot have given their values."""
-    total = table.sums.total(jnp.asarray(counts)).astype(release.value.dtype)
-    return np.asarray(release.mechanism.log_density_terms(release.value, total)) == -np.inf
+    return np.asarray(log_density_of_sums(release, counts)) == -np.inf
+
+
+@jit_quickly
+def log_density_of_sums(release: Release, counts: Array) -> Array:
+    """The log-density [d] of each released sum at a table [c]."""
+    total = table_of(release).sums.total(counts).astype(release.value.dtype)
+    terms: Array = release.mechanism.log_density_terms(release.value, total)
+    return terms
 
 
 def leave_impossible(counts: Array, probability: Array) -> Array:

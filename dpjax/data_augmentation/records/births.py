@@ -28,10 +28,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.records.proposals import metropolis
-from dpjax.data_augmentation.records.unknown_number import DataSetSum
+from dpjax.data_augmentation.records.unknown_number import DataSetSum, log_probabilities
 from dpjax.models.data_sets import join, split
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import Release
@@ -87,7 +88,7 @@ def first(records: Records) -> Records:
 def up_gains(design: DataSetSum) -> Array:
     """The log-ratio of a birth from the number alone [N]: log p(n + 1) / p(n) + log (n + 1) / (N − n) for n < N."""
     numbers = jnp.arange(design.capacity)
-    log_prior = design.prior.log_probability(jnp.arange(design.capacity + 1)).astype(float)
+    log_prior = log_probabilities(design.prior, np.arange(design.capacity + 1)).astype(float)
     return (
         jnp.diff(log_prior) + jnp.log((numbers + 1).astype(float)) - jnp.log((design.capacity - numbers).astype(float))
     )

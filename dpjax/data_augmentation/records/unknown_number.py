@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Key, Model, Records, Statistic
 from dpjax.models.data_sets import NUMBER, data_sets, split
@@ -20,7 +21,7 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import CountPrior, KnownTail, UnknownCount
 from dpjax.statistics.base import dimension_of
 
-__all__ = ["DataSetSum", "check_room", "data_set_form", "warn_of_room", "with_equal_capacity"]
+__all__ = ["DataSetSum", "check_room", "data_set_form", "log_probabilities", "warn_of_room", "with_equal_capacity"]
 
 ROOM = "Pass n=dpjax.UnknownCount(prior, capacity={}), or use dpjax.counts()."
 
@@ -191,10 +192,16 @@ def check_capacity(prior: CountPrior, capacity: int) -> None:
     if capacity > MAX_CAPACITY:
         expected = f"at most {MAX_CAPACITY}, where records are imputed one by one"
         fail("release.n", f"{prior!r}, which with this release allows {capacity} records", expected, REMEDY)
-    possible = np.flatnonzero(np.isfinite(prior.log_probability(jnp.arange(capacity + 1))))
+    possible = np.flatnonzero(np.isfinite(log_probabilities(prior, np.arange(capacity + 1))))
     if not possible.size or np.any(np.diff(possible) != 1):
         given = f"{prior!r}, of positive probability at {possible.size} numbers up to {capacity}"
         fail("release.n", given, "a prior of all numbers between the least and the greatest", REMEDY)
+
+
+@partial(jit_quickly, static_argnames=("prior",))
+def log_probabilities(prior: CountPrior, numbers: Array | np.ndarray) -> Array:
+    """The log-probabilities of whole numbers [...], as one program in place of one for each operation."""
+    return prior.log_probability(jnp.asarray(numbers, int))
 
 
 def capacity_by_release(model: Model, release: Release, prior: CountPrior) -> int:
@@ -206,7 +213,7 @@ def capacity_by_release(model: Model, release: Release, prior: CountPrior) -> in
     # The points of the prior are the same for every run.
     moments = moments_of_rows.quickly(model, release.statistic, jax.random.key(0))
     bound = np.asarray(bound_log_likelihood(release, *moments, jnp.asarray(NUMBERS)), np.float64)
-    bound = bound + np.asarray(prior.log_probability(jnp.asarray(NUMBERS)))
+    bound = bound + np.asarray(log_probabilities(prior, NUMBERS))
     if not np.any(bound > -np.inf):
         return 1
     likely = np.flatnonzero(bound > np.max(bound) + LEAST_LOG_RATIO)
