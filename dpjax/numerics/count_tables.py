@@ -73,7 +73,7 @@ class CountLaw(NamedTuple):
     @property
     def is_known(self) -> Array:
         """Whether counts fit into integers []; false for parameters that are not numbers."""
-        return (self.mean >= 0) & (self.mean <= LARGEST_MEAN) & jnp.isfinite(self.variance)
+        return (self.mean >= 0) & (self.mean <= LARGEST_MEAN) & (self.variance >= 0)
 
     @property
     def first(self) -> Array:
@@ -89,7 +89,7 @@ class CountLaw(NamedTuple):
         """A count [] above which there is no more than a neglected probability, or the last one of all tables.
 
         For g = v / mean − 1/2, P(X ≥ mean + t) ≤ exp(−t² / 2 (v + g t)), as log(1 + y) ≥ 2y / (2 + y) in the exponent
-        of Chernoff's bound, (k log k / mean) − (k + r) log((k + r) / (mean + r)) for size r.
+        of Chernoff's bound, k log(k / mean) − (k + r) log((k + r) / (mean + r)) for size r.
         """
         shift = NEGLECTED * (self.variance / jnp.where(self.mean > 0, self.mean, 1) - 0.5)
         reach = jnp.maximum(shift, 0) + jnp.sqrt(shift**2 + 2 * NEGLECTED * self.variance)
@@ -248,7 +248,8 @@ def sums_of(law: CountLaw, search: Search) -> tuple[Array, Array]:
     The loss is carried along (Kahan 1965), so that the errors of many tables do not add up.
     """
     within = search.lost + jnp.cumsum(law.table(search.start))
-    sums = search.below + within
+    # Sums that are computed in parallel may fall by a last bit.
+    sums = jnp.maximum(jax.lax.cummax(search.below + within), search.below)
     return sums, within[-1] - (sums[-1] - search.below)
 
 

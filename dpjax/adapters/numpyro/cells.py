@@ -10,7 +10,7 @@ import numpy as np
 from numpyro import distributions as dist
 
 from dpjax.adapters.numpyro.form import Form, expand_as
-from dpjax.adapters.numpyro.shared import law_of
+from dpjax.adapters.numpyro.shared import family_law, law_of
 from dpjax.adapters.numpyro.truncation import in_support
 from dpjax.base import Array, Key
 from dpjax.numerics.cells import all_edges, cell_edges, uniforms_within
@@ -196,7 +196,13 @@ def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> A
 
 
 def far_above_mean(inner: Any) -> Array:
-    """A hundred standard deviations above the mean, or the mean if that is infinite or not known."""
+    """A count that is hardly ever exceeded, of families whose tails are known.
+
+    Of others it is a hundred standard deviations above the mean, or the mean if that is infinite or not known.
+    """
+    law = family_law(inner, lambda parameter: jnp.asarray(parameter, float))
+    if law is not None:
+        return law.last.astype(float)
     mean = jnp.asarray(inner.mean, float)
     try:
         end = mean + 100 * jnp.sqrt(jnp.asarray(inner.variance, float))

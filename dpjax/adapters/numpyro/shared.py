@@ -22,20 +22,24 @@ farther apart, each record has its own term."""
 def law_of(distribution: Any) -> CountLaw | None:
     """The distribution of single counts, if all records share it and tables can be made of it."""
     inner = unwrap(distribution)
-    if prod(inner.batch_shape) > 1:
-        return None
-    if isinstance(inner, dist.ZeroInflatedProbs):
-        return base_law(unwrap(inner.base_dist), number(inner.gate))
-    return base_law(inner, jnp.zeros((), float))
+    return None if prod(inner.batch_shape) > 1 else family_law(inner, number)
 
 
-def base_law(inner: Any, zeros: Array) -> CountLaw | None:
-    """The law of a Poisson or negative binomial distribution with added zeros; None for other distributions."""
-    if isinstance(inner, dist.Poisson):
-        return poisson_law(number(inner.rate), zeros)
-    if isinstance(inner, dist.GammaPoisson):
-        size = number(inner.concentration)
-        return negative_binomial_law(size / number(inner.rate), size, zeros)
+def family_law(inner: Any, read: Callable[[Any], Array]) -> CountLaw | None:
+    """The law of a Poisson or negative binomial distribution, perhaps with added zeros; None for other families.
+
+    Parameters
+    ----------
+    read
+        What its parameters become.
+    """
+    base = unwrap(inner.base_dist) if isinstance(inner, dist.ZeroInflatedProbs) else inner
+    zeros = jnp.zeros((), float) if base is inner else read(inner.gate)
+    if isinstance(base, dist.Poisson):
+        return poisson_law(read(base.rate), zeros)
+    if isinstance(base, dist.GammaPoisson):
+        size = read(base.concentration)
+        return negative_binomial_law(size / read(base.rate), size, zeros)
     return None
 
 
