@@ -20,6 +20,7 @@ BENCHMARKS = (
     "depth",
     "first_call",
     "batches",
+    "count_records",
 )
 
 

@@ -92,6 +92,10 @@ class NonCentred(NamedTuple):
     possible
         ``(parameters, noise) -> [n] bool``: whether the noise gives a record. It does not where the noise is NaN,
         because the record lies too far out, nor where the record would be out of range. None if it always does.
+    sums
+        ``noise -> sum``, where ``sum(parameters, contributions) -> (total [d], possible [])`` adds up
+        ``contributions(records) [d, m]`` over the records of this noise, faster than one by one, and says whether all
+        noise gives a record. None if there is no such way.
 
     Examples
     --------
@@ -107,6 +111,7 @@ class NonCentred(NamedTuple):
     forms: tuple[tuple[str, str], ...] = ()
     coordinates: Coordinates | None = None
     possible: Callable[[Parameters, Any], Array] | None = None
+    sums: Callable[[Any], Callable[[Parameters, Callable[[Records], Array]], tuple[Array, Array]]] | None = None
 
 
 def show_shapes(fields: dict[str, Any]) -> str:

@@ -58,6 +58,13 @@ TINY: dict[str, dict[str, Change]] = {
     "depth": {"CASES": small, "MEASURED": to(200), "EPSILONS": to((1,))},
     "first_call": {"BOUNDS": only("README's regression")},
     "batches": {"NUMBERS": to((20,)), "CALLS": to(1)},
+    "count_records": {
+        "SIZES": to((20,)),
+        "CASES": only("Normal", "Poisson"),
+        "CHAINS": to(2),
+        "WARMUP": to(20),
+        "SAMPLES": to(20),
+    },
 }
 """What is changed before a benchmark runs with ``--quick``."""
 

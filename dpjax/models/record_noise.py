@@ -13,6 +13,7 @@ from dpjax.models.simulation import position_shapes
 
 __all__ = [
     "LARGEST_SUPPORT",
+    "has_real_fields",
     "has_scores",
     "list_places",
     "num_rows",
@@ -30,6 +31,12 @@ def has_scores(model: Model) -> bool:
     """Whether the records are a function of standard Normal noise that does not depend on the parameters."""
     form = model.noncentred
     return form is not None and form.scores is not None and form.log_density is None
+
+
+def has_real_fields(model: Model) -> bool:
+    """Whether some field of the records is real: the sum of discrete ones has no slope in their noise."""
+    fields = jax.tree.leaves(position_shapes(model, model.num_records or 1).records)
+    return any(jnp.issubdtype(field.dtype, jnp.floating) for field in fields)
 
 
 def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) -> Any:

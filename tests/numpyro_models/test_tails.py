@@ -8,6 +8,7 @@ import numpy as np
 import numpyro
 import pytest
 from numpyro import distributions as dist
+from scipy import stats
 
 import dpjax
 from dpjax import models
@@ -15,6 +16,7 @@ from dpjax.adapters.numpyro.forms import draw_parameter, form_of
 from dpjax.adapters.numpyro.truncation import log_density
 from dpjax.data_augmentation.records.proposals import build_proposal
 from dpjax.numerics import decision_uniforms
+from tests.conftest import FLOAT32
 
 LAST = np.nextafter(np.float32(1), np.float32(0))
 """The largest uniform of single precision."""
@@ -61,9 +63,18 @@ def test_counts_that_no_uniform_gives_have_no_noise_and_stay() -> None:
 def test_rates_whose_counts_are_beyond_reach_are_impossible() -> None:
     model = dpjax.from_numpyro(poisson, records=["y"], n=3)
     noise = {"y": jnp.array([0.1, 0.5, 0.9])}
-    assert not np.any(model.noncentred.possible({"rate": jnp.array(3e6)}, noise))
-    drawn = model.sample_records(jax.random.key(2), {"rate": jnp.array(3e6)}, 3)["y"]
-    np.testing.assert_allclose(drawn, 3e6, rtol=0.01)
+    assert not np.any(model.noncentred.possible({"rate": jnp.array(3e12)}, noise))
+    own = form_of(dist.Poisson(jnp.full(3, 3e6)))
+    assert not np.any(own.possible(noise["y"]))
+
+
+def test_counts_of_millions_have_noise() -> None:
+    model, parameters = dpjax.from_numpyro(poisson, records=["y"], n=3), {"rate": jnp.array(3e6)}
+    noise = {"y": jnp.array([0.1, 0.5, 0.9])}
+    assert np.all(model.noncentred.possible(parameters, noise))
+    found, drawn = model.noncentred.records(parameters, noise), model.sample_records(jax.random.key(2), parameters, 3)
+    np.testing.assert_allclose(found["y"], stats.poisson(3e6).ppf(noise["y"]), atol=3 if FLOAT32 else 0)
+    np.testing.assert_allclose(drawn["y"], 3e6, rtol=0.01)
 
 
 @pytest.mark.parametrize(

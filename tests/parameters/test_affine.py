@@ -3,7 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
+from numpyro import distributions
 from scipy import stats
 
 import dpjax
@@ -69,7 +71,7 @@ def test_the_law_of_the_frame_is_bartletts() -> None:
 @pytest.fixture
 def poor_surrogate(monkeypatch: pytest.MonkeyPatch) -> None:
     """A surrogate that is cheap and poor: its sums move half as far as they should."""
-    monkeypatch.setattr(affine, "LEAST_NODES", 16)
+    monkeypatch.setattr(affine, "MIN_NODES", 16)
     build = affine.build_sums
 
     def build_poor(model: dpjax.Model, release: dpjax.Release) -> affine.Sums:
@@ -154,6 +156,22 @@ def test_a_run_gives_such_a_surrogate_up() -> None:
 ])  # fmt: skip
 def test_where_the_noise_is_held(model: dpjax.Model, release: dpjax.Release) -> None:
     assert not affine_step.should_move_noise(model, release)
+
+
+def test_the_noise_of_counts_is_held() -> None:
+    """Their sum has no slope in it; beside a real field it may be moved."""
+
+    def counts(n: int, with_covariate: bool = False) -> None:
+        rate = numpyro.sample("rate", distributions.Gamma(2.0, 1.0))
+        with numpyro.plate("people", n):
+            if with_covariate:
+                numpyro.sample("x", distributions.Normal(0.0, 1.0))
+            numpyro.sample("y", distributions.Poisson(rate))
+
+    release = dpjax.Release([1.0], dpjax.Gaussian(1.0), TOTAL, 2_000)
+    assert not affine_step.should_move_noise(dpjax.from_numpyro(counts, records=["y"]), release)
+    both = dpjax.from_numpyro(counts, records=["x", "y"], with_covariate=True)
+    assert affine_step.should_move_noise(both, release)
 
 
 @pytest.mark.parametrize(("release", "noise", "expected"), [

@@ -1,6 +1,7 @@
 """Forms of discrete values: a uniform within the cell of x, the interval from P(X < x) to P(X ≤ x)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,9 +10,11 @@ import numpy as np
 from numpyro import distributions as dist
 
 from dpjax.adapters.numpyro.form import Form, expand_as
+from dpjax.adapters.numpyro.shared import family_law, law_of
 from dpjax.adapters.numpyro.truncation import in_support
 from dpjax.base import Array, Key
 from dpjax.numerics.cells import all_edges, cell_edges, uniforms_within
+from dpjax.numerics.count_tables import CountLaw, cells_of, counts_at, is_reached
 from dpjax.numerics.scores import UNIFORM_SCORES
 
 DESCRIPTION = "a uniform within its cell"
@@ -119,8 +122,17 @@ def starts_at_zero(support: Any) -> bool:
     return least is not None and not isinstance(least, jax.core.Tracer) and bool(np.all(np.asarray(least) == 0))
 
 
+def shared_form(inner: Any, law: CountLaw) -> Form:
+    """The form of a distribution of counts 0, 1, 2, ... that all records share."""
+    form = cells(partial(cells_of, law), partial(counts_at, law), inner, reached=is_reached)
+    return form._replace(draw=None)  # a uniform of float32 has too few digits for small probabilities
+
+
 def count_form(inner: Any) -> Form:
     """The form of a distribution of counts 0, 1, 2, ..."""
+    law = law_of(inner)
+    if law is not None:
+        return shared_form(inner, law)
     probability = find_probability(inner)
 
     def edges(values: Array) -> tuple[Array, Array]:
@@ -184,7 +196,13 @@ def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> A
 
 
 def far_above_mean(inner: Any) -> Array:
-    """A hundred standard deviations above the mean, or the mean if that is infinite or not known."""
+    """A count that is hardly ever exceeded, of families whose tails are known.
+
+    Of others it is a hundred standard deviations above the mean, or the mean if that is infinite or not known.
+    """
+    law = family_law(inner, lambda parameter: jnp.asarray(parameter, float))
+    if law is not None:
+        return law.last.astype(float)
     mean = jnp.asarray(inner.mean, float)
     try:
         end = mean + 100 * jnp.sqrt(jnp.asarray(inner.variance, float))

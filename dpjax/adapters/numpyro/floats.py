@@ -15,6 +15,7 @@ from numpyro import distributions as dist
 from numpyro.distributions import constraints
 
 from dpjax.adapters.numpyro.form import expand_as
+from dpjax.adapters.numpyro.shared import share_counts
 from dpjax.base import Array, Key
 from dpjax.numerics.dirichlet import beta_log_density, dirichlet_log_density, draw_beta, draw_shares
 from dpjax.numerics.ends import highest, lower_end, upper_gap
@@ -195,8 +196,9 @@ FAMILIES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (dist.Weibull, float_weibull),
     (dist.Kumaraswamy, float_kumaraswamy),
     (dist.Pareto, float_pareto),
+    ((dist.Poisson, dist.GammaPoisson, dist.ZeroInflatedProbs), share_counts),
 )
-"""Families with a shape parameter and their replacements, also for subclasses such as Chi2 of Gamma."""
+"""Families with a shape parameter, or of counts, and their replacements, also for subclasses such as Chi2 of Gamma."""
 
 
 def positive_edges(dtype: Any) -> Edges:

@@ -17,6 +17,7 @@ from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
 from dpjax.adapters.numpyro.refusals import refuse, same
+from dpjax.adapters.numpyro.shared import build_log_likelihood, is_shared, tally
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
 from dpjax.base import Array, Key, Model, Parameters, Records
@@ -117,7 +118,7 @@ def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, a
     densities = ModelDensities(layout)
     check_arguments(densities)
     quantities, support = find_quantities(densities), find_support(layout)
-    counted = support is not None and support.size <= LARGEST_SUMMARY and exchangeable and not layout.fixed
+    summary, log_likelihood = find_summary(densities, support) if exchangeable and not layout.fixed else (None, None)
     free = densities.is_unconstrained()
     model = Model(
         sample_prior=densities.sample_prior,
@@ -128,10 +129,8 @@ def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, a
         unconstrain=None if free else densities.unconstrain,
         constrain=None if free else densities.constrain,
         log_jacobian=None if free else densities.log_jacobian,
-        summarize=support.tally if support is not None and counted else None,
-        log_likelihood=partial(log_likelihood_of_counts, densities, support)
-        if support is not None and counted
-        else None,
+        summarize=summary,
+        log_likelihood=log_likelihood,
         support=None if support is None else support.list,
         count_field=find_count_field(layout) if support is None else None,
         normal_field=derive_normal_field(layout) if exchangeable else None,
@@ -174,6 +173,18 @@ def check_given(fn: Any, arguments: dict[str, Any]) -> None:
         if array is not None and array.dtype.kind == "f" and np.any(np.isnan(array)):
             remedy = "Fill in what is missing, or leave these records out."
             fail(name, f"{summarize(array)}, with missing numbers", "numbers", remedy)
+
+
+def find_summary(
+    densities: ModelDensities, support: Support | None
+) -> tuple[Callable[[Records], Any], Callable[[Parameters, Any], Array]] | tuple[None, None]:
+    """How often each record occurs, and the log-density as a function of that; None for records of other kinds."""
+    layout = densities.layout
+    if support is not None and support.size <= LARGEST_SUMMARY:
+        return support.tally, partial(log_likelihood_of_counts, densities, support)
+    if support is None and is_shared(layout):
+        return partial(tally, layout.fields[0]), build_log_likelihood(layout, densities.log_density)
+    return None, None
 
 
 def log_likelihood_of_counts(

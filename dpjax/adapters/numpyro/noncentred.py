@@ -1,6 +1,7 @@
 """The non-centred form of a NumPyro model: each record site as a function of noise and the sites before it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,8 +12,10 @@ from numpyro.distributions import biject_to
 
 from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
 from dpjax.adapters.numpyro.forms import form_of
+from dpjax.adapters.numpyro.shared import is_shared, law_at
 from dpjax.adapters.numpyro.trace import Layout, draw, unwrap
 from dpjax.base import Array, Coordinates, Key, NonCentred, NormalScores, Parameters, Records
+from dpjax.numerics.count_tables import sort_uniforms, sum_over_counts
 
 __all__ = ["derive_noncentred"]
 
@@ -40,6 +43,7 @@ def derive_noncentred(layout: Layout) -> NonCentred | None:
         forms=tuple((name, form.description) for name, form in forms.items()),
         coordinates=find_coordinates(layout),
         possible=None if always else lambda parameters, noise: sum_terms(layout, missing_term, parameters, noise) == 0,
+        sums=partial(sums_at, layout) if is_shared(layout) else None,
     )
 
 
@@ -83,6 +87,19 @@ def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) 
     n = noise[layout.fields[0]].shape[-1]
     layout.run(n, choose)
     return records | layout.known_fields(n)
+
+
+def sums_at(
+    layout: Layout, noise: dict[str, Array]
+) -> Callable[[Parameters, Callable[[Records], Array]], tuple[Array, Array]]:
+    """The sums of contributions over records with this noise, of one field of counts that share a distribution."""
+    (field,) = layout.fields
+    ascending = sort_uniforms(noise[field])
+
+    def sum_at(parameters: Parameters, contributions: Callable[[Records], Array]) -> tuple[Array, Array]:
+        return sum_over_counts(law_at(layout, parameters), ascending, lambda counts: contributions({field: counts}))
+
+    return sum_at
 
 
 def density_term(form: Form, noise: Array) -> Array | None:

@@ -31,7 +31,7 @@ from dpjax.data_augmentation.parameters.coordinates import (
 from dpjax.data_augmentation.parameters.interweaving import NUM_MOVES, InterweavingInfo, elliptical_moves, is_possible
 from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.mechanisms.spread import simulated_variance
-from dpjax.models.record_noise import has_scores, num_rows, records_at, to_columns
+from dpjax.models.record_noise import has_real_fields, has_scores, num_rows, records_at, to_columns
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, make_rule
@@ -68,8 +68,8 @@ def can_move_noise(model: Model, release: PrivateRelease) -> bool:
 
 
 def should_move_noise(model: Model, release: PrivateRelease) -> bool:
-    """Whether there is an affine step and enough records for it to pay."""
-    if not can_move_noise(model, release):
+    """Whether there is an affine step, enough records for it to pay, and a real field, so that sums have slopes."""
+    if not can_move_noise(model, release) or not has_real_fields(model):
         return False
     return release.n >= max(MIN_RECORDS, RECORDS_PER_COORDINATE * num_coordinates(num_rows(model)))
 

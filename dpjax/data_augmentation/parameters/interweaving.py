@@ -6,13 +6,14 @@ determine θ almost exactly; this one does not condition on the records.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from blackjax.mcmc.slice import SliceInfo, SliceState
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.parameters.centred import build_log_likelihood
 from dpjax.data_augmentation.parameters.coordinates import (
     Tuning,
     build_log_density,
@@ -23,7 +24,7 @@ from dpjax.data_augmentation.parameters.coordinates import (
 from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
 from dpjax.numerics import all_finite, take_if
-from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.release import LocalRelease, PrivateRelease, Release
 
 NUM_MOVES = 2
 """Number of elliptical moves per sweep: a second one costs little beside the imputation and pays."""
@@ -56,8 +57,7 @@ def build_interweaving_step(
     records, neither changes.
     """
     assert model.noncentred is not None
-    noise_of, records_of, noise_log_density = model.noncentred[:3]
-    possible = model.noncentred.possible
+    noise_of, records_of = model.noncentred[:2]
 
     def step(
         rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
@@ -66,18 +66,7 @@ def build_interweaving_step(
         noise = noise_of(noise_key, parameters, records)
         own, whitening = noncentred_coordinates(model, tuning)
         vector, unravel = to_vector(own, parameters)
-
-        def log_likelihood(moved: Parameters) -> Array:
-            again = records_of(moved, noise)
-            value = release.log_likelihood(again)
-            if noise_log_density is not None:
-                value += jnp.sum(noise_log_density(moved, noise))
-            # A statistic may hide a non-finite record: a histogram leaves out NaN.
-            fine = all_finite(again)
-            if possible is not None:
-                fine &= jnp.all(possible(moved, noise))
-            return jnp.where(fine, value, -jnp.inf)
-
+        log_likelihood = likelihood_of_noise(model, release, noise)
         log_density = build_log_density(own, whitening, unravel, log_likelihood)
         start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
         moved = constrain(own, unravel(whitening.colour(state.position)))
@@ -88,9 +77,46 @@ def build_interweaving_step(
     return step
 
 
+def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Callable[[Parameters], Array]:
+    """The log-density [] of the value and of the noise, as a function of the parameters.
+
+    By a sum of the form's own where it has one, and else by the records.
+    """
+    assert model.noncentred is not None
+    form = model.noncentred
+    _, records_of, noise_log_density = form[:3]
+    if form.sums is not None and noise_log_density is None and isinstance(release, Release):
+        return likelihood_of_sum(release, form.sums(noise))
+
+    def log_likelihood(parameters: Parameters) -> Array:
+        records = records_of(parameters, noise)
+        value = release.log_likelihood(records)
+        if noise_log_density is not None:
+            value += jnp.sum(noise_log_density(parameters, noise))
+        # A statistic may hide a non-finite record: a histogram leaves out NaN.
+        fine = all_finite(records)
+        if form.possible is not None:
+            fine &= jnp.all(form.possible(parameters, noise))
+        return jnp.where(fine, value, -jnp.inf)
+
+    return log_likelihood
+
+
+def likelihood_of_sum(
+    release: Release, sum_at: Callable[[Parameters, Callable[[Records], Array]], tuple[Array, Array]]
+) -> Callable[[Parameters], Array]:
+    """The log-density [] of the value as a function of the parameters, by a sum of the records that they give."""
+
+    def log_likelihood(parameters: Parameters) -> Array:
+        total, possible = sum_at(parameters, release.contributions)
+        return jnp.where(possible, release.log_density(total), -jnp.inf)
+
+    return log_likelihood
+
+
 def is_possible(model: Model, parameters: Parameters, records: Records) -> Array:
     """Whether all numbers are finite, and the records have positive density given the parameters []."""
-    density = jnp.sum(model.log_density(parameters, records))
+    density = build_log_likelihood(model, records)(parameters)
     return all_finite((parameters, records)) & jnp.isfinite(density)
 
 
