@@ -8,6 +8,7 @@ import numpy as np
 
 from dpjax._util.pickles import Pickled, is_missing
 from dpjax._util.validation import check_count, check_key, fail
+from dpjax._util.words import quantity
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
@@ -452,7 +453,8 @@ class Posterior(Pickled):
 
 def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -> str:
     """How often sweeps and refreshes were made, and how many of these were accepted."""
-    rates = f"{refresh.sweeps} sweeps and {refresh.refreshes} refreshes in {PERIOD} steps"
+    sweeps, refreshes = int(refresh.sweeps), int(refresh.refreshes)
+    rates = f"{quantity(sweeps, 'sweep')} and {refreshes} refresh{'es' * (refreshes != 1)} in {PERIOD} steps"
     made = np.sum(info["num_refreshes"])
     if not made:
         return f"{rates}, none made yet"

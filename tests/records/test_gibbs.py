@@ -153,9 +153,9 @@ def test_the_sweep_of_a_run_is_kept_and_taken_up() -> None:
     plan = posterior.plan
     assert isinstance(plan.imputation.attempts, int)
     assert pickle.loads(pickle.dumps(plan)) == plan
-    assert posterior.describe() == f"2 chains of 5 draws of mean\n{plan.describe()}"
+    assert posterior.describe().startswith(f"2 chains of 5 draws of mean\n{plan.describe()}, 16 sweeps and ")
     assert f"imputation: {plan.imputation!r}\ninterweaving: on" in plan.describe()
-    assert repr(posterior).endswith("parameters given records: the model's exact update")
+    assert plan.describe().endswith("parameters given records: the model's exact update\nrefreshes: on")
     tuned = {"tuning": posterior.tuning}
     taken = dpjax.gibbs(MODEL, RELEASE, plan=plan, **tuned)
     same = dpjax.gibbs(MODEL, RELEASE, plan.imputation, interweave=True, **tuned)
