@@ -249,7 +249,7 @@ SCRIPT = """
 
     import jax
     from dpjax.runtime import checkpoint
-from dpjax.runtime import run as runtime_run
+    from dpjax.runtime import run as runtime_run
 
     jax.config.update("jax_enable_x64", sys.argv[3] == "True")
     jax.config.update("jax_numpy_dtype_promotion", "strict")
