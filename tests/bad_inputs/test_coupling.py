@@ -92,7 +92,7 @@ CASES = {
         "relabel",
     ),
     "coupled by another coupling": (coupled(parameters="reflection"), "parameters"),
-    "coupled without an update": (coupled(model=MODEL._replace(update=None)), "model"),
+    "coupled without an update": (coupled(model=MODEL._replace(update=None), parameters="maximal"), "model"),
     "coupled with half a proposal": (coupled(imputation=dpjax.soma(), proposals=0.5), "proposals"),
     "coupled with fewer proposals than a scan": (coupled(imputation=dpjax.imwg(), proposals=3), "proposals"),
     "coupled from a position": (coupled(sample_start=dpjax.data_augmentation.Position({}, {})), ""),
