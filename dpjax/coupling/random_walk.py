@@ -60,15 +60,15 @@ def build_coupled_walk(model: Model, n: int) -> Callable[..., tuple[Parameters, 
         ]
         met = jnp.all(pair.same)
 
-        def move(state: VectorPair, key: Key) -> tuple[VectorPair, None]:
-            normal_key, reflect_key, accept_key = jax.random.split(key, 3)
+        def move(state: VectorPair, index: Array) -> tuple[VectorPair, None]:
+            normal_key, reflect_key, accept_key = jax.random.split(jax.random.fold_in(key, index), 3)
             normal = jax.random.normal(normal_key, vector.shape, vector.dtype)
             uniforms = decision_uniforms(reflect_key), decision_uniforms(accept_key)
             return walk_step(densities, tuning.step_size, met, state, normal, *uniforms), None
 
         whitened = tuning.whiten(vector), tuning.whiten(other)
         start = VectorPair(*whitened, densities[0](whitened[0]), densities[1](whitened[1]), jnp.asarray(same))
-        end, _ = jax.lax.scan(move, start, jax.random.split(key, NUM_STEPS))
+        end, _ = jax.lax.scan(move, start, jnp.arange(NUM_STEPS))
         drawn, other_drawn = (constrain(model, unravel(tuning.colour(place))) for place in (end.first, end.second))
         return drawn, take_if(end.same, drawn, other_drawn), end.same
 

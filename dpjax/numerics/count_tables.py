@@ -21,14 +21,14 @@ from dpjax.numerics.counts import (
 )
 
 __all__ = [
-    "CountLaw",
+    "CountDistribution",
     "cells_of",
     "count_below",
     "counts_at",
     "draw_counts",
     "is_reached",
-    "negative_binomial_law",
-    "poisson_law",
+    "negative_binomial_counts",
+    "poisson_counts",
     "sort_uniforms",
     "sum_over_counts",
     "unless",
@@ -47,7 +47,7 @@ UNREACHED = int(LARGEST_MEAN)
 """What stands for a count that no table reaches."""
 
 
-class CountLaw(NamedTuple):
+class CountDistribution(NamedTuple):
     """A Poisson or negative binomial distribution, perhaps with zeros added.
 
     Attributes
@@ -113,7 +113,7 @@ class CountLaw(NamedTuple):
         return probabilities + jnp.where(counts == 0, self.zeros, 0.0)
 
 
-def poisson_law(mean: Array, zeros: Array) -> CountLaw:
+def poisson_counts(mean: Array, zeros: Array) -> CountDistribution:
     """The Poisson distribution of a mean [], with zeros added with a probability []."""
 
     def draw(key: Key, n: int) -> Array:
@@ -121,10 +121,10 @@ def poisson_law(mean: Array, zeros: Array) -> CountLaw:
         usable = jnp.where(mean <= LARGEST_MEAN, jnp.maximum(mean, SMALL_MEAN), SMALL_MEAN)
         return jax.vmap(lambda key: reject_poisson(key, usable))(jax.random.split(key, n))
 
-    return CountLaw(lambda counts: poisson_log_probability(counts, mean), mean, mean, zeros, draw)
+    return CountDistribution(lambda counts: poisson_log_probability(counts, mean), mean, mean, zeros, draw)
 
 
-def negative_binomial_law(mean: Array, size: Array, zeros: Array) -> CountLaw:
+def negative_binomial_counts(mean: Array, size: Array, zeros: Array) -> CountDistribution:
     """The negative binomial distribution of variance mean + mean² / size, with zeros added with a probability []."""
     variance = mean + mean * (mean / size)
 
@@ -133,7 +133,9 @@ def negative_binomial_law(mean: Array, size: Array, zeros: Array) -> CountLaw:
         arguments = (jnp.where(usable, argument, 1.0) for argument in (mean, size))
         return jax.vmap(draw_negative_binomial, (0, None, None))(jax.random.split(key, n), *arguments)
 
-    return CountLaw(lambda counts: negative_binomial_log_probability(counts, mean, size), mean, variance, zeros, draw)
+    return CountDistribution(
+        lambda counts: negative_binomial_log_probability(counts, mean, size), mean, variance, zeros, draw
+    )
 
 
 def count_below(table: Array, values: Array, strictly: bool = False) -> Array:
@@ -148,33 +150,37 @@ def count_below(table: Array, values: Array, strictly: bool = False) -> Array:
     return found.astype(int)
 
 
-def draw_counts(key: Key, law: CountLaw, n: int) -> Array:
+def draw_counts(key: Key, distribution: CountDistribution, n: int) -> Array:
     """Independent draws [n] from a distribution, also far in its tails.
 
-    By a table of its probabilities where that leaves out no more than a neglected one, and else by `CountLaw.draw`.
-    A draw is found from the tail in which it is, so that float32 has all digits of small probabilities. It is -1 where
-    counts do not fit into integers.
+    By a table of its probabilities where that leaves out no more than a neglected one, and else by the
+    `draw` of the distribution. A draw is found from the tail in which it is, so that float32 has all digits of small
+    probabilities. It is -1 where counts do not fit into integers.
     """
     zero_key, place_key, draw_key = jax.random.split(key, 3)
-    base = law._replace(zeros=jnp.zeros_like(law.zeros))
+    base = distribution._replace(zeros=jnp.zeros_like(distribution.zeros))
     probabilities = base.table(base.first, DRAWN)
     places = jax.random.bits(place_key, (2, n), jnp.uint32)
     drawn = base.first + invert_tails(probabilities, *split_uniforms(places, probabilities.dtype))
     covered = is_covered(base, probabilities)
     drawn = unless(covered, drawn, lambda turn: base.draw(jax.random.fold_in(draw_key, turn), n))
-    drawn = jnp.where(jax.random.uniform(zero_key, (n,), float) < law.zeros, 0, drawn)
-    return jnp.where(law.is_known, drawn, -1)
+    drawn = jnp.where(jax.random.uniform(zero_key, (n,), float) < distribution.zeros, 0, drawn)
+    return jnp.where(distribution.is_known, drawn, -1)
 
 
-def is_covered(law: CountLaw, probabilities: Array) -> Array:
+def is_covered(distribution: CountDistribution, probabilities: Array) -> Array:
     """Whether the first table leaves out no more than a neglected probability [].
 
     Above the mean the ratio of one probability to the last is monotone, and tends to 1 − mean / variance.
     """
     ratio = probabilities[-1] / jnp.where(probabilities[-2] > 0, probabilities[-2], 1)
-    ratio = jnp.maximum(ratio, 1 - law.mean / jnp.where(law.variance > 0, law.variance, 1))
+    ratio = jnp.maximum(ratio, 1 - distribution.mean / jnp.where(distribution.variance > 0, distribution.variance, 1))
     rest = jnp.where(probabilities[-1] > 0, probabilities[-1] * ratio / (1 - ratio), 0.0)
-    return law.is_known & (law.mean < (law.first + DRAWN).astype(law.mean.dtype)) & (rest < jnp.exp(-NEGLECTED))
+    return (
+        distribution.is_known
+        & (distribution.mean < (distribution.first + DRAWN).astype(distribution.mean.dtype))
+        & (rest < jnp.exp(-NEGLECTED))
+    )
 
 
 def split_uniforms(bits: Array, dtype: Any) -> tuple[Array, Array]:
@@ -236,18 +242,18 @@ class Search(NamedTuple):
     found: Any
 
 
-def begin(law: CountLaw, found: Any) -> Search:
+def begin(distribution: CountDistribution, found: Any) -> Search:
     """The state before the first table."""
-    below = law.below.astype(float)
-    return Search(law.first, below, jnp.zeros_like(below), jnp.zeros_like(law.first), found)
+    below = distribution.below.astype(float)
+    return Search(distribution.first, below, jnp.zeros_like(below), jnp.zeros_like(distribution.first), found)
 
 
-def sums_of(law: CountLaw, search: Search) -> tuple[Array, Array]:
+def sums_of(distribution: CountDistribution, search: Search) -> tuple[Array, Array]:
     """The distribution function at the counts of the next table [WIDTH], and what rounding takes from the last [].
 
     The loss is carried along (Kahan 1965), so that the errors of many tables do not add up.
     """
-    within = search.lost + jnp.cumsum(law.table(search.start))
+    within = search.lost + jnp.cumsum(distribution.table(search.start))
     # Sums that are computed in parallel may fall by a last bit.
     sums = jnp.maximum(jax.lax.cummax(search.below + within), search.below)
     return sums, within[-1] - (sums[-1] - search.below)
@@ -260,7 +266,7 @@ def advance(search: Search, sums: Array, lost: Array, found: Any) -> Search:
     return Search(search.start + WIDTH, sums[-1], lost, tip, found)
 
 
-def counts_at(law: CountLaw, uniforms: Array) -> Array:
+def counts_at(distribution: CountDistribution, uniforms: Array) -> Array:
     """The counts whose cells contain uniforms [...]; `UNREACHED` where tables end before.
 
     The cell of x is the interval from P(X < x) to P(X ≤ x). A uniform above the sum of all probabilities, which by
@@ -268,20 +274,20 @@ def counts_at(law: CountLaw, uniforms: Array) -> Array:
     """
 
     def unfinished(search: Search) -> Array:
-        return (search.start <= law.last) & jnp.any(uniforms >= search.below)
+        return (search.start <= distribution.last) & jnp.any(uniforms >= search.below)
 
     def look(search: Search) -> Search:
-        sums, lost = sums_of(law, search)
+        sums, lost = sums_of(distribution, search)
         place = search.start + count_below(sums, uniforms)
         return advance(search, sums, lost, jnp.where(uniforms >= search.below, place, search.found))
 
-    search = jax.lax.while_loop(unfinished, look, begin(law, jnp.zeros(uniforms.shape, int)))
-    return jnp.where(uniforms >= search.below, last_count(law, search), search.found)
+    search = jax.lax.while_loop(unfinished, look, begin(distribution, jnp.zeros(uniforms.shape, int)))
+    return jnp.where(uniforms >= search.below, last_count(distribution, search), search.found)
 
 
-def last_count(law: CountLaw, search: Search) -> Array:
+def last_count(distribution: CountDistribution, search: Search) -> Array:
     """The count [] of uniforms above all sums: the tip, if the tables end with the distribution."""
-    ends = law.is_known & (search.start - law.first < WIDTH * MAX_TABLES)
+    ends = distribution.is_known & (search.start - distribution.first < WIDTH * MAX_TABLES)
     return jnp.where(ends, search.tip, UNREACHED)
 
 
@@ -290,12 +296,12 @@ def is_reached(counts: Array) -> Array:
     return counts < UNREACHED
 
 
-def cells_of(law: CountLaw, counts: Array) -> tuple[Array, Array]:
+def cells_of(distribution: CountDistribution, counts: Array) -> tuple[Array, Array]:
     """The ends P(X < x) and P(X ≤ x) of the cells of counts [...]; equal where tables do not reach them."""
-    highest = jnp.minimum(jnp.max(counts), law.last)
+    highest = jnp.minimum(jnp.max(counts), distribution.last)
 
     def look(search: Search) -> Search:
-        sums, lost = sums_of(law, search)
+        sums, lost = sums_of(distribution, search)
         edges = jnp.concatenate([search.below[None], sums])
         place = counts - search.start
         inside = (place >= 0) & (place < WIDTH)
@@ -304,7 +310,7 @@ def cells_of(law: CountLaw, counts: Array) -> tuple[Array, Array]:
         return advance(search, sums, lost, tuple(ends))
 
     zeros = jnp.zeros(counts.shape, float)
-    start = begin(law, (zeros, jnp.where(counts == 0, law.below, zeros)))
+    start = begin(distribution, (zeros, jnp.where(counts == 0, distribution.below, zeros)))
     lower, upper = jax.lax.while_loop(lambda search: search.start <= highest, look, start).found
     return lower, jnp.minimum(upper, 1.0)
 
@@ -316,7 +322,9 @@ def sort_uniforms(uniforms: Array) -> Array:
     return jax.lax.bitcast_convert_type(bits, uniforms.dtype)
 
 
-def sum_over_counts(law: CountLaw, uniforms: Array, terms: Callable[[Array], Array]) -> tuple[Array, Array]:
+def sum_over_counts(
+    distribution: CountDistribution, uniforms: Array, terms: Callable[[Array], Array]
+) -> tuple[Array, Array]:
     """The sum [d] of ``terms(counts) [d, m]`` over the counts of ascending uniforms [n], and whether all have one [].
 
     They have none where they are NaN, or tables end before.
@@ -334,19 +342,19 @@ def sum_over_counts(law: CountLaw, uniforms: Array, terms: Callable[[Array], Arr
         return jnp.sum(jnp.where(weights > 0, each * weights, 0), axis=1)
 
     def unfinished(search: Search) -> Array:
-        return (search.start <= law.last) & (search.found[0] < n)
+        return (search.start <= distribution.last) & (search.found[0] < n)
 
     def look(search: Search) -> Search:
         done, total = search.found
-        sums, lost = sums_of(law, search)
+        sums, lost = sums_of(distribution, search)
         reached = count_below(uniforms, sums, strictly=True)
         total = total + weigh(search.start + jnp.arange(WIDTH), jnp.diff(reached, prepend=done))
         return advance(search, sums, lost, (reached[-1], total))
 
-    zeros = count_below(uniforms, law.below[None].astype(uniforms.dtype), strictly=True)
-    start = begin(law, (zeros[0], weigh(jnp.zeros(1, int), zeros)))
+    zeros = count_below(uniforms, distribution.below[None].astype(uniforms.dtype), strictly=True)
+    start = begin(distribution, (zeros[0], weigh(jnp.zeros(1, int), zeros)))
     search = jax.lax.while_loop(unfinished, look, start)
     done, total = search.found
-    end = last_count(law, search)
+    end = last_count(distribution, search)
     total = total + weigh(end[None], (n - done)[None])
     return total, ((done == n) | is_reached(end)) & ~jnp.isnan(uniforms[-1])

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpjax.numerics import count_tables
 from dpjax.numerics.count_tables import (
-    CountLaw,
+    CountDistribution,
     cells_of,
     count_below,
     counts_at,
@@ -18,8 +18,8 @@ from dpjax.numerics.count_tables import (
     invert_tails,
     is_covered,
     is_reached,
-    negative_binomial_law,
-    poisson_law,
+    negative_binomial_counts,
+    poisson_counts,
     sort_uniforms,
     sum_over_counts,
 )
@@ -32,13 +32,13 @@ PAIRS = np.array([[1e-8, 1.0], [3.0, 2.0], [3.0, 1e-3], [3.0, 1e8], [40.0, 1e-2]
 UNIFORMS = np.array([0.0, 1e-6, 0.01, 0.2, 0.5, 0.7, 0.95, 0.999, 1 - 1e-6])
 
 
-def poisson(parameters: Any, zeros: Any = 0.0) -> CountLaw:
-    return poisson_law(jnp.asarray(parameters, float), jnp.asarray(zeros, float))
+def poisson(parameters: Any, zeros: Any = 0.0) -> CountDistribution:
+    return poisson_counts(jnp.asarray(parameters, float), jnp.asarray(zeros, float))
 
 
-def negative_binomial(parameters: Any, zeros: Any = 0.0) -> CountLaw:
+def negative_binomial(parameters: Any, zeros: Any = 0.0) -> CountDistribution:
     mean, size = jnp.asarray(parameters, float)
-    return negative_binomial_law(mean, size, jnp.asarray(zeros, float))
+    return negative_binomial_counts(mean, size, jnp.asarray(zeros, float))
 
 
 def scipys_poisson(mean: np.ndarray) -> Any:
@@ -113,7 +113,7 @@ def test_a_table_covers_what_it_can(mean: float, covered: bool) -> None:
     (poisson(60.0), stats.poisson(60.0)),
     (negative_binomial((3.0, 2.0)), scipys_negative_binomial(np.array([3.0, 2.0]))),
 ])  # fmt: skip
-def test_tails_are_drawn_to_their_last_digit(law: CountLaw, exact: Any) -> None:
+def test_tails_are_drawn_to_their_last_digit(law: CountDistribution, exact: Any) -> None:
     """Counts of probability 1e-15, which no uniform of float32 near 1 would give."""
     tails = np.array([0.4, 1e-3, 1.03e-8, 1.01e-12, 1.01e-15])
     for upper, quantile in ((True, exact.isf), (False, exact.ppf)):
@@ -174,7 +174,7 @@ def test_what_no_table_reaches_has_no_sum(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("law", [poisson(np.nan), poisson(np.inf), poisson(1e12), negative_binomial((np.nan, 1.0))])
-def test_parameters_that_give_no_counts(law: CountLaw) -> None:
+def test_parameters_that_give_no_counts(law: CountDistribution) -> None:
     assert np.all(draw_counts(jax.random.key(0), law, 3) == -1)
     assert not np.any(is_reached(counts_at(law, jnp.array([0.2, 0.9]))))
     assert not sum_over_counts(law, jnp.array([0.2, 0.9]), terms)[1]

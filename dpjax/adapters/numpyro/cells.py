@@ -10,11 +10,11 @@ import numpy as np
 from numpyro import distributions as dist
 
 from dpjax.adapters.numpyro.form import Form, expand_as
-from dpjax.adapters.numpyro.shared import family_law, law_of
+from dpjax.adapters.numpyro.shared import count_distribution, family_counts
 from dpjax.adapters.numpyro.truncation import in_support
 from dpjax.base import Array, Key
 from dpjax.numerics.cells import all_edges, cell_edges, uniforms_within
-from dpjax.numerics.count_tables import CountLaw, cells_of, counts_at, is_reached
+from dpjax.numerics.count_tables import CountDistribution, cells_of, counts_at, is_reached
 from dpjax.numerics.scores import UNIFORM_SCORES
 
 DESCRIPTION = "a uniform within its cell"
@@ -122,17 +122,17 @@ def starts_at_zero(support: Any) -> bool:
     return least is not None and not isinstance(least, jax.core.Tracer) and bool(np.all(np.asarray(least) == 0))
 
 
-def shared_form(inner: Any, law: CountLaw) -> Form:
+def shared_form(inner: Any, counted: CountDistribution) -> Form:
     """The form of a distribution of counts 0, 1, 2, ... that all records share."""
-    form = cells(partial(cells_of, law), partial(counts_at, law), inner, reached=is_reached)
+    form = cells(partial(cells_of, counted), partial(counts_at, counted), inner, reached=is_reached)
     return form._replace(draw=None)  # a uniform of float32 has too few digits for small probabilities
 
 
 def count_form(inner: Any) -> Form:
     """The form of a distribution of counts 0, 1, 2, ..."""
-    law = law_of(inner)
-    if law is not None:
-        return shared_form(inner, law)
+    counted = count_distribution(inner)
+    if counted is not None:
+        return shared_form(inner, counted)
     probability = find_probability(inner)
 
     def edges(values: Array) -> tuple[Array, Array]:
@@ -200,9 +200,9 @@ def far_above_mean(inner: Any) -> Array:
 
     Of others it is a hundred standard deviations above the mean, or the mean if that is infinite or not known.
     """
-    law = family_law(inner, lambda parameter: jnp.asarray(parameter, float))
-    if law is not None:
-        return law.last.astype(float)
+    counted = family_counts(inner, lambda parameter: jnp.asarray(parameter, float))
+    if counted is not None:
+        return counted.last.astype(float)
     mean = jnp.asarray(inner.mean, float)
     try:
         end = mean + 100 * jnp.sqrt(jnp.asarray(inner.variance, float))

@@ -12,7 +12,7 @@ from numpyro.distributions import biject_to
 
 from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
 from dpjax.adapters.numpyro.forms import form_of
-from dpjax.adapters.numpyro.shared import is_shared, law_at
+from dpjax.adapters.numpyro.shared import count_distribution_at, is_shared
 from dpjax.adapters.numpyro.trace import Layout, draw, unwrap
 from dpjax.base import Array, Coordinates, Key, NonCentred, NormalScores, Parameters, Records
 from dpjax.numerics.count_tables import sort_uniforms, sum_over_counts
@@ -97,7 +97,9 @@ def sums_at(
     ascending = sort_uniforms(noise[field])
 
     def sum_at(parameters: Parameters, contributions: Callable[[Records], Array]) -> tuple[Array, Array]:
-        return sum_over_counts(law_at(layout, parameters), ascending, lambda counts: contributions({field: counts}))
+        return sum_over_counts(
+            count_distribution_at(layout, parameters), ascending, lambda counts: contributions({field: counts})
+        )
 
     return sum_at
 

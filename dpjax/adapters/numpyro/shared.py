@@ -12,21 +12,21 @@ from numpyro.distributions import constraints
 
 from dpjax.adapters.numpyro.trace import Layout, unwrap
 from dpjax.base import Array, Parameters, Records
-from dpjax.numerics.count_tables import CountLaw, draw_counts, negative_binomial_law, poisson_law, unless
+from dpjax.numerics.count_tables import CountDistribution, draw_counts, negative_binomial_counts, poisson_counts, unless
 
 TALLIED, BLOCK = 1_024, 64
 """Number of counts whose records are counted, a multiple of how many have their terms computed at once. If counts are
 farther apart, each record has its own term."""
 
 
-def law_of(distribution: Any) -> CountLaw | None:
+def count_distribution(distribution: Any) -> CountDistribution | None:
     """The distribution of single counts, if all records share it and tables can be made of it."""
     inner = unwrap(distribution)
-    return None if prod(inner.batch_shape) > 1 else family_law(inner, number)
+    return None if prod(inner.batch_shape) > 1 else family_counts(inner, number)
 
 
-def family_law(inner: Any, read: Callable[[Any], Array]) -> CountLaw | None:
-    """The law of a Poisson or negative binomial distribution, perhaps with added zeros; None for other families.
+def family_counts(inner: Any, read: Callable[[Any], Array]) -> CountDistribution | None:
+    """The counts of a Poisson or negative binomial distribution, perhaps with added zeros; None for other families.
 
     Parameters
     ----------
@@ -36,10 +36,10 @@ def family_law(inner: Any, read: Callable[[Any], Array]) -> CountLaw | None:
     base = unwrap(inner.base_dist) if isinstance(inner, dist.ZeroInflatedProbs) else inner
     zeros = jnp.zeros((), float) if base is inner else read(inner.gate)
     if isinstance(base, dist.Poisson):
-        return poisson_law(read(base.rate), zeros)
+        return poisson_counts(read(base.rate), zeros)
     if isinstance(base, dist.GammaPoisson):
         size = read(base.concentration)
-        return negative_binomial_law(size / read(base.rate), size, zeros)
+        return negative_binomial_counts(size / read(base.rate), size, zeros)
     return None
 
 
@@ -48,20 +48,20 @@ def number(parameter: Any) -> Array:
     return jnp.ravel(jnp.asarray(parameter, float))[0]
 
 
-def law_at(layout: Layout, parameters: Parameters) -> CountLaw:
+def count_distribution_at(layout: Layout, parameters: Parameters) -> CountDistribution:
     """The distribution of the only field, which all records share, at some parameters."""
-    found: list[CountLaw | None] = []
+    found: list[CountDistribution | None] = []
 
     def choose(name: str, distribution: Any) -> Array:
         if name in parameters:
             return parameters[name]
-        found.append(law_of(distribution))
+        found.append(count_distribution(distribution))
         return jnp.zeros(distribution.shape(), int)
 
     layout.run(layout.size, choose)
-    (law,) = found
-    assert law is not None
-    return law
+    (counted,) = found
+    assert counted is not None
+    return counted
 
 
 def is_shared(layout: Layout) -> bool:
@@ -69,7 +69,7 @@ def is_shared(layout: Layout) -> bool:
     if len(layout.fields) > 1 or layout.known or layout.fixed:
         return False
     found: list[bool] = []
-    layout.trace_fields(lambda name, distribution, value: found.append(law_of(distribution) is not None))
+    layout.trace_fields(lambda name, distribution, value: found.append(count_distribution(distribution) is not None))
     return found[0]
 
 
@@ -78,25 +78,25 @@ class SharedCounts(dist.Distribution):
 
     support = constraints.nonnegative_integer
 
-    def __init__(self, law: CountLaw, batch_shape: tuple[int, ...]) -> None:
-        self.law = law
+    def __init__(self, counted: CountDistribution, batch_shape: tuple[int, ...]) -> None:
+        self.counted = counted
         super().__init__(batch_shape)
 
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape]."""
         shape = sample_shape + self.batch_shape
-        return draw_counts(key, self.law, prod(shape)).reshape(shape)
+        return draw_counts(key, self.counted, prod(shape)).reshape(shape)
 
     def log_prob(self, value: Any) -> Array:
         """The log-probability of counts."""
-        result = self.law.log_density(jnp.asarray(value))
+        result = self.counted.log_density(jnp.asarray(value))
         return jnp.broadcast_to(result, jnp.broadcast_shapes(result.shape, self.batch_shape))
 
 
 def share_counts(distribution: Any) -> Any:
     """The distribution by its tables, or itself where there are none."""
-    law = law_of(distribution)
-    return distribution if law is None else SharedCounts(law, distribution.batch_shape)
+    counted = count_distribution(distribution)
+    return distribution if counted is None else SharedCounts(counted, distribution.batch_shape)
 
 
 class Tally(NamedTuple):
