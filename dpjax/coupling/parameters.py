@@ -1,7 +1,7 @@
 """Coupled parameter updates and coupled proposals of a model."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +48,7 @@ def build_coupled_update(model: Model, n: int, coupling: ParameterCoupling | Non
     if not parameter_shapes(model):
         return lambda key, first, second, same, pair: (first, second, jnp.asarray(True))
     known = model.update_log_density is not None
-    if coupling not in (None, "maximal", "common", "random walk"):
+    if coupling not in (None, *get_args(ParameterCoupling)):
         expected = "'maximal', 'common', 'random walk' or None"
         fail("parameters", repr(coupling), expected, "None takes what the model allows.")
     has_update = model.update is not None
