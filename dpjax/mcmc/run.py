@@ -16,8 +16,8 @@ from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_pri
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import (
-    FLOOR,
     PERIOD,
+    TRIED,
     Refreshes,
     RefreshTuning,
     build_refreshes,
@@ -29,7 +29,7 @@ from dpjax.data_augmentation.refresh import (
 from dpjax.data_augmentation.sweep import Sweep, build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
-from dpjax.mcmc.rates import choose_rates
+from dpjax.mcmc.rates import choose_rates, measure
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.release import PrivateRelease
@@ -42,13 +42,13 @@ from dpjax.runtime.run import Run, Status
 CHECKED = 3
 """The segment of the warm-up after which a surrogate that is too often wrong is given up."""
 
-MEASURED = 6
-"""The segment of the warm-up of hardly any refreshes, after which it is known how good sweeps are."""
+MEASURED = 5
+"""The first of the segments of the warm-up in which rates of sweeps and refreshes are tried, one after another."""
 
 ENOUGH_ACCEPTED = 0.5
 """An exact move costs about as much as ten by surrogate, of which fewer than half then bring less."""
 
-WINDOWS = (1, 1, 1, 1, 2, 2, 4, 4)
+WINDOWS = (1, 1, 1, 1, 2, 2, 2, 2, 4)
 """Lengths of the warm-up windows, in sixteenths of the warm-up. Each gives as many draws: longer ones are thinned."""
 
 MIN_WINDOW = 4
@@ -315,15 +315,15 @@ class PosteriorRun(Run):
 
     def adapt_refresh(self, status: Status, refresh: RefreshTuning, fitted: Tuning) -> RefreshTuning:
         """The refreshes of the segment after one that has ended, with a whitening fitted to its draws."""
-        segment = self.schedule[status.segment]
-        if status.segment == MEASURED:
-            # Sweeps alone may have missed what refreshes reach: the fit before them stays.
-            parts = self.keys.rates, self.model, self.release, status.kernel.plan, refresh
-            return choose_rates(*parts, status.draws.parameters, segment.thin)
-        refresh = fit_refresh(refresh, fitted)
-        if status.segment > MEASURED:
-            return refresh
-        return with_rates(refresh, PERIOD, PERIOD if status.segment + 1 < MEASURED else FLOOR)
+        segment, tried = self.schedule[status.segment], status.segment - MEASURED
+        if 0 <= tried < len(TRIED):
+            refresh = measure(refresh, tried, status.draws.parameters, segment.thin)
+        if tried != 0:
+            # Sweeps alone may have missed what refreshes reach: there the fit before them stays.
+            refresh = fit_refresh(refresh, fitted)
+        if tried == len(TRIED) - 1:
+            return choose_rates(self.model, status.kernel.plan, self.release.n, refresh)
+        return with_rates(refresh, *rates_after(tried)) if tried < len(TRIED) - 1 else refresh
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
@@ -368,6 +368,11 @@ class PosteriorRun(Run):
 def tune_to_prior(model: Model, key: Key) -> Tuning:
     """The tuning fitted to draws from the prior."""
     return fit_to_prior(key, model)
+
+
+def rates_after(tried: int) -> tuple[int, int]:
+    """The rates of the next segment: as many refreshes as sweeps until those of `TRIED` have their turns."""
+    return TRIED[tried + 1] if tried >= -1 else (PERIOD, PERIOD)
 
 
 def has_check(schedule: tuple[Segment, ...]) -> bool:

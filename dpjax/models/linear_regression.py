@@ -24,6 +24,7 @@ from dpjax.models.priors import (
 )
 from dpjax.models.recipe import numbered
 from dpjax.numerics.linear_algebra import LOG_TWO_PI, draw_normal, factorize, normal_log_density, product, solve_lower
+from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
 
 __all__ = ["linear_regression"]
@@ -187,7 +188,7 @@ def assemble(covariates: Covariates, coefficients: Coefficients) -> Model:
     return Model(
         sample_prior=sample_prior,
         log_prior=lambda parameters: coefficients.log_prior(parameters) + covariates.log_prior(parameters),
-        sample_records=lambda key, parameters, n: records_at(parameters, jax.random.normal(key, (dim, n), float)),
+        sample_records=lambda key, parameters, n: records_at(parameters, standard_normals(key, (dim, n))),
         log_density=log_density,
         update=update,
         noncentred=NonCentred(

@@ -14,6 +14,7 @@ from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import InverseGammaPrior, NormalPrior, positive
 from dpjax.models.recipe import numbered
 from dpjax.numerics.linear_algebra import LOG_TWO_PI
+from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
 
 __all__ = ["normal"]
@@ -88,7 +89,7 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
     return Model(
         sample_prior=sample_prior,
         log_prior=lambda parameters: mean_prior.log_density(parameters["mean"]) + noise_variance.log_prior(parameters),
-        sample_records=lambda key, parameters, n: records_at(parameters, jax.random.normal(key, (n,), float)),
+        sample_records=lambda key, parameters, n: records_at(parameters, standard_normals(key, (n,))),
         log_density=lambda parameters, records: norm.logpdf(records["y"], *field(parameters)),
         update=update,
         noncentred=NonCentred(noise_of, records_at, scores=NORMAL_SCORES, forms=(("y", "standardised"),)),

@@ -19,6 +19,7 @@ from dpjax.data_augmentation.refresh import (
     PERIOD,
     RefreshTuning,
     build_refreshes,
+    choose_parameters,
     decide,
     fit_refresh,
     log_weight,
@@ -41,7 +42,12 @@ LAWS = {
     "variance": lambda variance: (variance, stats.invgamma(4.0, scale=3.0)),
 }
 TUNING = RefreshTuning(
-    jnp.array([0.2, -0.1]), jnp.array([[0.8, 0.0], [0.3, 0.6]]), jnp.array(0.5), jnp.int32(16), jnp.int32(16)
+    jnp.array([0.2, -0.1]),
+    jnp.array([[0.8, 0.0], [0.3, 0.6]]),
+    jnp.array(0.5),
+    jnp.int32(16),
+    jnp.int32(16),
+    jnp.zeros(3),
 )
 
 
@@ -150,6 +156,50 @@ def test_the_fit_has_the_mean_and_the_covariance_of_the_draws_and_gives_way_wher
     np.testing.assert_array_equal(failed.factor, fitted.factor)
 
 
+VECTORS = np.array([[0.9, 0.4], [-0.3, -0.8], [0.5, 0.1]])
+
+
+def place_of(vector: np.ndarray) -> tuple[float, float, np.ndarray, float]:
+    """At a vector: mean, variance, the records of the old noise, and the log-weight with every constant."""
+    old_mean, old_variance = numbers_of(OLD)
+    noise = (np.asarray(OLD.latent.records["y"], float) - old_mean) / np.sqrt(old_variance)
+    mean, variance = float(vector[0]), float(np.exp(vector[1]))
+    records = mean + np.sqrt(variance) * noise
+    state = OLD._replace(parameters={"mean": jnp.array(mean), "variance": jnp.array(variance)})
+    density = stats.laplace.logpdf(1.5, np.clip(records, -2.0, 2.0).sum(), 1.0)
+    return mean, variance, records, density + log_prior(state) - log_proposal(state)
+
+
+def choose(vectors: np.ndarray, uniform: float, state: GibbsState = OLD, release: dpjax.Release = RELEASE) -> tuple:
+    noise = MODEL.noncentred.noise(jax.random.key(0), state.parameters, state.latent.records)
+    return choose_parameters(MODEL, release, TUNING, state, noise, jnp.asarray(vectors), jnp.asarray(uniform))
+
+
+def test_parameters_are_chosen_by_their_weights_with_the_noise_held() -> None:
+    present = to_vector(MODEL, OLD.parameters)[0]
+    places = [place_of(vector) for vector in np.concatenate([np.asarray(present, float)[None], VECTORS])]
+    weights = np.exp([log_weight for *_, log_weight in places])
+    ends = np.cumsum(weights) / weights.sum()
+    for index, end in enumerate(ends):
+        for uniform, chosen in ((end - TOLERANCE, index), (end + TOLERANCE, index + 1)):
+            if chosen == len(ends):
+                continue
+            state, num_nonfinite = choose(VECTORS, uniform)
+            mean, variance, records, _ = places[chosen]
+            np.testing.assert_allclose(numbers_of(state), (mean, variance), rtol=TOLERANCE)
+            np.testing.assert_allclose(state.latent.records["y"], records, rtol=TOLERANCE, atol=TOLERANCE)
+            total = np.clip(records, -2.0, 2.0).sum()
+            np.testing.assert_allclose(state.latent.statistic, [total], rtol=TOLERANCE, atol=TOLERANCE)
+            assert int(num_nonfinite) == 0
+
+
+def test_impossible_parameters_are_not_chosen() -> None:
+    for broken, counted in ((np.nan, 1), (np.inf, 1), (800.0, 1)):
+        state, num_nonfinite = choose(np.array([[0.1, broken]]), 0.9)
+        assert int(num_nonfinite) == counted
+        np.testing.assert_array_equal(state.latent.records["y"], OLD.latent.records["y"])
+
+
 OPTIONS = {"num_sweeps": 3}
 
 
@@ -210,6 +260,25 @@ def test_planted_faults_are_rejected(fault: Callable) -> None:
 
 def test_the_harness_of_the_faults_is_right_without_one() -> None:
     assert p_values(faulty(lambda key, model, release, state, proposed, tuning: proposed)) > REJECT
+
+
+def without_density(model, release, tuning, state, noise, vectors, uniform) -> tuple[GibbsState, jax.Array]:
+    """The weights leave out that the candidates are drawn from the t distribution."""
+    wide = tuning._replace(factor=1e6 * tuning.factor)
+    return choose_parameters(model, release, wide, state, noise, vectors, uniform)
+
+
+def without_present(model, release, tuning, state, noise, vectors, uniform) -> tuple[GibbsState, jax.Array]:
+    """The first candidate takes the place of the present parameters among what is chosen from."""
+    parameters = model.constrain(to_vector(model, state.parameters)[1](vectors[0]))
+    first = init_state(release, Position(parameters, model.noncentred.records(parameters, noise)))
+    return choose_parameters(model, release, tuning, first, noise, vectors[1:], uniform)
+
+
+@pytest.mark.parametrize("fault", [without_density, without_present])
+def test_planted_faults_of_the_choice_are_rejected(fault: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "choose_parameters", fault)
+    assert p_values(build_refreshes) < REJECT
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ from dpjax.adapters.numpyro.trace import unwrap
 from dpjax.adapters.numpyro.truncation import is_truncated, log_density, truncated_form
 from dpjax.base import Array, Key
 from dpjax.numerics.linear_algebra import product, solve_lower
+from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import HALF_CAUCHY_SCORES, HALF_NORMAL_SCORES, NORMAL_SCORES, UNIFORM_SCORES
 from dpjax.numerics.tails import CAUCHY, LAPLACE, LOGISTIC, SOFT_LAPLACE
 
@@ -97,7 +98,7 @@ def folded_form(distribution: Any, inner: Any) -> Form:
 
 def normal_form(inner: Any) -> Form:
     """The form of a Normal distribution."""
-    return standardised(inner.loc, inner.scale, NORMAL_SCORES)
+    return standardised(inner.loc, inner.scale, NORMAL_SCORES)._replace(draw=standard_normals)
 
 
 def uniform_form(inner: Any) -> Form:
@@ -119,7 +120,7 @@ def multivariate_form(inner: Any) -> Form:
         shift = product(noise, factor.T) if factor.ndim == 2 else product(factor, noise[..., None])[..., 0]
         return expand_as(inner.loc, noise) + shift
 
-    return Form("standardised by its Cholesky factor", noise, value, scores=NORMAL_SCORES, draw=jax.random.normal)
+    return Form("standardised by its Cholesky factor", noise, value, scores=NORMAL_SCORES, draw=standard_normals)
 
 
 def transformed_form(distribution: Any, inner: Any) -> Form:

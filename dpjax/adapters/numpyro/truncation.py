@@ -19,6 +19,7 @@ from numpyro.distributions.truncated import (
 from dpjax.adapters.numpyro.form import Form, expand_as
 from dpjax.adapters.numpyro.trace import unwrap
 from dpjax.base import Array, Key
+from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
 from dpjax.numerics.tails import CAUCHY, LAPLACE, LOGISTIC, NORMAL, SOFT_LAPLACE, Symmetric, both_tails, score_of_log
 
@@ -93,7 +94,7 @@ def truncated_form(inner: Any) -> Form:
             *(expand_as(bound, noise) for bound in bounds(inner)),
         )
 
-    return Form(DESCRIPTION, noise, value, scores=NORMAL_SCORES, draw=jax.random.normal)
+    return Form(DESCRIPTION, noise, value, scores=NORMAL_SCORES, draw=standard_normals)
 
 
 def score(interval: Interval, log_cdf: Array) -> Array:

@@ -11,6 +11,7 @@ from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Re
 from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.record_noise import scores_of
 from dpjax.numerics import leading_size, take_if
+from dpjax.numerics.normals import standard_normals
 from dpjax.release import Release
 
 Proposal = Callable[[Key, Parameters, Records, Array | float], Records]
@@ -137,7 +138,7 @@ def draw_like(key: Key, scores: Any) -> Any:
     """Standard Normal draws of the same structure."""
     leaves, structure = jax.tree.flatten(scores)
     draws = [
-        jax.random.normal(jax.random.fold_in(key, index), leaf.shape, leaf.dtype) for index, leaf in enumerate(leaves)
+        standard_normals(jax.random.fold_in(key, index), leaf.shape, leaf.dtype) for index, leaf in enumerate(leaves)
     ]
     return jax.tree.unflatten(structure, draws)
 
