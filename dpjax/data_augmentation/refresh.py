@@ -54,7 +54,7 @@ NUM_CANDIDATES = 8
 57,000, 62,000 and 52,000 effective draws per CPU second for 100 records at ε = 3, and 1,400, 2,200, 2,600, 3,600 and
 2,800 for 1,000 records at ε = 1."""
 
-MANY_RECORDS = 2**16
+MANY_RECORDS = 2**14
 """Candidates are weighed one after another where they have more records together."""
 
 
