@@ -247,19 +247,25 @@ def choose_parameters(
         Whether anything was not finite, int []; what is so is never chosen.
     """
     assert model.noncentred is not None
-    present, unravel = to_vector(model, state.parameters)
-    vectors = jnp.concatenate([present[None], vectors])
+    _, unravel = to_vector(model, state.parameters)
     log_likelihood = likelihood_of_noise(model, release, noise)
 
-    def weigh(vector: Array) -> Array:
-        parameters = constrain(model, unravel(vector))
+    def weigh(parameters: Parameters) -> Array:
         return log_likelihood(parameters) + log_weight(model, parameters, tuning)
 
+    def weigh_vector(vector: Array) -> Array:
+        return weigh(constrain(model, unravel(vector)))
+
     in_turn = len(vectors) * release.n > MANY_RECORDS
-    log_weights = jax.lax.map(weigh, vectors) if in_turn else jax.vmap(weigh)(vectors)
+    log_weights = jax.lax.map(weigh_vector, vectors) if in_turn else jax.vmap(weigh_vector)(vectors)
+    if model.noncentred.log_density is None:
+        present = state.latent.log_density + log_weight(model, state.parameters, tuning)
+    else:
+        present = weigh(state.parameters)
+    log_weights = jnp.concatenate([present[None], log_weights])
     fine = log_weights < jnp.inf
     index, _ = select_index(jnp.where(fine, log_weights, -jnp.inf), uniform)
-    parameters = constrain(model, unravel(vectors[index]))
+    parameters = constrain(model, unravel(vectors[jnp.maximum(index, 1) - 1]))
     chosen = init_state(release, Position(parameters, model.noncentred.records(parameters, noise)))
     # Rounding can make present parameters impossible, where the noise of the mechanism is bounded, or chosen ones.
     possible = jnp.isfinite(log_weights[0]) & jnp.isfinite(chosen.latent.log_density)
