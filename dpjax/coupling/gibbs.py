@@ -11,12 +11,14 @@ from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Imputation, ImputationInfo, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_proposals
+from dpjax.coupling.refresh import build_coupled_refresh
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.data_augmentation.counts import Counts, count_form
 from dpjax.data_augmentation.counts.starts import propose
 from dpjax.data_augmentation.counts.table import table_of
 from dpjax.data_augmentation.plan import SweepPlan, check_closed, choose_imputation
+from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.exchangeable.sweeps import make_placement
 from dpjax.exchangeable.targets import SummedTarget
@@ -110,6 +112,7 @@ def coupled_gibbs(
     relabel: bool | Relabelling = True,
     parameters: ParameterCoupling | None = None,
     proposals: int | None = None,
+    refresh: RefreshTuning | None = None,
     sample_start: Callable[[Key], Position] | None = None,
 ) -> CoupledKernel:
     """A kernel of two Gibbs chains, each leaving p(parameters, records | release) invariant, coupled so that they meet.
@@ -137,6 +140,9 @@ def coupled_gibbs(
         chooses the first that the model allows.
     proposals
         How many proposals a step makes; n by default, and always for windows and systematic scans.
+    refresh
+        The refreshes of a run of `dpjax.sample`, ``posterior.refresh``: then each step ends with one, of a proposal
+        common to both chains, which meet where both accept it. None makes none.
     sample_start
         ``key -> Position``; by default parameters from the prior and records from the model.
 
@@ -164,17 +170,22 @@ def coupled_gibbs(
     chosen = choose_imputation(model, release, imputation)
     if isinstance(chosen, Counts):
         check_closed(chosen, imputation)
+        if refresh is not None:
+            fail("refresh", "refreshes of counts", "None where counts stand for the records", "Leave refresh out.")
         return coupled_counts(*count_form(model, release), chosen, sample_start)
     placement = make_placement(chosen, release.n, proposals)
     relabelling = check_relabelling(relabel, placement)
     update = build_coupled_update(model, release.n, parameters)
     target = SummedTarget(release, release.n)
+    refreshed = None if refresh is None else build_coupled_refresh(model, release, refresh)
 
     def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:
-        parameter_key, proposal_key, sweep_key = jax.random.split(rng_key, 3)
+        parameter_key, proposal_key, sweep_key, refresh_key = jax.random.split(rng_key, 4)
         first, second, same = update(parameter_key, pair.first, pair.second, pair.same_parameters, pair.records)
         made = couple_proposals(proposal_key, model, first, second, same, placement.proposals)
         records, info = sweep_records(sweep_key, target, pair.records, made, placement, relabelling)
+        if refreshed is not None:
+            first, second, same, records = refreshed(refresh_key, first, second, same, records)
         return GibbsPair(first, second, same, records), info
 
     def join(first: Position, second: Position, met: Array) -> GibbsPair:

@@ -8,6 +8,7 @@ import pytest
 import dpjax
 from dpjax import Laplace, LocalRelease, RandomizedResponse, Release, coupling, exchangeable, models, statistics
 from dpjax.coupling import Meetings
+from dpjax.data_augmentation.refresh import prior_alone
 
 KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
@@ -15,6 +16,7 @@ MODEL = models.normal(models.NormalPrior(0.0, 1.0), 1.0)
 RELEASE = Release([3.0], Laplace(1.0), statistics.total("y", -2, 2), 10)
 LOCAL = LocalRelease([0, 1, 2], RandomizedResponse(0.9, 3))
 CELLS = models.categorical(np.ones(3))
+TABLE = Release([4.0, 9.0, 2.0], dpjax.DiscreteLaplace(1.5), statistics.cells("cell", 3), 15)
 KERNEL = coupling.coupled_gibbs(MODEL, RELEASE)
 MET = Meetings(np.array([3, 5, 4, 8]), np.ones(4, bool), 1, 100)
 CENSORED = Meetings(np.array([3, 100]), np.array([True, False]), 1, 100)
@@ -95,6 +97,15 @@ CASES = {
     "coupled without an update": (coupled(model=MODEL._replace(update=None), parameters="maximal"), "model"),
     "coupled with half a proposal": (coupled(imputation=dpjax.soma(), proposals=0.5), "proposals"),
     "coupled with fewer proposals than a scan": (coupled(imputation=dpjax.imwg(), proposals=3), "proposals"),
+    "coupled with refreshes by name": (coupled(refresh=True), "refresh"),
+    "coupled with refreshes of other parameters": (
+        coupled(refresh=prior_alone(models.normal(models.NormalPrior(0.0, 1.0), models.InverseGammaPrior(3.0, 2.0)))),
+        "refresh",
+    ),
+    "coupled counts with refreshes": (
+        coupled(CELLS, TABLE, imputation=dpjax.counts(3), refresh=prior_alone(MODEL)),
+        "refresh",
+    ),
     "coupled from a position": (coupled(sample_start=dpjax.data_augmentation.Position({}, {})), ""),
     "coupled from a number": (coupled(sample_start=3), "sample_start"),
     "bounds at a negative time": (lambda: coupling.total_variation_bounds(MET, np.array([0, -1])), "times"),

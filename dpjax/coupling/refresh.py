@@ -1,0 +1,68 @@
+"""Refreshes of two chains by common proposals: the chains are the same at once where both accept."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.coupling.pairs import RecordPair
+from dpjax.data_augmentation.refresh import RefreshTuning, build_proposal, decide, prior_alone
+from dpjax.models.simulation import Position, init_state, parameter_shapes
+from dpjax.numerics import decision_uniforms, take_if
+from dpjax.release import PrivateRelease
+
+CoupledRefresh = Callable[
+    [Key, Parameters, Parameters, Array, RecordPair], tuple[Parameters, Parameters, Array, RecordPair]
+]
+"""``(rng_key, first, second, same, records) -> ...`` of the parameters of two chains, their flag [] and the records."""
+
+
+def build_coupled_refresh(model: Model, release: PrivateRelease, tuning: Any) -> CoupledRefresh:
+    """The step that proposes the same parameters and records to both chains, and accepts by the same uniform.
+
+    Each chain alone is refreshed as in `dpjax.sample`, so that p(parameters, records | release) is invariant.
+
+    Raises
+    ------
+    TypeError
+        If the tuning is not that of refreshes of this model.
+    """
+    check_refresh(model, tuning)
+    propose = build_proposal(model, release)
+
+    def step(
+        rng_key: Key, first: Parameters, second: Parameters, same: Array, records: RecordPair
+    ) -> tuple[Parameters, Parameters, Array, RecordPair]:
+        proposal_key, decision_key = jax.random.split(rng_key)
+        proposed, from_prior = propose(proposal_key, tuning)
+        log_uniform = jnp.log(decision_uniforms(decision_key))
+
+        def move(position: Position) -> tuple[Position, Array]:
+            state, info = decide(model, tuning, init_state(release, position), proposed, from_prior, log_uniform)
+            return Position(state.parameters, state.latent.records), info.num_accepted > 0
+
+        one, accepted = move(Position(first, records.first))
+        other, accepted_too = move(Position(second, records.second))
+        # Of chains that have met, the same decision computed twice could differ by rounding.
+        met = (same & jnp.all(records.same)) | (accepted & accepted_too)
+        other = take_if(met, one, other)
+        stayed = ~(accepted | accepted_too)
+        flags = RecordPair(one.records, other.records, met | (records.same & stayed))
+        return one.parameters, other.parameters, met | (same & stayed), flags
+
+    return step
+
+
+def check_refresh(model: Model, tuning: Any) -> None:
+    """Raise unless this is a tuning of refreshes of the model."""
+    remedy = "Pass the refresh of a run of this model: dpjax.sample(...).refresh."
+    if not isinstance(tuning, RefreshTuning) or not parameter_shapes(model):
+        kind = "a RefreshTuning, of a model with parameters"
+        fail("refresh", type(tuning).__name__, kind, remedy, error=TypeError)
+    expected, given = (tuple(map(np.shape, one[:3])) for one in (prior_alone(model), tuning))
+    if given != expected:
+        fail("refresh", f"shapes {given}", f"shapes {expected}", remedy, error=TypeError)
