@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import check_hashable_function, fail
 from dpjax.base import Imputation, Key, Model
-from dpjax.data_augmentation.counts import counts
+from dpjax.data_augmentation.counts import Counts, counts
 from dpjax.data_augmentation.counts.form import prefers_counts
+from dpjax.data_augmentation.counts.table import table_of
 from dpjax.data_augmentation.parameters import (
     KernelBuilder,
     ParameterKernel,
@@ -197,7 +198,7 @@ def with_refresh(model: Model, release: PrivateRelease, plan: SweepPlan, choice:
         fail("refresh", repr(choice), "True, False or None", remedy, error=TypeError)
     obstacle = refresh_obstacle(model, release, plan)
     if choice and obstacle:
-        expected = "parameters of real numbers, and imputed records of a known number"
+        expected = "parameters of real numbers that are kept in the state"
         fail("refresh", f"True with {obstacle}", expected, "Leave refresh out.")
     few = isinstance(release, Release) or release.n <= FEW_LOCAL
     return replace(plan, refresh=few and not obstacle if choice is None else choice)
@@ -210,9 +211,11 @@ def refresh_obstacle(model: Model, release: PrivateRelease, plan: SweepPlan) -> 
         return "parameters that are not real numbers"
     if not shapes:
         return "a model without parameters"
-    if is_unknown(release):
-        return "an unknown number of records"
-    return f"{show(plan.imputation)}, which imputes no records" if isinstance(plan.imputation, OwnLatentData) else ""
+    model, release = latent_form(model, release, plan.imputation)
+    if is_collapsed(plan.imputation, model, release):
+        return f"{show(plan.imputation)}, which integrates the parameters out"
+    known = isinstance(plan.imputation, Counts) and table_of(release).known
+    return "known totals, which new counts hardly ever have" if known else ""
 
 
 def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[bool, bool]:

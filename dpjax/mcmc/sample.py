@@ -90,8 +90,8 @@ def sample(
     refresh
         Whether new parameters and wholly new records are proposed together, so that chains reach regions which moves of
         the one given the other hardly enter; see docs/choosing.md. Warm-up chooses how often, and how rarely sweeps are
-        then made. By default wherever there are parameters and records of a known number are imputed; for a
-        `LocalRelease` only of at most 50.
+        then made. By default wherever there are parameters that are not integrated out; for a `LocalRelease` only of
+        at most 50 records.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.

@@ -137,6 +137,34 @@ CELLS = dpjax.Release([4.0, 9.0], dpjax.DiscreteLaplace(1.5), dpjax.statistics.c
 SOME, MANY = (dpjax.LocalRelease(np.zeros(n), dpjax.Laplace(1.0), "y") for n in (20, 60))
 
 
+@pytest.mark.parametrize("refresh", [True, False])
+def test_an_unknown_number_is_refreshed_exactly(refresh):
+    """Against quadrature over the mean and enumeration of the number, with and without refreshes."""
+    value, scale, numbers = np.array([40.0, 14.0]), np.array([6.0, 4.0]), np.arange(5, 31)
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 3.0), variance=1.0)
+    unknown = dpjax.UnknownCount(dpjax.models.UniformCount(5, 30))
+    release = dpjax.Release(value, dpjax.Laplace(scale), statistics_of_number, unknown)
+    means, nodes = np.linspace(-12, 15, 1_001), stats.norm.ppf((np.arange(400) + 0.5) / 400)
+    totals = [number * means[:, None] + np.sqrt(number) * nodes for number in numbers]
+    misfit = np.array([np.exp(-np.abs(value[0] - total) / scale[0]).mean(axis=1) for total in totals])
+    density = misfit * np.exp(-np.abs(value[1] - numbers) / scale[1])[:, None] * np.exp(-(means**2) / 18)
+    density /= density.sum()
+    posterior = dpjax.sample(jax.random.key(3), model, release, num_samples=4_000, refresh=refresh, progress=False)
+    assert (posterior.refresh is not None) == refresh
+    drawn = {name: np.asarray(leaf, float) for name, leaf in posterior.draws.items()}
+    for draws, exact in (
+        (drawn["mean"], density.sum(axis=0) @ means),
+        (drawn["mean"] ** 2, density.sum(axis=0) @ means**2),
+        ((drawn["mean"] > 5.0).astype(float), density.sum(axis=0)[means > 5.0].sum()),
+        (drawn["num_records"], density.sum(axis=1) @ numbers),
+    ):
+        assert abs(draws.mean() - exact) < 4 * draws.std() / np.sqrt(float(ess_mean(draws)))
+
+
+def statistics_of_number(record):
+    return jnp.stack([record["y"], jnp.ones(())])
+
+
 def is_refreshed(model, release, choice=None):
     """Whether there are refreshes."""
     return with_refresh(model, release, make_plan(model, release, allow_counts=True), choice).refresh
@@ -151,11 +179,8 @@ def test_refreshes_are_on_where_they_may_be_accepted(model, release):
 
 
 def test_where_refreshes_are_impossible_they_are_off_and_refused_by_name(model, release):
-    few = dpjax.UnknownCount(dpjax.models.UniformCount(5, 9))
-    unknown = dpjax.Release(release.value, release.mechanism, release.statistic, few)
     for one, given, obstacle in (
-        (TABLE, CELLS, "which imputes no records"),
-        (model, unknown, "an unknown number of records"),
+        (TABLE, CELLS, "which integrates the parameters out"),
         (without_parameters(model), release, "a model without parameters"),
     ):
         assert not is_refreshed(one, given)
