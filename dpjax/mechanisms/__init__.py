@@ -15,8 +15,11 @@ from dpjax.mechanisms.censored import Censored, PartitionSelection
 from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
+from dpjax.mechanisms.interval_quantile import IntervalQuantile
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
+from dpjax.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpjax.mechanisms.utilities import QuantileScores, Utilities
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
@@ -25,15 +28,21 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exact",
+    "ExponentialMechanism",
     "Gaussian",
     "HaarWavelet",
     "Independent",
+    "IntervalQuantile",
     "Laplace",
     "Mechanism",
     "PartitionSelection",
+    "PermuteAndFlip",
     "Privacy",
+    "QuantileScores",
     "RandomizedResponse",
+    "ReportNoisyMax",
     "SmoothedHistogram",
+    "Utilities",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",

@@ -3,12 +3,14 @@
 Any function ``record -> [d]`` of the user's own is equally welcome wherever a statistic is taken.
 """
 
+from dpjax.statistics.around import Around, around
 from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
 __all__ = [
+    "Around",
     "Cells",
     "ClassFeatures",
     "Gram",
@@ -19,6 +21,7 @@ __all__ = [
     "Scaled",
     "Stacked",
     "Total",
+    "around",
     "cells",
     "class_features",
     "gram",
