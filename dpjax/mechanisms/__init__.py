@@ -16,10 +16,12 @@ from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
+from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpjax.mechanisms.utilities import QuantileScores, Utilities
+from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "IntervalQuantile",
     "Laplace",
     "Mechanism",
+    "ObjectivePerturbation",
     "PartitionSelection",
     "PermuteAndFlip",
     "Privacy",
@@ -43,6 +46,7 @@ __all__ = [
     "ReportNoisyMax",
     "SmoothedHistogram",
     "Utilities",
+    "VectorLaplace",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",

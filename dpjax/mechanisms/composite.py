@@ -124,6 +124,11 @@ class Padded(Mechanism):
         return as_mechanism(self.drawn).promise(sums)
 
     @property
+    def can_sample(self) -> bool:
+        """Whether values can be drawn by the mechanism."""
+        return as_mechanism(self.drawn).can_sample
+
+    @property
     def stated_privacy(self) -> Any:
         """What was stated with the mechanism."""
         return as_mechanism(self.drawn).stated_privacy

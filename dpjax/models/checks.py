@@ -12,6 +12,7 @@ import numpy as np
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import Model, Records
 from dpjax.models.integer_noise import check_integer_noise
+from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
 from dpjax.release import Release
 from dpjax.release.base import is_release
@@ -233,7 +234,7 @@ def check_fit(model: Model, release: Any) -> None:
     TypeError, ValueError
         If model and release are swapped, a function of the model has a wrong shape, the statistic or the channel does
         not accept the records, the numbers of records differ, a table has categories that no record of the model takes,
-        or integer noise is added to real numbers.
+        integer noise is added to real numbers, or coefficients were fitted by a loss that is not convex on its records.
     """
     if not is_release(release):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
@@ -244,6 +245,7 @@ def check_fit(model: Model, release: Any) -> None:
         fail("release", f"a release of n = {release.n} records", expected, remedy)
     if isinstance(release, Release):
         check_categories(model, release.statistic)
+        check_losses(model, release)
     check_integer_noise(model, release)
 
 

@@ -160,7 +160,7 @@ def _encode_parameter(name: str, value: Any) -> Any:
         return [encode_mechanism(part) for part in value]
     if name == "utilities":
         return _encode_utilities(value)
-    if name == "noise":
+    if isinstance(value, str):
         return value
     return encode_mechanism(value) if is_mechanism(value) else encode_numbers(name, value)
 
@@ -173,9 +173,9 @@ def _decode_parameter(name: str, value: Any) -> Any:
     if name == "utilities":
         kind, parameters = _split("utilities", value, Utilities.by_json_name)
         return _build(f"utilities {kind!r}", Utilities.by_json_name[kind].from_json_fields, parameters)
-    if name == "noise":
+    if name == "noise" and isinstance(value, str):
         return value
-    return decode_mechanism(value) if name in ("mechanism", "drawn") else decode_numbers(name, value)
+    return decode_mechanism(value) if name in ("mechanism", "drawn", "noise") else decode_numbers(name, value)
 
 
 def _encode_utilities(utilities: Any) -> dict[str, Any]:
