@@ -252,15 +252,17 @@ def check_fit(model: Model, release: Any) -> None:
 def check_categories(model: Model, statistic: Any) -> None:
     """Raise if a table has categories that no record of the model takes; additional values of records are allowed."""
     support = {} if model.support is None else model.support()
+    stated = getattr(model.support, "empty", {})
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
-            check_table(support, part)
+            check_table(support, part, stated)
 
 
-def check_table(support: Records, table: Cells) -> None:
-    """Raise if a category of a table is not among the values of its field."""
+def check_table(support: Records, table: Cells, stated: dict[str, list[int]]) -> None:
+    """Raise if a category of a table is not among the values of its field, nor stated to be empty."""
     for name, size in zip(table.field, table.num_categories, strict=True):
         missing = np.setdiff1d(np.arange(size), support[name]) if name in support else np.array([])
+        missing = np.setdiff1d(missing, stated.get(name, []))
         if missing.size:
             given = f"a table of {size} categories of {name!r}, of which no record of the model takes {missing[0]}"
             remedy = "Give the model a value for each; leave out of the table what is known to be empty."
