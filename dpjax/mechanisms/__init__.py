@@ -16,6 +16,7 @@ from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
+from dpjax.mechanisms.local_channel import LocalChannel
 from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
@@ -36,6 +37,7 @@ __all__ = [
     "Independent",
     "IntervalQuantile",
     "Laplace",
+    "LocalChannel",
     "Mechanism",
     "ObjectivePerturbation",
     "PartitionSelection",

@@ -2,6 +2,15 @@
 
 from dpjax.release.releases.fitted import objective_perturbation
 from dpjax.release.releases.quantiles import interval_quantile, median, quantile
+from dpjax.release.releases.reports import likelihoods, unary_encoding
 from dpjax.release.releases.thresholded import thresholded
 
-__all__ = ["interval_quantile", "median", "objective_perturbation", "quantile", "thresholded"]
+__all__ = [
+    "interval_quantile",
+    "likelihoods",
+    "median",
+    "objective_perturbation",
+    "quantile",
+    "thresholded",
+    "unary_encoding",
+]
