@@ -14,7 +14,6 @@ from dpjax.mechanisms.additive import Gaussian
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
-from dpjax.mechanisms.selection import REMOTE
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.numerics.triangles import full_matrix, log_determinant, triangle_size
 
@@ -93,7 +92,7 @@ class ObjectivePerturbation(Mechanism):
         """The noise and the penalty."""
         penalty = f"penalties of {amount(self.regularization)}"
         fitted = f"{quantity(self.value_size, 'coefficient')} fitted with {penalty} and a random linear term"
-        return f"none on the sums; {fitted}: {as_mechanism(self.noise).words()}; {REMOTE}"
+        return f"none on the sums; {fitted}: {as_mechanism(self.noise).words()}"
 
     def promise(self, sums: Sums) -> Promise:
         """Nothing that follows from the release alone.

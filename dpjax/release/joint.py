@@ -1,5 +1,6 @@
 """Several releases of the same records as one."""
 
+import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
 from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.composite import Independent, Padded
+from dpjax.release.checks import PrecisionWarning
 from dpjax.release.local import LocalRelease
 from dpjax.release.summed import Release
 from dpjax.statistics.combinators import Stacked, stacked
@@ -52,7 +54,7 @@ def joint(*releases: Release) -> Release:
         fail("releases", f"{len(releases)}", "at least two", "Pass the releases one after the other.")
     for place, release in enumerate(releases):
         _check_release(f"releases[{place}]", release)
-    releases = tuple(map(_filled_up, releases))
+    releases = tuple(map(fill_up, releases))
     for place, release in enumerate(releases):
         if release.n != releases[0].n:
             remedy = "Only releases of the same records can be joined."
@@ -77,12 +79,15 @@ def _check_release(argument: str, release: Any) -> None:
         fail(argument, given, f"at most {len(release.origin)}, as its statistic has", remedy, error=TypeError)
 
 
-def _filled_up(release: Release) -> Release:
-    """The release with as many values as its statistic has coordinates."""
+def fill_up(release: Release) -> Release:
+    """The release with as many values as its statistic has coordinates: zeros follow those that a mechanism drew."""
     if release.is_noisy_sum:
         return release
     value = jnp.pad(release.value, (0, len(release.origin) - len(release.value)))
-    return Release(value, Padded(release.mechanism), release.statistic, release.n)
+    with warnings.catch_warnings():
+        # The user was warned where the release was made.
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return Release(value, Padded(release.mechanism), release.statistic, release.n)
 
 
 def _statistics(release: Release) -> tuple[Statistic, ...]:

@@ -10,6 +10,9 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import diagnostics, models, statistics
+from dpjax.data_augmentation.counts import count_form
+from dpjax.data_augmentation.counts.counts import make_groups, make_moves
+from dpjax.data_augmentation.counts.table import table_of
 from dpjax.mechanisms import frozen_pytree
 from tests import perfect_start
 from tests.fitted.oracle import MAX_ERRORS, MODEL, PRIOR, check, moments
@@ -33,10 +36,22 @@ MEDIAN = dpjax.releases.median(2, candidates=3, field="cell", epsilon=EPSILON, n
 EXACT = moments(lambda table: softmax_at(table, 2, EPSILON), [N])
 
 
-@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.soma()], ids=["imwg", "soma"])
+@pytest.mark.parametrize(
+    "imputation", [dpjax.imwg(), dpjax.soma(), dpjax.counts(), dpjax.counts(collapse=False)], ids=str
+)
 def test_a_median_of_categories(imputation) -> None:
     posterior = dpjax.sample(jax.random.key(1), MODEL, MEDIAN, imputation=imputation, **RUN)
     check(posterior.draws["probabilities"], EXACT)
+
+
+def test_a_median_of_many_records_by_counts() -> None:
+    """By default, with a hundred records: against enumeration, at a cost that does not grow with them."""
+    release = dpjax.releases.median(0, candidates=3, field="cell", epsilon=0.3, n=100)
+    exact = moments(lambda table: softmax_at(table, 0, 0.3), [100])
+    posterior = dpjax.sample(jax.random.key(9), MODEL, release, **RUN)
+    assert posterior.plan.imputation == dpjax.counts(posterior.plan.imputation.width)
+    check(posterior.draws["probabilities"], exact)
+    assert posterior.predict(jax.random.key(1), num_draws=8).values.shape == (8, 1)
 
 
 def test_points_instead_of_categories() -> None:
@@ -65,13 +80,24 @@ def test_beside_a_noisy_count() -> None:
     assert "added or removed: ε = 2.5" in dpjax.describe(both)
 
 
-def test_unknown_number() -> None:
+@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.counts()], ids=str)
+def test_unknown_number(imputation) -> None:
     number = dpjax.UnknownCount(dpjax.models.UniformCount(4, 7))
     release = dpjax.releases.quantile(1, 0.3, candidates=3, field="cell", epsilon=3.0, n=number)
     exact = moments(lambda table: softmax_at(table, 1, 3.0 / 1.4, 0.3), range(4, 8))
     # The prior of a number is that of sets of records: each number is equally likely.
-    posterior = dpjax.sample(jax.random.key(4), MODEL, release, imputation=dpjax.imwg(), **RUN)
+    posterior = dpjax.sample(jax.random.key(4), MODEL, release, imputation=imputation, **RUN)
     check(posterior.draws["probabilities"], exact)
+
+
+def test_counts_that_are_read_together_move_one_by_one() -> None:
+    """Two pairs of cells at once would each be drawn as if the other stayed."""
+    model = models.categorical(concentration=np.ones(8))
+    release = dpjax.releases.median(2, candidates=8, field="cell", epsilon=1.0, n=40)
+    table = table_of(count_form(model, release)[1])
+    batches = [move.directions.real.sum(axis=2) for move in make_moves(table, True, 8)]
+    assert all(np.all(size <= 1) for size in batches)
+    assert np.all(np.sum(make_groups(table, True).batches >= 0, axis=1) == 1)
 
 
 def gradient_norms(statistic: jax.Array) -> jax.Array:

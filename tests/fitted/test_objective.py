@@ -147,10 +147,11 @@ def test_minimisers_have_that_density() -> None:
     assert stats.kstest(drawn, lambda values: np.interp(values, LINE, distribution)).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.counts()], ids=str)
 @pytest.mark.parametrize("name", NOISES)
-def test_posterior(name: str) -> None:
+def test_posterior(name: str, imputation) -> None:
     noise = NOISES[name]
-    posterior = dpjax.sample(jax.random.key(1), MODEL, release_of(noise), **RUN)
+    posterior = dpjax.sample(jax.random.key(1), MODEL, release_of(noise), imputation=imputation, **RUN)
     check(posterior.draws["probabilities"], moments(lambda table: log_likelihood(noise, table), [N], PRIOR))
 
 
