@@ -10,6 +10,7 @@ from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Model
 from dpjax.mechanisms import ObjectivePerturbation
 from dpjax.mechanisms.base import parts_of
+from dpjax.mechanisms.composite import Padded
 from dpjax.models.integer_noise import draw_records
 from dpjax.numerics.triangles import full_matrix
 from dpjax.release import Release
@@ -54,7 +55,7 @@ def check_derivatives(statistic: LossDerivatives, found: Any) -> None:
 
 def check_curvature(mechanism: Any, found: Any) -> None:
     """Raise unless the Hessians [m, q] of many records and the penalties are positive definite together."""
-    fitted = getattr(mechanism, "drawn", mechanism)
+    fitted = mechanism.drawn if isinstance(mechanism, Padded) else mechanism
     if not isinstance(fitted, ObjectivePerturbation) or is_traced(fitted.regularization):
         return
     d = fitted.value_size

@@ -46,8 +46,8 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
 
     Notes
     -----
-    An optimiser that stopped where the gradient of its objective was r, in place of 0, gives coefficients as if b had been
-    b − r. The log-density of that differs by at most |r| / β for `VectorLaplace` and (|b| |r| + |r|² / 2) / σ² for
+    An optimiser that stopped where the gradient of its objective was r, in place of 0, gives coefficients as if b had
+    been b − r. The log-density of that differs by at most |r| / β for `VectorLaplace` and (|b| |r| + |r|² / 2) / σ² for
     `Gaussian`; how r changes with the coefficients is left out.
 
     Examples
