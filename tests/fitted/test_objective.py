@@ -34,6 +34,12 @@ def loss(coefficients: jax.Array, record: dict[str, jax.Array]) -> jax.Array:
     return jax.nn.softplus(predictor) - jnp.asarray(RESPONSE, coefficients.dtype)[record["cell"]] * predictor
 
 
+def other_loss(coefficients: jax.Array, record: dict[str, jax.Array]) -> jax.Array:
+    """That of telling response 0 from the rest."""
+    predictor = jnp.sum(jnp.asarray(DESIGN, coefficients.dtype)[record["cell"]] * coefficients)
+    return jax.nn.softplus(predictor) - (1 - jnp.asarray(RESPONSE, coefficients.dtype)[record["cell"]]) * predictor
+
+
 def release_of(noise: dpjax.Mechanism, n=N) -> dpjax.Release:
     return dpjax.releases.objective_perturbation(THETA, loss, noise=noise, regularization=PENALTY, n=n)
 
@@ -161,6 +167,16 @@ def test_beside_a_noisy_count() -> None:
     both = dpjax.joint(counts, release_of(noise))
     exact = moments(lambda table: log_likelihood(noise, table) - abs(3.0 - table[0] - table[2]), [N], PRIOR)
     check(dpjax.sample(jax.random.key(2), MODEL, both, **RUN).draws["probabilities"], exact)
+
+
+def test_one_class_against_the_rest_twice() -> None:
+    """Two fits with noise of their own: their densities multiply."""
+    noise = NOISES["Gaussian"]
+    flipped = dpjax.releases.objective_perturbation(-THETA, other_loss, noise=noise, regularization=PENALTY, n=N)
+    # With the responses exchanged, the derivatives at -θ are those of the first with their signs exchanged.
+    exact = moments(lambda table: 2 * log_likelihood(noise, table), [N], PRIOR)
+    both = dpjax.joint(release_of(noise), flipped)
+    check(dpjax.sample(jax.random.key(7), MODEL, both, **RUN).draws["probabilities"], exact)
 
 
 def test_unknown_number() -> None:

@@ -67,7 +67,14 @@ def subset_matrix(inside: float) -> np.ndarray:
     return np.where(held, inside / comb(2, 1), (1 - inside) / comb(2, 2))
 
 
+SIGNS = np.array([[1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
+HADAMARD = np.where(SIGNS == 1, 0.7, 0.3) / 2
+
 CASES = {
+    "hadamard": (
+        dpjax.LocalRelease([0, 3, 1, 1, 2], dpjax.LocalChannel(np.log(HADAMARD))),
+        HADAMARD[:, [0, 3, 1, 1, 2]].T,
+    ),
     "matrix": (dpjax.LocalRelease(REPORTS, CHANNEL), MATRIX[:, REPORTS].T),
     "unary": (dpjax.releases.unary_encoding(BITS, keep=KEEP, flip=FLIP), unary_likelihood()),
     "hashing": (dpjax.releases.likelihoods(np.log(hash_likelihood())), hash_likelihood()),
