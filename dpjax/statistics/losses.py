@@ -54,8 +54,8 @@ class Linear:
         """The linear predictor [] of one record and its response []."""
         covariates = jnp.atleast_1d(read_field(record, self.covariates)).astype(coefficients.dtype)
         if self.norm is not None:
-            square = jnp.sum(covariates**2)
-            covariates = covariates * jnp.where(square > self.norm**2, self.norm / jnp.sqrt(square), 1.0)
+            # Equal to 1 up to the norm, with a gradient also at 0.
+            covariates = covariates * (self.norm / jnp.sqrt(jnp.maximum(jnp.sum(covariates**2), self.norm**2)))
         size = covariates.size + self.intercept
         if covariates.ndim != 1 or coefficients.shape != (size,):
             remedy = "Pass one coefficient for each covariate, after the intercept where there is one."
