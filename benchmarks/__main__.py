@@ -21,6 +21,7 @@ BENCHMARKS = (
     "first_call",
     "batches",
     "count_records",
+    "coverage",
 )
 
 

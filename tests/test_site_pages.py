@@ -37,6 +37,13 @@ def test_which_release(capsys):
     assert "a table of `cell` (4)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_fitted_models(capsys):
+    posterior = run("fitted_model.md")["posterior"]
+    assert abs(posterior.draws["coef"][..., 1].mean() - 0.92) < 0.1
+    assert "2 coefficients fitted with penalties of 0, 1" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ["opendp", "tumult"])
 def test_tools_that_release(name, capsys):
     run(f"coming-from/{name}.md")

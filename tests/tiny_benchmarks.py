@@ -58,6 +58,11 @@ TINY: dict[str, dict[str, Change]] = {
     "depth": {"CASES": small, "MEASURED": to(200), "EPSILONS": to((1,))},
     "first_call": {"BOUNDS": only("README's regression")},
     "batches": {"NUMBERS": to((20,)), "CALLS": to(1)},
+    "coverage": {
+        "RELEASES": to(1),
+        "N": to(20),
+        "SAMPLING": lambda settings: {**settings, "num_warmup": 20, "num_samples": 20},
+    },
     "count_records": {
         "SIZES": to((20,)),
         "CASES": only("Normal", "Poisson"),

@@ -15,8 +15,14 @@ from dpjax.mechanisms.censored import Censored, PartitionSelection
 from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
+from dpjax.mechanisms.interval_quantile import IntervalQuantile
+from dpjax.mechanisms.local_channel import LocalChannel
+from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.randomized_response import RandomizedResponse
+from dpjax.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpjax.mechanisms.utilities import QuantileScores, Utilities
+from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
@@ -25,15 +31,24 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exact",
+    "ExponentialMechanism",
     "Gaussian",
     "HaarWavelet",
     "Independent",
+    "IntervalQuantile",
     "Laplace",
+    "LocalChannel",
     "Mechanism",
+    "ObjectivePerturbation",
     "PartitionSelection",
+    "PermuteAndFlip",
     "Privacy",
+    "QuantileScores",
     "RandomizedResponse",
+    "ReportNoisyMax",
     "SmoothedHistogram",
+    "Utilities",
+    "VectorLaplace",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",

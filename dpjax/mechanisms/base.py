@@ -22,7 +22,7 @@ __all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
-        *("sample_latent_normal", "check_value", "words", "promise", "local_epsilon"),
+        *("sample_latent_normal", "check_value", "check_drawn", "words", "promise", "local_epsilon"),
         *("parts", "integer_noise", "normal_noise", "exact", "noise_variance"),
         *("scale", "mechanism", "value_size", "num_categories", "privacy"),
     }
@@ -115,6 +115,12 @@ class Mechanism(JsonNamed, ABC):
         """Raise, in the name of this argument, unless the value [d], or values [n, ...], can have been released.
 
         That integer noise needs whole values need not be checked here.
+        """
+
+    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+        """Raise, in the name of this argument, unless the value [k] can be drawn given a statistic [dimension].
+
+        For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
 
     def words(self) -> str:

@@ -13,6 +13,7 @@ from dpjax._util.validation import check_count, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
+from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["Independent"]
 
@@ -97,6 +98,49 @@ class Independent(Mechanism):
     def _places(self) -> tuple[tuple[Any, slice], ...]:
         """The parts with their coordinates."""
         return parts_of(self, sum(self.sizes))
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class Padded(Mechanism):
+    """A mechanism whose value [k] is shorter than the statistic [d], with zeros after the value, as a part of several.
+
+    Parameters
+    ----------
+    drawn
+        The mechanism.
+    """
+
+    json_name: ClassVar[str | None] = "padded"
+
+    drawn: Any
+
+    def words(self) -> str:
+        """Those of the mechanism."""
+        return as_mechanism(self.drawn).words()
+
+    def promise(self, sums: Sums) -> Promise:
+        """That of the mechanism."""
+        return as_mechanism(self.drawn).promise(sums)
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether values can be drawn by the mechanism."""
+        return as_mechanism(self.drawn).can_sample
+
+    @property
+    def stated_privacy(self) -> Any:
+        """What was stated with the mechanism."""
+        return as_mechanism(self.drawn).stated_privacy
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the first entries of the value [d] given the statistic [d]."""
+        return self.drawn.log_density(value[: as_mechanism(self.drawn).drawn_size], statistic)
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """A released value given the statistic, with zeros after it [d]."""
+        drawn = as_floating(self.drawn.sample(key, statistic))
+        return jnp.pad(drawn, (0, len(statistic) - len(drawn)))
 
 
 def _check_pairs(mechanisms: Any, sizes: Any) -> None:

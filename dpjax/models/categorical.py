@@ -1,7 +1,9 @@
 """Categorical records, such as the cells of a contingency table, with a Dirichlet prior."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +11,10 @@ import numpy as np
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
-from dpjax._util.validation import check_count, check_positive, fail
+from dpjax._util.validation import check_count, check_positive, fail, read_numbers
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
-from dpjax.models.bijections import SIMPLEX, scales
+from dpjax.models.bijections import SIMPLEX, Bijection, scales
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import may_underflow
 from dpjax.models.recipe import numbered
@@ -27,7 +29,9 @@ FORMS = (("cell", "a uniform within its cell"),)
 
 @accept_distributions
 @numbered
-def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) -> Model:
+def categorical(
+    concentration: ArrayLike, shape: Sequence[int] | None = None, possible: Sequence[bool] | None = None
+) -> Model:
     """Records ``{"cell": [] int}`` with P(cell = j) = probabilities[j].
 
     Parameters
@@ -39,6 +43,10 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         ``odds_ratio`` and ``log_odds_ratio``: for levels i and i + 1 of the first variable and j and j + 1 of the
         second, at each level of all others. Their shape is ``[r - 1, s - 1, ...]``, or ``[...]`` if both variables have
         two levels: [] for a 2×2 table.
+    possible : [c]
+        Which cells a record can be in: the others are structural zeros, whose probability is 0 whatever the records,
+        and the Dirichlet prior is that of the rest. None where all are. A release may have noisy counts of impossible
+        cells.
 
     Notes
     -----
@@ -48,30 +56,35 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
     Raises
     ------
     TypeError, ValueError
-        If a concentration is not positive, there are fewer than two, or the shape does not hold c cells.
+        If a concentration is not positive, there are fewer than two, the shape does not hold c cells, or `possible` is
+        not one flag for each cell, leaves fewer than two, or comes with a shape, as odds ratios need every cell.
     """
     alpha = as_vector("concentration", concentration, "Pass one positive number for each cell.", least=2)
     check_positive("concentration", concentration)
     num_cells, underflows = alpha.size, may_underflow(alpha)
+    support = Support(check_possible(possible, num_cells, shape), num_cells)
+    held = alpha if support.is_whole else alpha[support.places]
 
     def summarize(records: Records) -> Array:
         return count_cells(records["cell"], num_cells)
 
     def draw_given(key: Key, counts: Array) -> Parameters:
-        return {"probabilities": draw_dirichlet(key, alpha + counts)}
+        return {"probabilities": support.spread(draw_dirichlet(key, held + support.take(counts)))}
 
     def log_density_given(parameters: Parameters, counts: Array) -> Array:
-        return dirichlet_log_density(alpha + counts, parameters["probabilities"])
+        probabilities = support.take(parameters["probabilities"])
+        return dirichlet_log_density(held + support.take(counts), probabilities)
 
     def conjugate() -> ConjugateCounts:
         # Arrays on the host, which decide what is compiled and need no program of their own.
-        cells = np.arange(num_cells, dtype=jnp.result_type(int))
+        size = len(support.cells)
+        cells = np.arange(size, dtype=jnp.result_type(int))
         return ConjugateCounts(
-            places=np.stack([cells, np.full_like(cells, num_cells)], axis=1),
-            shift=jnp.append(alpha, jnp.sum(alpha)),
-            sign=np.append(np.ones(num_cells), -1.0),
-            update=lambda key, sums: draw_given(key, sums[:-1].astype(float)),
-            log_density=lambda parameters, sums: log_density_given(parameters, sums[:-1].astype(float)),
+            places=np.stack([cells, np.full_like(cells, size)], axis=1),
+            shift=jnp.append(held, jnp.sum(held)),
+            sign=np.append(np.ones(size), -1.0),
+            update=lambda key, sums: draw_given(key, support.spread(sums[:-1].astype(float))),
+            log_density=lambda parameters, sums: log_density_given(parameters, support.spread(sums[:-1].astype(float))),
         )
 
     none = jnp.zeros(num_cells)
@@ -82,14 +95,60 @@ def categorical(concentration: ArrayLike, shape: Sequence[int] | None = None) ->
         log_density=lambda parameters, records: log_probability(parameters["probabilities"], records["cell"]),
         update=lambda key, parameters, records: draw_given(key, summarize(records)),
         noncentred=None if underflows else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
-        **scales({"probabilities": SIMPLEX}),
+        **scales({"probabilities": support.bijection}),
         summarize=summarize,
         log_likelihood=lambda parameters, counts: jnp.sum(xlogy(counts, parameters["probabilities"])),
-        support=lambda: {"cell": jnp.arange(num_cells)},
+        support=support,
         derived=None if shape is None else odds_ratios(check_table(shape, num_cells)),
         update_log_density=lambda new, parameters, records: log_density_given(new, summarize(records)),
         conjugate=conjugate,
     )
+
+
+@dataclass(frozen=True)
+class Support:
+    """The possible records of a table: the cells that are no structural zeros."""
+
+    cells: tuple[int, ...]
+    num_cells: int
+
+    def __call__(self) -> Records:
+        """Every possible record [m]."""
+        return {"cell": jnp.asarray(self.places, jnp.result_type(int))}
+
+    @property
+    def places(self) -> np.ndarray:
+        """The possible cells [m]."""
+        return np.asarray(self.cells)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every cell is possible."""
+        return len(self.cells) == self.num_cells
+
+    @property
+    def empty(self) -> dict[str, list[int]]:
+        """The categories that no record takes, by field: stated, and so no mistake in a release that counts them."""
+        return {"cell": sorted(set(range(self.num_cells)) - set(self.cells))}
+
+    @property
+    def bijection(self) -> Bijection:
+        """The possible probabilities on the unconstrained scale."""
+        if self.is_whole:
+            return SIMPLEX
+        return Bijection(
+            lambda probabilities: SIMPLEX.unconstrain(self.take(probabilities)),
+            lambda ratios: self.spread(SIMPLEX.constrain(ratios)),
+            SIMPLEX.log_jacobian,
+        )
+
+    def take(self, values: Array) -> Array:
+        """The values of the possible cells [m] among those of all [c]."""
+        return values if self.is_whole else values[self.places]
+
+    def spread(self, values: Array) -> Array:
+        """Values of the possible cells [m] among zeros [c]."""
+        return values if self.is_whole else jnp.zeros(self.num_cells, values.dtype).at[self.places].set(values)
 
 
 def records_at(parameters: Parameters, noise: Array) -> Records:
@@ -112,6 +171,24 @@ def check_table(shape: Sequence[int], num_cells: int) -> tuple[int, ...]:
     if len(levels) < 2 or prod(levels) != num_cells:
         fail("shape", levels, expected, "Pass one concentration for each cell of the table.")
     return levels
+
+
+def check_possible(possible: Any, num_cells: int, shape: Any) -> tuple[int, ...]:
+    """The cells that records can be in, or an error unless there is a flag for each and two are set."""
+    if possible is None:
+        return tuple(range(num_cells))
+    expected, remedy = (
+        f"{num_cells} flags, one for each cell, two of them or more True",
+        "Pass True for possible cells.",
+    )
+    flags = read_numbers("possible", possible, expected, remedy)
+    if flags.dtype != bool or flags.shape != (num_cells,):
+        fail("possible", f"{flags.dtype}{list(flags.shape)}", expected, remedy)
+    if flags.sum() < 2:
+        fail("possible", f"{flags.sum()} possible cells", expected, "With one possible cell nothing is unknown.")
+    if shape is not None and not np.all(flags):
+        fail("shape", shape, "None beside impossible cells", "Odds ratios need every cell: compute those you want.")
+    return tuple(np.flatnonzero(flags).tolist())
 
 
 def odds_ratios(shape: tuple[int, ...]) -> Callable[[Parameters], Parameters]:

@@ -12,6 +12,7 @@ import numpy as np
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import Model, Records
 from dpjax.models.integer_noise import check_integer_noise
+from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
 from dpjax.release import Release
 from dpjax.release.base import is_release
@@ -233,7 +234,7 @@ def check_fit(model: Model, release: Any) -> None:
     TypeError, ValueError
         If model and release are swapped, a function of the model has a wrong shape, the statistic or the channel does
         not accept the records, the numbers of records differ, a table has categories that no record of the model takes,
-        or integer noise is added to real numbers.
+        integer noise is added to real numbers, or coefficients were fitted by a loss that is not convex on its records.
     """
     if not is_release(release):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
@@ -244,21 +245,24 @@ def check_fit(model: Model, release: Any) -> None:
         fail("release", f"a release of n = {release.n} records", expected, remedy)
     if isinstance(release, Release):
         check_categories(model, release.statistic)
+        check_losses(model, release)
     check_integer_noise(model, release)
 
 
 def check_categories(model: Model, statistic: Any) -> None:
     """Raise if a table has categories that no record of the model takes; additional values of records are allowed."""
     support = {} if model.support is None else model.support()
+    stated = getattr(model.support, "empty", {})
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
-            check_table(support, part)
+            check_table(support, part, stated)
 
 
-def check_table(support: Records, table: Cells) -> None:
-    """Raise if a category of a table is not among the values of its field."""
+def check_table(support: Records, table: Cells, stated: dict[str, list[int]]) -> None:
+    """Raise if a category of a table is not among the values of its field, nor stated to be empty."""
     for name, size in zip(table.field, table.num_categories, strict=True):
         missing = np.setdiff1d(np.arange(size), support[name]) if name in support else np.array([])
+        missing = np.setdiff1d(missing, stated.get(name, []))
         if missing.size:
             given = f"a table of {size} categories of {name!r}, of which no record of the model takes {missing[0]}"
             remedy = "Give the model a value for each; leave out of the table what is known to be empty."

@@ -265,7 +265,9 @@ class Posterior(Pickled):
         model, release = self.model, self.release
         if self.plan is not None:
             model, release = latent_form(model, release, self.plan.imputation)
-        return make_prediction(draw_values(key, model, release, parameters, len(chosen)), self.released)
+        values = draw_values(key, model, release, parameters, len(chosen))
+        # The count form fills a value up to the length of the sums.
+        return make_prediction(values[:, : len(self.released)], self.released)
 
     @property
     def released(self) -> np.ndarray:

@@ -85,8 +85,10 @@ def sample_prior_predictive(
     check_key("key", key)
     check_count("num_draws", num_draws)
     check_fit(model, release_design)
+    released = np.asarray(release_design.observed)
     model, release_design = draw_number(model, release_design)
     prior_key, release_key = jax.random.split(key)
     parameters = draw_parameters(prior_key, model, num_draws)
     values = draw_values(release_key, model, release_design, parameters, num_draws)
-    return make_prediction(values, np.asarray(release_design.observed))
+    # The count form fills a value up to the length of the sums.
+    return make_prediction(values[:, : len(released)], released)

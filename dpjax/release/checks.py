@@ -104,21 +104,24 @@ def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDt
     dimension = dimension_of(statistic)
     size = as_mechanism(mechanism).drawn_size
     if size is not None:
-        return _check_drawn(statistic, dimension, size, value)
+        return _check_drawn(statistic, mechanism, size, value)
     if dimension is not None and (dimension,) != value.shape:
         remedy = f"The statistic has {dimension} coordinates: pass all of them, in its order."
         fail("value", f"shape {list(value.shape)}", f"shape [{dimension}]", remedy)
     return jax.ShapeDtypeStruct(value.shape, value.dtype)
 
 
-def _check_drawn(statistic: Any, dimension: int | None, size: int, value: Array) -> jax.ShapeDtypeStruct:
+def _check_drawn(statistic: Any, mechanism: Any, size: int, value: Array) -> jax.ShapeDtypeStruct:
     """The same for a mechanism that draws a number of values of its own given the statistic."""
+    dimension = dimension_of(statistic)
     if value.shape != (size,):
         remedy = "Pass all values that the mechanism drew."
         fail("value", f"shape {list(value.shape)}", f"shape [{size}]", remedy)
     if dimension is None:
         remedy = "Pass one of dpjax.statistics, such as dpjax.statistics.histogram(field, edges)."
         fail("statistic", name_of(statistic), "a statistic that has a dimension", remedy)
+    for layer in as_mechanism(mechanism).layers:
+        layer.check_drawn("value", value, dimension)
     return jax.ShapeDtypeStruct((dimension,), value.dtype)
 
 

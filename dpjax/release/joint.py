@@ -1,5 +1,6 @@
 """Several releases of the same records as one."""
 
+import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -7,7 +8,8 @@ import jax.numpy as jnp
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
 from dpjax.mechanisms.base import as_mechanism
-from dpjax.mechanisms.composite import Independent
+from dpjax.mechanisms.composite import Independent, Padded
+from dpjax.release.checks import PrecisionWarning
 from dpjax.release.local import LocalRelease
 from dpjax.release.summed import Release
 from dpjax.statistics.combinators import Stacked, stacked
@@ -19,8 +21,9 @@ def joint(*releases: Release) -> Release:
     Parameters
     ----------
     *releases
-        Noisy sums over the same n records, each with its own value, mechanism and statistic. Given the records the
-        mechanisms drew their noise independently of each other. Joint releases among them are taken apart.
+        Of the same n records, each with its own value, mechanism and statistic. Given the records the mechanisms drew
+        their noise independently of each other. Joint releases among them are taken apart. A value that a mechanism
+        drew given a longer statistic, such as a quantile or a fitted model, is filled up with zeros to its length.
 
     Returns
     -------
@@ -31,7 +34,7 @@ def joint(*releases: Release) -> Release:
     Raises
     ------
     TypeError, ValueError
-        If there are fewer than two, one is no `Release` or no noisy sum, or they differ in n.
+        If there are fewer than two, one is no `Release` or has more values than its statistic, or they differ in n.
 
     Notes
     -----
@@ -51,6 +54,8 @@ def joint(*releases: Release) -> Release:
         fail("releases", f"{len(releases)}", "at least two", "Pass the releases one after the other.")
     for place, release in enumerate(releases):
         _check_release(f"releases[{place}]", release)
+    releases = tuple(map(fill_up, releases))
+    for place, release in enumerate(releases):
         if release.n != releases[0].n:
             remedy = "Only releases of the same records can be joined."
             fail(f"releases[{place}]", f"n = {release.n}", f"n = {releases[0].n}, as releases[0]", remedy)
@@ -62,15 +67,27 @@ def joint(*releases: Release) -> Release:
 
 
 def _check_release(argument: str, release: Any) -> None:
-    """Raise unless it is a noisy sum."""
+    """Raise unless it has as many values as its statistic, or fewer."""
     if not isinstance(release, Release):
         remedy = "Pass instances of dpjax.Release, one after the other."
         if isinstance(release, LocalRelease):
             remedy = "One value for each record is no sum: a LocalRelease stands alone."
         fail(argument, name_of(release), "a Release", remedy, error=TypeError)
-    if not release.is_noisy_sum:
-        remedy = "Draws that a mechanism makes given a histogram stand alone."
-        fail(argument, f"values drawn by {name_of(release.mechanism)}", "a noisy sum", remedy, error=TypeError)
+    if len(release.value) > len(release.origin):
+        remedy = "More draws than the statistic has coordinates stand alone."
+        given = f"{len(release.value)} values drawn by {name_of(release.mechanism)}"
+        fail(argument, given, f"at most {len(release.origin)}, as its statistic has", remedy, error=TypeError)
+
+
+def fill_up(release: Release) -> Release:
+    """The release with as many values as its statistic has coordinates: zeros follow those that a mechanism drew."""
+    if release.is_noisy_sum:
+        return release
+    value = jnp.pad(release.value, (0, len(release.origin) - len(release.value)))
+    with warnings.catch_warnings():
+        # The user was warned where the release was made.
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return Release(value, Padded(release.mechanism), release.statistic, release.n)
 
 
 def _statistics(release: Release) -> tuple[Statistic, ...]:

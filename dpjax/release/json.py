@@ -19,10 +19,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import Mechanism, Privacy
 from dpjax.mechanisms.base import is_mechanism
+from dpjax.mechanisms.utilities import Utilities
 from dpjax.release.unknown_count import COUNT_PRIORS, UnknownCount
 from dpjax.statistics import RecordStatistic
 
@@ -157,6 +158,10 @@ def _encode_parameter(name: str, value: Any) -> Any:
         return {key: entry for key, entry in asdict(value).items() if entry is not None}
     if name == "mechanisms":
         return [encode_mechanism(part) for part in value]
+    if name == "utilities":
+        return _encode_utilities(value)
+    if isinstance(value, str):
+        return value
     return encode_mechanism(value) if is_mechanism(value) else encode_numbers(name, value)
 
 
@@ -165,7 +170,21 @@ def _decode_parameter(name: str, value: Any) -> Any:
         return _build("privacy", Privacy, value)
     if name == "mechanisms" and isinstance(value, list):
         return [decode_mechanism(part) for part in value]
-    return decode_mechanism(value) if name == "mechanism" else decode_numbers(name, value)
+    if name == "utilities":
+        kind, parameters = _split("utilities", value, Utilities.by_json_name)
+        return _build(f"utilities {kind!r}", Utilities.by_json_name[kind].from_json_fields, parameters)
+    if (name == "noise" and isinstance(value, str)) or (name == "complete" and isinstance(value, bool)):
+        return value
+    return decode_mechanism(value) if name in ("mechanism", "drawn", "noise") else decode_numbers(name, value)
+
+
+def _encode_utilities(utilities: Any) -> dict[str, Any]:
+    """The name of utilities in JSON, and their numbers; a function has none."""
+    if not isinstance(utilities, Utilities) or utilities.json_name is None:
+        remedy = "A function has no neutral description: store what it computes yourself."
+        expected = f"one of {sorted(Utilities.by_json_name)}"
+        fail("mechanism.utilities", name_of(utilities), expected, remedy, error=TypeError)
+    return {"name": utilities.json_name} | utilities.json_fields()
 
 
 def _encode_argument(value: Any) -> Any:

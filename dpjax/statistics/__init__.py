@@ -3,28 +3,37 @@
 Any function ``record -> [d]`` of the user's own is equally welcome wherever a statistic is taken.
 """
 
+from dpjax.statistics.around import Around, around
 from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
+from dpjax.statistics.losses import Huber, Logistic, LossDerivatives, Squared, loss_derivatives
 from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
 __all__ = [
+    "Around",
     "Cells",
     "ClassFeatures",
     "Gram",
     "Grouped",
     "Histogram",
+    "Huber",
     "LogComposition",
+    "Logistic",
+    "LossDerivatives",
     "RecordStatistic",
     "Scaled",
+    "Squared",
     "Stacked",
     "Total",
+    "around",
     "cells",
     "class_features",
     "gram",
     "grouped",
     "histogram",
     "log_composition",
+    "loss_derivatives",
     "mean",
     "scaled",
     "stacked",

@@ -40,12 +40,15 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         dpjax.LocalRelease([0, 1, 2], dpjax.RandomizedResponse(keep=0.6, num_categories=6), "cell"),
         "LocalRelease",
     ),
-    "draws given a histogram": (
-        models.categorical(np.ones(4)),
-        dpjax.Release(
-            [0.1, 0.4], dpjax.SmoothedHistogram(0.3, 2), statistics.histogram("cell", [0.0, 1.0, 2.0, 3.0, 4.0]), 10
-        ),
-        "noise on each sum",
+    "more draws than bins": (
+        models.categorical(np.ones(2)),
+        dpjax.Release([0.1, 0.4, 0.7], dpjax.SmoothedHistogram(0.3, 3), statistics.histogram("cell", [0, 1, 2]), 10),
+        "3 values of 2 sums; expected no more values than sums",
+    ),
+    "many cells of one chosen value": (
+        models.categorical(np.ones(300)),
+        dpjax.releases.median(3, candidates=300, field="cell", epsilon=1.0, n=1_000),
+        "at most 256 possible records",
     ),
     "totals that contradict n": (SIX, dpjax.joint(TABLE, known([20.0, 11.0], ROWS)), "contradict"),
     "totals that contradict each other": (

@@ -153,9 +153,10 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
     ------
     TypeError, ValueError
         If the width is no whole number of at least 1. When a kernel is built: if the records are continuous, take too
-        many values or are not identically distributed, the release is no sum with noise on each coordinate, or known
-        totals (`dpjax.Exact`) are contradictory or of a kind that the moves are not known to connect, as may be tables
-        with cells that the model makes impossible.
+        many values or are not identically distributed, there are more released values than sums, or more than 256
+        possible records under a mechanism that reads all sums together, or known totals (`dpjax.Exact`) are
+        contradictory or of a kind that the moves are not known to connect, as may be tables with cells that the model
+        makes impossible.
     """
     if width != "auto":
         check_count("width", width, "Pass a whole number such as 16, or 'auto'.")
@@ -284,7 +285,8 @@ def make_corners(table: Table) -> tuple[Corners, ...]:
 @lru_cache(maxsize=64)
 def make_groups(table: Table, collapsed: bool) -> Groups | None:
     """The groups within which occupied cells meet, if there are any."""
-    return find_groups(table.fibre.groups, table.noisy, (*table.noisy, *gamma_sums(table, collapsed)))
+    sums = (*table.noisy, *gamma_sums(table, collapsed), *table.entangled)
+    return find_groups(table.fibre.groups, table.noisy, sums)
 
 
 def draw_proposals(key: Key, move: Move) -> Proposals:

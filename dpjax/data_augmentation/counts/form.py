@@ -27,6 +27,7 @@ from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
 from dpjax.release import PrecisionWarning, PrivateRelease, Release
+from dpjax.release.joint import fill_up
 from dpjax.release.unknown_count import UnknownCount, is_unknown
 
 __all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
@@ -34,6 +35,9 @@ __all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
 RECORDS_PER_CELL = 64
 """Smallest number of records per cell from which counts pay if the parameters are not integrated out: they then mix
 less well than records, whose noise can be fixed while the parameters move."""
+
+LARGEST_TOGETHER = 256
+"""Largest number of possible records under a mechanism that reads its sums together: moves are then made one by one."""
 
 NUM_DRAWS = 16
 """Number of prior draws of the parameters; a cell of probability 0 at all of them is taken to be impossible."""
@@ -50,17 +54,32 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
         return "a model of records that are not identically distributed", "exchangeable records", remedy
-    for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
-        known = as_mechanism(mechanism)
-        by_sum = release.is_noisy_sum and (known.adds_noise or known.is_elementwise)
-        if not by_sum or is_opaque(mechanism):
-            given = f"a mechanism {type(mechanism).__name__}"
-            return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
+    if len(release.value) > len(release.origin):
+        return f"{len(release.value)} values of {len(release.origin)} sums", "no more values than sums", remedy
+    if obstacle := find_obstacle_of_mechanisms(release, num_cells):
+        return *obstacle, remedy
     if not 1 < num_cells <= LARGEST_SUPPORT:
         return f"{num_cells} possible records", f"from 2 to {LARGEST_SUPPORT}", remedy
     if missing := sorted(set(position_shapes(model, 1).records) - set(jax.eval_shape(model.support))):
         return f"fields {missing} that the support does not list", "a support of whole records", remedy
     return None
+
+
+def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, str] | None:
+    """What was given and what is expected of the mechanisms; None if counts can be moved under all."""
+    for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
+        if is_opaque(mechanism):
+            return f"a mechanism {type(mechanism).__name__}", "a mechanism that is a pytree"
+        if reads_together(mechanism) and num_cells > LARGEST_TOGETHER:
+            given = f"{num_cells} possible records and a mechanism {type(mechanism).__name__}"
+            return given, f"noise on each sum by itself, or at most {LARGEST_TOGETHER} possible records"
+    return None
+
+
+def reads_together(mechanism: Any) -> bool:
+    """Whether the density of a value depends on its sums together, and is no product over them."""
+    known = as_mechanism(mechanism)
+    return not (known.exact or known.adds_noise or known.is_elementwise)
 
 
 def prefers_counts(model: Model, release: PrivateRelease) -> bool:
@@ -84,7 +103,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     model
         A model whose records are exchangeable and take finitely many values, listed by its `support`.
     release
-        A `Release` of sums over the records, each with noise of its own.
+        A `Release` of sums over the records, each with noise of its own or by a mechanism that reads them together.
 
     Returns
     -------
@@ -96,7 +115,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     Raises
     ------
     TypeError, ValueError
-        If the records are continuous, too many values are possible, or the sums are not released one by one.
+        If the records are continuous, too many values are possible, or more values were released than there are sums.
     """
     if isinstance(release, Release) and isinstance(release.statistic, TableSums):
         return model, release
@@ -105,6 +124,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         fail("imputation", f"counts() with {given}", expected, remedy)
     assert isinstance(release, Release)
     check_number(release.n)
+    release = fill_up(release)
     parts = parts_of(release.mechanism, len(release.value))
     exact = tuple(as_mechanism(mechanism).exact for mechanism, _ in parts)
     if any(exact) and is_traced(release.value):
@@ -114,7 +134,8 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         tuple(np.asarray(release.value[where], float).tolist()) if is_known else None
         for is_known, (_, where) in zip(exact, parts, strict=True)
     )
-    layout = Layout(tuple(where.stop - where.start for _, where in parts), known, release.value.dtype)
+    together = any(reads_together(mechanism) for mechanism, _ in parts)
+    layout = Layout(tuple(where.stop - where.start for _, where in parts), known, release.value.dtype, together)
     counted, statistic = bind(model, release.statistic, release.n, layout)
     with warnings.catch_warnings():
         # The user was warned where the release was made.

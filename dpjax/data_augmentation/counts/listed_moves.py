@@ -36,7 +36,7 @@ MAX_SINGLES = 64
 def list_moves(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums, ...], width: int) -> tuple[Move, ...]:
     """The moves of a sweep, for a target that depends on the noisy sums and on those of gamma functions."""
     rng = np.random.default_rng(SEED)
-    sums = (*noisy, *gammas)
+    sums = (*noisy, *gammas, *table.entangled)
     kinds = [make_directions(orders_of_pairs(rng, labels), (1, -1), sums) for labels in groupings(table.fibre, sums)]
     kinds += [
         make_directions([swap_cells(rng, swap) for _ in range(MAX_ORDERS)], SIGNS, sums) for swap in table.fibre.swaps

@@ -41,7 +41,7 @@ class Gammas(NamedTuple):
 
 
 class NoisySums(NamedTuple):
-    """The factor η(value | S) of the sums S of counts, a product over sums."""
+    """The factor η(value | S) of the sums S of counts: a product over sums, or a mechanism that reads them together."""
 
     sums: CellSums
     value: Array
@@ -243,7 +243,10 @@ def running_sums(rows: Array) -> Array:
 
 
 def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps: Array) -> Array:
-    """The log-density [move, W + 1] of the values of those sums that a move touches."""
+    """The log-density [move, W + 1] of the values of the sums that a move touches, or of all that are read together."""
+    known = as_mechanism(factor.mechanism)
+    if not (known.adds_noise or known.is_elementwise):
+        return log_noise_together(factor, index, weight, sums, steps)
     gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
     value, there = factor.value[index][..., None], sums[index][..., None] + gained
     mechanism = jax.tree.map(lambda leaf: leaf[index][..., None] if jnp.ndim(leaf) else leaf, factor.mechanism)
@@ -253,6 +256,15 @@ def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps
         terms = mechanism.log_density_terms(value, there)
     # A place without a sum has weight 0, and does not distinguish values.
     return jnp.sum(jnp.where(weight[..., None] != 0, terms, 0.0), axis=1)
+
+
+def log_noise_together(factor: NoisySums, index: Array, weight: Array, sums: Array, steps: Array) -> Array:
+    """The log-density [move, W + 1] of a value that depends on all its sums [d] together."""
+    gained = jnp.zeros((len(index), sums.size), sums.dtype)
+    gained = gained.at[jnp.arange(len(index))[:, None], index].add(weight.astype(sums.dtype))
+    there = sums[None, None] + gained[:, None] * steps[..., None].astype(sums.dtype)
+    density = jax.vmap(jax.vmap(factor.mechanism.log_density, in_axes=(None, 0)), in_axes=(None, 0))
+    return density(factor.value, there)
 
 
 def choose(log_weight: Array, uniform: Array) -> Array:

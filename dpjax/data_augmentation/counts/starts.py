@@ -88,7 +88,7 @@ def possible_cells(model: Model, parameters: Parameters, collapsed: bool) -> Arr
 def propose(
     model: Model, num_chains: int, key: Key, release: Release, initial: Parameters | None
 ) -> tuple[Parameters, Array]:
-    """Parameters [chain, ...], and tables [chain, c] nearest to the released value with noise added once more."""
+    """Parameters [chain, ...], and tables [chain, c] of `guess_counts`, in whole numbers."""
     table = table_of(release)
     scale_key, chain_key = jax.random.split(key)
     scale = noise_size(scale_key, release)
@@ -96,14 +96,24 @@ def propose(
     def one(key: Key, parameters: Parameters | None) -> tuple[Parameters, Array]:
         prior_key, noise_key = jax.random.split(key)
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
-        value = release.value
-        if as_mechanism(release.mechanism).can_sample:
-            value = release.mechanism.sample(noise_key, value)
         probability = jnp.exp(density_of(model).of_cells(chosen))
-        guess = nearest_counts(table, value, scale, probability)
+        guess = guess_counts(table, release, scale, probability, noise_key)
         return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
 
     return jax.vmap(one)(jax.random.split(chain_key, num_chains), initial)
+
+
+def guess_counts(table: Table, release: Release, scale: Array, probability: Array, key: Key) -> Array:
+    """Numbers [c] that add up to n: near the released value with noise added once more, or those that are expected.
+
+    The latter where some mechanism reads its sums together: its value is no sum to which tables could be near.
+    """
+    if table.entangled:
+        return jnp.asarray(table.draw_number(key), probability.dtype) * probability
+    value = release.value
+    if as_mechanism(release.mechanism).can_sample:
+        value = release.mechanism.sample(key, value)
+    return nearest_counts(table, value, scale, probability)
 
 
 def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:

@@ -15,6 +15,9 @@ from dpjax.release.unknown_count import CountPrior, UnknownCount
 
 __all__ = ["COUNTS", "Frozen", "Layout", "Structure", "Table", "TableSums", "lay_out", "table_of"]
 
+SEED = 20_062
+"""Seed of the weights of a sum that no move leaves as it is."""
+
 COUNTS = "counts"
 """The field of the one record: how often each possible value occurs, whole numbers [c]."""
 
@@ -43,6 +46,8 @@ class Table:
         The moves that keep these.
     n
         The number of records, or its prior.
+    entangled
+        Sums that every move changes, where a mechanism reads all its sums together: then no two moves are made at once.
     """
 
     support: Records
@@ -53,6 +58,7 @@ class Table:
     known: tuple[tuple[CellSums, np.ndarray], ...]
     fibre: Fibre
     n: int | UnknownCount
+    entangled: tuple[CellSums, ...] = ()
 
     def draw_number(self, key: Key) -> int | Array:
         """The number of records [], or a draw from its prior."""
@@ -103,11 +109,15 @@ def table_of(release: PrivateRelease) -> Table:
 
 
 class Layout(NamedTuple):
-    """The parts of a release: how many sums each has, their values where they are known, and the type of the values."""
+    """The parts of a release: how many sums each has, their values where they are known, and the type of the values.
+
+    And whether some mechanism reads all its sums together.
+    """
 
     sizes: tuple[int, ...]
     known: tuple[tuple[float, ...] | None, ...]
     kind: Any
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,4 +158,11 @@ def lay_out(structure: Structure) -> TableSums:
     fibre = find_fibre(len(sums.index), known, is_size_known=not isinstance(n, UnknownCount))
     found = structure.conjugate.arrays
     conjugate = None if found is None else (CellSums(found[0], np.ones(found[0].shape), len(found[1])), found[1])
-    return TableSums(Table(support, structure.impossible.arrays, conjugate, sums, parts, known, fibre, n))
+    entangled = (entangle(len(sums.index)),) if layout.together else ()
+    return TableSums(Table(support, structure.impossible.arrays, conjugate, sums, parts, known, fibre, n, entangled))
+
+
+def entangle(num_cells: int) -> CellSums:
+    """One sum that every move of some cells against others changes: the cells have weights without simple relations."""
+    weight = np.sqrt(np.arange(2.0, num_cells + 2)) + np.random.default_rng(SEED).uniform(size=num_cells)
+    return CellSums(np.zeros((num_cells, 1), int), weight[:, None], 1)

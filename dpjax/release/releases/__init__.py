@@ -1,5 +1,16 @@
 """Releases from what was published, where that is more than a value and the scale of its noise."""
 
+from dpjax.release.releases.fitted import objective_perturbation
+from dpjax.release.releases.quantiles import interval_quantile, median, quantile
+from dpjax.release.releases.reports import likelihoods, unary_encoding
 from dpjax.release.releases.thresholded import thresholded
 
-__all__ = ["thresholded"]
+__all__ = [
+    "interval_quantile",
+    "likelihoods",
+    "median",
+    "objective_perturbation",
+    "quantile",
+    "thresholded",
+    "unary_encoding",
+]

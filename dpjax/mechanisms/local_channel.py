@@ -1,0 +1,155 @@
+"""One report for each person out of several possible ones, given a category: any channel that can be listed."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_array, fail, is_traced, read_numbers, summarize
+from dpjax._util.words import quantity
+from dpjax.base import Array, Key
+from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import Unpromised
+
+__all__ = ["LocalChannel"]
+
+SUM_TOLERANCE = 1e-5
+IMPOSSIBLE = float(np.finfo(np.float64).min)
+"""What JSON text, which has no infinity, holds for the logarithm of 0."""
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class LocalChannel(Mechanism):
+    """Releases one report 0, ..., m - 1 of each person, whose category j has report r with probability P(r | j).
+
+    Parameters
+    ----------
+    log_probabilities : [c, m]
+        log P(r | j) of each of c categories and m reports; -∞ where a report cannot be.
+    complete
+        Whether these are all possible reports, so that the probabilities of each category sum to 1. False where only
+        those that occurred are listed: each column then counts up to a factor of its own, and reports cannot be drawn.
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no matrix of at least two categories and reports, one is NaN or ∞, a listed report has probability 0
+        in every category, or the probabilities of a category do not sum to 1 where all reports are listed.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import dpjax
+    >>> channel = LocalChannel(jnp.log(jnp.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])))
+    >>> release = dpjax.LocalRelease([0, 2, 2, 1], channel)
+    >>> round(float(channel.log_density(jnp.array(2), jnp.array(1))), 3)
+    -0.511
+    """
+
+    json_name: ClassVar[str | None] = "local_channel"
+
+    log_probabilities: Array
+    complete: bool = field(default=True, metadata={"static": True})
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_privacy(self.privacy)
+        if not isinstance(self.complete, bool):
+            remedy = "Say whether all possible reports are listed."
+            fail("complete", repr(self.complete), "True or False", remedy, error=TypeError)
+        if not is_traced(self.log_probabilities):
+            check_log_probabilities(self.log_probabilities, self.complete)
+        object.__setattr__(self, "log_probabilities", jnp.asarray(self.log_probabilities, jnp.result_type(float)))
+
+    @property
+    def num_categories(self) -> int:
+        """The number m of reports."""
+        return int(self.log_probabilities.shape[-1])
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether all possible reports are listed."""
+        return self.complete
+
+    def words(self) -> str:
+        """The numbers of reports and categories."""
+        categories = quantity(self.log_probabilities.shape[0], "category").replace("categorys", "categories")
+        listed = "possible reports" if self.complete else "reports that occurred"
+        return f"one of {self.num_categories:,} {listed}, by its probability in each of {categories}"
+
+    def local_epsilon(self, num_coordinates: int) -> float:
+        """The largest log ratio of the probabilities of one report in two categories."""
+        if not self.complete:
+            raise Unpromised("Reports that did not occur are not listed, and may tell more.")
+        return num_coordinates * float(np.max(np.ptp(np.asarray(self.log_probabilities, float), axis=0)))
+
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the reports are integers in 0, ..., m - 1."""
+        remedy = "Number the reports by the columns of log_probabilities."
+        if not jnp.issubdtype(value.dtype, jnp.integer):
+            fail(argument, f"an array of {value.dtype}", "integers", remedy, error=TypeError)
+        expected = f"integers from 0 to {self.num_categories - 1}"
+        check_array(argument, value, lambda array: (array >= 0) & (array < self.num_categories), expected, remedy)
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-probability of each report [...] given each category [...]; −∞ outside the matrix."""
+        c, m = self.log_probabilities.shape
+        report, category = (as_integers(name, one) for name, one in (("value", value), ("statistic", statistic)))
+        inside = (report >= 0) & (report < m) & (category >= 0) & (category < c)
+        return jnp.where(inside, self.log_probabilities[category, report], -jnp.inf)
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-probability [] of the reports ([] or [K]) given the categories of the same shape."""
+        return jnp.sum(self.log_density_terms(value, statistic))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """Reports given the categories, of the same shape and integer dtype."""
+        category = as_integers("statistic", statistic)
+        return jax.random.categorical(key, self.log_probabilities[category]).astype(category.dtype)
+
+    def json_fields(self) -> dict[str, Any]:
+        """The fields, with a number in place of the logarithm of 0."""
+        finite = jnp.where(self.log_probabilities > -jnp.inf, self.log_probabilities, 0.0)
+        text = np.where(np.isneginf(self.log_probabilities), IMPOSSIBLE, np.asarray(finite, np.float64))
+        return super().json_fields() | {"log_probabilities": text}
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The channel of these fields."""
+        given = np.asarray(values.pop("log_probabilities"), np.float64)
+        return cls(jnp.asarray(np.where(given <= IMPOSSIBLE, -np.inf, given)), **values)
+
+
+def check_log_probabilities(given: Any, complete: bool) -> None:
+    """Raise unless a matrix [c, m] holds log-probabilities, in rows that sum to 1 if they are complete."""
+    remedy = "Row j holds log P(report | category = j)."
+    expected = "a matrix [c, m] of at least two categories and two reports"
+    array = read_numbers("log_probabilities", given, expected, remedy)
+    if array.ndim != 2 or min(array.shape) < (2 if complete else 1) or len(array) < 2:
+        fail("log_probabilities", f"shape {list(array.shape)}", expected, remedy)
+    array = np.asarray(array, np.float64)
+    if np.any(np.isnan(array)) or np.any(array == np.inf):
+        fail("log_probabilities", summarize(array), "numbers below ∞, -∞ where a report cannot be", remedy)
+    if np.any(np.all(np.isneginf(array), axis=0)):
+        never = int(np.flatnonzero(np.all(np.isneginf(array), axis=0))[0])
+        fail("log_probabilities", f"report {never} impossible in every category", "possible reports", "Leave it out.")
+    sums = np.exp(array).sum(axis=1) if complete else np.ones(1)
+    if np.any(np.abs(sums - 1) > SUM_TOLERANCE):
+        remedy = "Transpose the matrix if its columns sum to 1; complete=False if reports are left out."
+        fail("log_probabilities", f"rows of probabilities that sum to {summarize(sums)}", "rows that sum to 1", remedy)
+
+
+def as_integers(argument: str, codes: Array) -> Array:
+    """The codes as an array, or an error unless they are integers."""
+    array = jnp.asarray(codes)
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        remedy = "Code categories and reports as integers from 0, for example with .astype(int)."
+        fail(argument, f"an array of {array.dtype}", "an array of integers", remedy, error=TypeError)
+    return array

@@ -1,0 +1,77 @@
+"""Coefficients that were fitted to the records under differential privacy."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_array, fail
+from dpjax.mechanisms.objective import ObjectivePerturbation
+from dpjax.release import Release
+from dpjax.statistics.losses import Loss, loss_derivatives
+
+__all__ = ["objective_perturbation"]
+
+
+def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regularization: Any, n: Any) -> Release:
+    """The release of coefficients θ that minimise Σ ℓ(θ; x) + Σ λ θ² / 2 + bᵀ θ, where b is a draw of noise.
+
+    Parameters
+    ----------
+    coefficients : [d]
+        The published coefficients.
+    loss
+        The function ``(coefficients [d], record) -> []`` ℓ of one record: convex, and twice differentiable by JAX. One
+        of `dpjax.statistics.Logistic`, `Squared` and `Huber`, or any of your own. Build it once.
+    noise
+        The distribution of b: `dpjax.VectorLaplace` or `dpjax.Gaussian`.
+    regularization : [] or [d]
+        The penalty λ, or that of each coefficient; 0 for an intercept that is not penalised. Of an objective that is a
+        mean over n records, n times its penalty.
+    n
+        The public number of records, as in `dpjax.Release`.
+
+    Returns
+    -------
+    Release
+        Of `dpjax.statistics.loss_derivatives` at the coefficients, by `dpjax.mechanisms.ObjectivePerturbation`. Another
+        release cannot be drawn from it: to fit coefficients takes the records, not their sums.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the coefficients are not finite, the loss is no hashable function, a penalty is negative or not one for each
+        coefficient, or the noise is of another kind. When a model is given: if the loss of its records is not one
+        finite number, not convex, or the sum of its Hessians with the penalties is never positive definite.
+
+    Notes
+    -----
+    An optimiser that stopped where the gradient of its objective was r, in place of 0, gives coefficients as if b had
+    been b − r. The log-density of that differs by at most |r| / β for `VectorLaplace` and (|b| |r| + |r|² / 2) / σ² for
+    `Gaussian`; how r changes with the coefficients is left out.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> release = dpjax.releases.objective_perturbation(
+    ...     [0.1, 0.8],
+    ...     dpjax.statistics.Logistic(norm=1.0),
+    ...     noise=dpjax.VectorLaplace(4.0),
+    ...     regularization=[0.0, 2.0],
+    ...     n=500,
+    ... )
+    >>> release.statistic.dimension
+    5
+    """
+    statistic = loss_derivatives(loss, coefficients)
+    size = len(statistic.coefficients)
+    remedy = "Pass the factor of θ² / 2: one number, or one for each coefficient; 0 for one without penalty."
+    check_array("regularization", regularization, lambda array: array >= 0, "finite numbers of at least 0", remedy)
+    if np.shape(regularization) not in ((), (size,)):
+        given = f"shape {list(np.shape(regularization))}"
+        fail("regularization", given, f"shape [] or [{size}], one for each coefficient", remedy)
+    penalty = jnp.broadcast_to(jnp.asarray(regularization, jnp.result_type(float)), (size,))
+    scale = np.shape(getattr(noise, "scale", 0.0))
+    if scale not in ((), (size,)):
+        fail("noise.scale", f"shape {list(scale)}", f"shape [] or [{size}]", "Give one scale, or one a coefficient.")
+    return Release(jnp.asarray(statistic.coefficients), ObjectivePerturbation(noise, penalty), statistic, n)

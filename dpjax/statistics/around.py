@@ -1,0 +1,80 @@
+"""Counts of records below, at and between given points: what quantiles depend on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import jax.numpy as jnp
+
+from dpjax._util.validation import fail
+from dpjax._util.words import quantity
+from dpjax.base import Array, Records
+from dpjax.statistics.base import OneCell, as_floats, check_field_name, read_field
+
+__all__ = ["Around", "around"]
+
+
+@dataclass(frozen=True)
+class Around(OneCell):
+    """Where one record lies among points; see `around`.
+
+    Examples
+    --------
+    >>> around("y", points=[0.0, 1.0]).dimension
+    5
+    """
+
+    json_name: ClassVar[str | None] = "around"
+    counts_each_once: ClassVar[bool] = True
+
+    field: str
+    points: tuple[float, ...]
+
+    @property
+    def dimension(self) -> int:
+        """One cell at each of k points, and k + 1 beside them."""
+        return 2 * len(self.points) + 1
+
+    def words(self) -> str:
+        """The field, and the points."""
+        number = quantity(len(self.points), "point")
+        return f"the counts of `{self.field}` at and between {number} from {self.points[0]:g} to {self.points[-1]:g}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `around` makes of them."""
+        return around(**values)  # type: ignore[return-value]
+
+    def cell(self, record: Records) -> Array:
+        """The number [] of the record's cell: 2j + 1 at point j, 2j below it and above the one before."""
+        value = read_field(record, self.field, [()])
+        points = jnp.asarray(self.points, value.dtype)
+        return jnp.sum(value >= points) + jnp.sum(value > points)
+
+
+def around(field: str, points: Sequence[float]) -> Around:
+    """The counts [2k + 1] of records below the first of k points, at it, between it and the next, and so on.
+
+    Parameters
+    ----------
+    field
+        The record field [], of real numbers or of ordered categories.
+    points : [k]
+        Increasing points, in the field's units.
+
+    Raises
+    ------
+    ValueError
+        If the points do not increase.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> around("y", [0.0, 1.0])({"y": jnp.array(0.0)}).tolist()
+    [0.0, 1.0, 0.0, 0.0, 0.0]
+    """
+    numbers = as_floats("points", points)
+    if any(left >= right for left, right in pairwise(numbers)):
+        fail("points", numbers, "increasing numbers", "Sort the points and drop repeated ones.")
+    return Around(check_field_name(field), numbers)

@@ -1,0 +1,274 @@
+"""Chosen candidates: distributions against formulas that share no code, samplers, and what is refused."""
+
+import re
+from itertools import permutations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import dpjax
+from dpjax import statistics
+from dpjax.mechanisms import IntervalQuantile, QuantileScores, Utilities
+
+UTILITY = np.array([0.0, -1.2, 0.7, 0.6, -3.0])
+RATE = 0.75
+EPSILON, SENSITIVITY = 1.2, 0.8
+TOLERANCE = 1e-10 if jax.config.jax_enable_x64 else 1e-4
+
+
+def identity(statistic: jax.Array) -> jax.Array:
+    return statistic
+
+
+def softmax(scaled: np.ndarray) -> np.ndarray:
+    return np.exp(scaled) / np.sum(np.exp(scaled))
+
+
+def permute_and_flip(scaled: np.ndarray) -> np.ndarray:
+    """By all orders of the candidates."""
+    heads, found = np.exp(scaled - scaled.max()), np.zeros(len(scaled))
+    orders = list(permutations(range(len(scaled))))
+    for order in orders:
+        missed = 1.0
+        for place in order:
+            found[place] += missed * heads[place] / len(orders)
+            missed *= 1 - heads[place]
+    return found
+
+
+def noisy_max(scaled: np.ndarray) -> np.ndarray:
+    """With Laplace noise, by adaptive quadrature."""
+
+    def wins(place: int) -> float:
+        def density(x: float) -> float:
+            others = np.delete(scaled, place)
+            return float(stats.laplace.pdf(x - scaled[place]) * np.prod(stats.laplace.cdf(x - others)))
+
+        return integrate.quad(density, -60, 60, points=np.sort(scaled), limit=500, epsabs=1e-13)[0]
+
+    return np.array([wins(place) for place in range(len(scaled))])
+
+
+CASES = {
+    "exponential": (dpjax.ExponentialMechanism(identity, EPSILON, SENSITIVITY), softmax),
+    "permute and flip": (dpjax.PermuteAndFlip(identity, EPSILON, SENSITIVITY), permute_and_flip),
+    "max by Gumbel": (dpjax.ReportNoisyMax(identity, EPSILON, SENSITIVITY, "gumbel"), softmax),
+    "max by exponential": (dpjax.ReportNoisyMax(identity, EPSILON, SENSITIVITY), permute_and_flip),
+    "max by Laplace": (dpjax.ReportNoisyMax(identity, EPSILON, SENSITIVITY, "laplace"), noisy_max),
+}
+
+
+def probabilities(mechanism: dpjax.Mechanism, utility: np.ndarray) -> np.ndarray:
+    numbers = jnp.arange(float(len(utility)))[:, None]
+    density = jax.vmap(mechanism.log_density, in_axes=(0, None))
+    return np.exp(np.asarray(density(numbers, jnp.asarray(utility, float))))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_probabilities(name: str) -> None:
+    mechanism, formula = CASES[name]
+    expected = formula(RATE * UTILITY)
+    np.testing.assert_allclose(probabilities(mechanism, UTILITY), expected, rtol=max(TOLERANCE, 1e-8))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_epsilon_without_its_half_is_another_distribution(name: str) -> None:
+    mechanism, formula = CASES[name]
+    wrong = formula(2 * RATE * UTILITY)
+    assert np.max(np.abs(probabilities(mechanism, UTILITY) - wrong)) > 0.05
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws(name: str) -> None:
+    mechanism, formula = CASES[name]
+    keys = jax.random.split(jax.random.key(3), 20_000)
+    drawn = np.asarray(jax.vmap(mechanism.sample, in_axes=(0, None))(keys, jnp.asarray(UTILITY, float)))
+    counts = np.bincount(drawn[:, 0].astype(int), minlength=len(UTILITY))
+    assert stats.chisquare(counts, len(keys) * formula(RATE * UTILITY)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_ends(name: str) -> None:
+    """Far and equal utilities: normalised, and equal candidates have equal chances."""
+    mechanism, _ = CASES[name]
+    far = probabilities(mechanism, np.array([0.0, 4000.0, 3999.0]))
+    np.testing.assert_allclose(far.sum(), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(probabilities(mechanism, np.zeros(7)), np.full(7, 1 / 7), rtol=1e-5)
+    no_candidate = mechanism.log_density(jnp.array([1.5]), jnp.zeros(3))
+    assert np.isneginf(no_candidate)
+
+
+def test_many_equal_candidates() -> None:
+    found = probabilities(dpjax.PermuteAndFlip(identity, 1.0, 1.0), np.zeros(400))
+    np.testing.assert_allclose(found, np.full(400, 1 / 400), rtol=max(TOLERANCE, 1e-8))
+
+
+def test_scores_of_points_and_of_categories() -> None:
+    """By counting, with records at candidates too."""
+    records, points, alpha = np.array([0.0, 0.0, 1.0, 2.0, 2.0, 2.0, 4.0]), [0.0, 1.0, 2.0, 3.0, 4.0], 0.3
+    below = np.array([np.sum(records < point) for point in points])
+    above = np.array([np.sum(records > point) for point in points])
+    expected = -np.abs((1 - alpha) * below - alpha * above)
+    scores = QuantileScores(alpha, 5)
+    counts = jax.vmap(statistics.around("y", points))({"y": jnp.asarray(records)}).sum(axis=0)
+    table = jax.vmap(statistics.cells("y", 5))({"y": jnp.asarray(records, int)}).sum(axis=0)
+    for found in (scores(counts), scores(table)):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
+def test_scores_move_by_no_more_than_is_said(neighbours: str) -> None:
+    scores, largest = QuantileScores(0.3, 4), 0.0
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        table = rng.integers(0, 4, size=4).astype(float)
+        one, other = rng.integers(0, 4, size=2)
+        changed = table + np.eye(4)[one] - (np.eye(4)[other] if neighbours == "replace-one" else 0)
+        moved = scores(jnp.asarray(changed)) - scores(jnp.asarray(table))
+        largest = max(largest, float(jnp.max(jnp.abs(moved))))
+    assert largest == pytest.approx(scores.sensitivity(neighbours), rel=1e-5)
+
+
+def smith_density(records: np.ndarray, points: np.ndarray, alpha: float, rate: float) -> np.ndarray:
+    """The log-density of the interval and a uniform point of it, by the order statistics themselves."""
+    edges = np.concatenate([[0.0], np.sort(records), [1.0]])
+    utility = -np.abs(np.arange(len(records) + 1) - alpha * len(records))
+    total = np.sum(np.diff(edges) * np.exp(rate * utility))
+    return rate * utility[np.searchsorted(np.sort(records), points)] - np.log(total)
+
+
+MIDDLE = IntervalQuantile(0.4, 0.0, 1.0, epsilon=1.5)
+
+
+def test_interval_quantile_is_normalised() -> None:
+    for counts in ([0.0, 3, 0, 5, 1, 2], [4.0, 0, 0, 0, 0, 0], [2.0, 900, 0, 700, 0, 1]):
+        points = (np.arange(40_000) + 0.5) / 40_000
+        density = jax.vmap(MIDDLE.log_density, in_axes=(0, None))(jnp.asarray(points)[:, None], jnp.array(counts))
+        np.testing.assert_allclose(np.exp(np.asarray(density, float)).mean(), 1.0, rtol=1e-3)
+
+
+def test_interval_quantile_draws() -> None:
+    counts = jnp.array([1.0, 3, 0, 5, 1, 2])
+    keys = jax.random.split(jax.random.key(5), 10_000)
+    drawn = np.asarray(jax.vmap(MIDDLE.sample, in_axes=(0, None))(keys, counts))[:, 0]
+    points = (jnp.arange(4_000.0) + 0.5) / 4_000
+    density = np.exp(np.asarray(jax.vmap(MIDDLE.log_density, in_axes=(0, None))(points[:, None], counts), float))
+    expected = np.add.reduceat(density, np.arange(0, 4_000, 100)) / 4_000
+    counted = np.histogram(drawn, np.linspace(0, 1, 41))[0]
+    assert stats.chisquare(counted, len(keys) * expected / expected.sum()).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("num_bins", [5, 20, 400])
+def test_error_of_bins_is_bounded(num_bins: int) -> None:
+    """The exact mechanism at the records, against that of the counts; finer bins are closer."""
+    records = np.random.default_rng(4).beta(2.0, 3.0, size=30)
+    points = np.linspace(0.05, 0.95, 19)
+    exact = smith_density(records, points, 0.4, 0.75)
+    counts = np.histogram(records, np.linspace(0, 1, num_bins + 1))[0]
+    given = jnp.asarray(np.concatenate([[0], counts, [0]]), float)
+    found = jax.vmap(MIDDLE.log_density, in_axes=(0, None))(jnp.asarray(points)[:, None], given)
+    worst = np.max(np.abs(np.asarray(found) - exact))
+    bound = float(MIDDLE.error_bound(given))
+    assert worst < bound < 1.5 * counts.max() + 1e-6
+    assert worst < {5: 3.0, 20: 1.0, 400: 0.8}[num_bins]
+
+
+def test_promises() -> None:
+    release = dpjax.releases.median(1, candidates=3, field="cell", epsilon=2.0, n=9)
+    words = dpjax.describe(release)
+    assert "the exponential mechanism chose a candidate, with ε = 2 for utilities of sensitivity 0.5" in words
+    assert "remote modes need refreshes or dpjax.sample_smc" in words
+    assert "added or removed: ε = 2, and so ρ = 0.5;" in words
+    assert "replaced: ε = 4, and so ρ = 2." in words
+    own = dpjax.Release([0], dpjax.PermuteAndFlip(identity, 1.0, 1.0), statistics.cells("cell", 3), 9)
+    assert "no promise is known. ε = 1 between data sets with utilities that move by at most 1" in dpjax.describe(own)
+
+
+def test_text_and_back() -> None:
+    options = {"candidates": [0.0, 1.0, 2.5], "field": "y", "epsilon": 1.0, "n": 30}
+    for noise in ("gumbel", "exponential", "laplace"):
+        release = dpjax.releases.quantile(1.0, 0.25, noise=noise, **options)
+        again = dpjax.from_json(release.to_json())
+        assert (again.mechanism, again.statistic) == (release.mechanism, release.statistic)
+    ends = {"lower": 0.0, "upper": 4.0, "num_bins": 8}
+    drawn = dpjax.releases.interval_quantile(1.7, 0.5, **ends, field="y", epsilon=1.0, n=30)
+    assert dpjax.from_json(drawn.to_json()).mechanism == drawn.mechanism
+    flip = dpjax.Release([0], dpjax.PermuteAndFlip(QuantileScores(0.5, 3), 1.0, 1.0), statistics.cells("a", 3), 9)
+    assert dpjax.from_json(flip.to_json()).mechanism == flip.mechanism
+    own = dpjax.Release([0], dpjax.PermuteAndFlip(identity, 1.0, 1.0), statistics.cells("cell", 3), 9)
+    with pytest.raises(TypeError, match=r"mechanism\.utilities: given identity; expected one of \['quantile_scores'\]"):
+        own.to_json()
+
+
+def matrix(statistic: jax.Array) -> jax.Array:
+    return statistic[None] * 1.0
+
+
+class Silent(Utilities):
+    """Utilities that do not know how far a record moves them."""
+
+    def __call__(self, statistic: jax.Array) -> jax.Array:
+        return statistic
+
+
+OPTIONS = {"candidates": [0.0, 1.0, 2.0], "field": "y", "epsilon": 1.0, "n": 30}
+ENDS = {"lower": 0.0, "upper": 4.0, "num_bins": 8, "field": "y", "epsilon": 1.0, "n": 30}
+CELLS = statistics.cells("cell", 3)
+quantile, interval = dpjax.releases.quantile, dpjax.releases.interval_quantile
+REFUSED = [
+    (lambda: quantile(0.5, 0.5, **OPTIONS), "value: given 0.5; expected one of the 3 candidates"),
+    (lambda: quantile(np.nan, 0.5, **OPTIONS), "value: given nan; expected a finite number"),
+    (lambda: quantile(1.0, 1.0, **OPTIONS), "probability: given 1.0; expected a number in (0, 1)"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS | {"candidates": [1.0]}), "candidates: given (1.0,); expected at least two"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS | {"candidates": [1.0, 0.0]}), "candidates: given (1.0, 0.0); expected at"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS | {"candidates": 1}), "candidates: given 1; expected a whole number >= 2"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS | {"epsilon": 0.0}), "epsilon: given 0.0; expected finite numbers above 0"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS, sensitivity=-1.0), "sensitivity: given -1.0; expected finite numbers"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS, noise="normal"), "noise: given 'normal'; expected one of"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS | {"field": 3}), "field: given 3; expected the name of a record field"),
+    (lambda: quantile(1.0, 0.5, **OPTIONS | {"n": 0}), "n: given 0; expected a whole number >= 1"),
+    (lambda: interval(5.0, 0.5, **ENDS), "value: given 5.0; expected a number from 0 to 4"),
+    (lambda: interval(1.0, 0.5, **ENDS | {"upper": -1.0}), "upper: given -1.0; expected a number above lower"),
+    (lambda: interval(1.0, 0.5, **ENDS | {"num_bins": 0}), "num_bins: given 0; expected a whole number >= 1"),
+    (lambda: interval(1.0, 0.0, **ENDS), "probability: given 0.0; expected a number in (0, 1)"),
+    (lambda: interval(1.0, 0.5, **ENDS | {"lower": np.inf}), "lower: given inf; expected a finite number"),
+    (lambda: dpjax.Release([0.5], MIDDLE, statistics.cells("cell", 2), 9), "statistic: given 2 counts; expected at"),
+    (lambda: dpjax.ExponentialMechanism([1.0], 1.0, 1.0), "utilities: given [1.0]; expected a hashable function"),
+    (lambda: dpjax.ExponentialMechanism(QuantileScores, 1.0, 1.0), "utilities: given the class QuantileScores;"),
+    (lambda: QuantileScores(0.5, 1), "num_candidates: given 1; expected a whole number >= 2"),
+    (
+        lambda: dpjax.Release([3], dpjax.PermuteAndFlip(identity, 1.0, 1.0), CELLS, 9),
+        "value: given 3.0; expected a whole",
+    ),
+    (
+        lambda: dpjax.Release([0.5], dpjax.PermuteAndFlip(identity, 1.0, 1.0), CELLS, 9),
+        "value: given 0.5; expected the",
+    ),
+    (
+        lambda: dpjax.Release([0, 1], dpjax.PermuteAndFlip(identity, 1.0, 1.0), CELLS, 9),
+        "value: given shape [2]; expected",
+    ),
+    (
+        lambda: dpjax.Release([0], dpjax.PermuteAndFlip(matrix, 1.0, 1.0), CELLS, 9),
+        "utilities: given shape [1, 3]; exp",
+    ),
+    (
+        lambda: dpjax.Release([0], dpjax.PermuteAndFlip(QuantileScores(0.5, 4), 1.0, 1.0), CELLS, 9),
+        "statistic: given shape [3]; expected shape [9] or [4]",
+    ),
+    (lambda: statistics.around("y", [1.0, 1.0]), "points: given (1.0, 1.0); expected increasing numbers"),
+]
+
+
+@pytest.mark.parametrize(("build", "message"), REFUSED)
+def test_what_is_refused(build, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        build()
+
+
+def test_unknown_sensitivity_promises_nothing() -> None:
+    release = dpjax.Release([0], dpjax.PermuteAndFlip(Silent(), 1.0, 1.0), CELLS, 9)
+    assert "How far one record can move Silent is not known" in dpjax.describe(release)
