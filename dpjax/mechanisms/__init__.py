@@ -16,7 +16,10 @@ from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
+from dpjax.mechanisms.rounded import Rounded
+from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
@@ -32,8 +35,11 @@ __all__ = [
     "Mechanism",
     "PartitionSelection",
     "Privacy",
+    "RandomRounding",
     "RandomizedResponse",
+    "Rounded",
     "SmoothedHistogram",
+    "Truncated",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",

@@ -22,7 +22,7 @@ __all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
-        *("sample_latent_normal", "check_value", "words", "promise", "local_epsilon"),
+        *("sample_latent_normal", "check_value", "possible_sums", "words", "promise", "local_epsilon"),
         *("parts", "integer_noise", "normal_noise", "exact", "noise_variance"),
         *("scale", "mechanism", "value_size", "num_categories", "privacy"),
     }
@@ -117,6 +117,13 @@ class Mechanism(JsonNamed, ABC):
         That integer noise needs whole values need not be checked here.
         """
 
+    def possible_sums(self, value: Array) -> tuple[Array, Array]:
+        """The least and the greatest statistic [d] that can have given each coordinate of the value [d].
+
+        For a mechanism whose values exclude sums, so that chains have to start where the sums are possible.
+        """
+        self._refuse("possible_sums")
+
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"
@@ -202,6 +209,11 @@ class Mechanism(JsonNamed, ABC):
     def draws_latent_normal(self) -> bool:
         """Whether there is `sample_latent_normal`."""
         return self._gives("sample_latent_normal")
+
+    @property
+    def excludes_sums(self) -> bool:
+        """Whether there is `possible_sums`."""
+        return self._gives("possible_sums")
 
     @property
     def is_categorical(self) -> bool:

@@ -20,7 +20,10 @@ from dpjax.mechanisms import (
     Laplace,
     Privacy,
     RandomizedResponse,
+    RandomRounding,
+    Rounded,
     SmoothedHistogram,
+    Truncated,
 )
 from dpjax.release import LocalRelease, Release, from_json
 
@@ -35,6 +38,9 @@ MECHANISMS = [
     Exact(),
     Independent([Laplace(1.3), Censored(DiscreteLaplace(jnp.array([2.0])), lower=0)], [1, 1]),
     Censored(Gaussian(jnp.array([1.0, 2.0])), lower=jnp.array([0.0, -1.0]), upper=9.5),
+    RandomRounding(3),
+    Rounded(Laplace(jnp.array([1.0, 2.0])), 3),
+    Truncated(DiscreteLaplace(1.5), upper=20),
 ]
 STATISTICS = [
     statistics.gram([-1.0], [2.5]),

@@ -66,7 +66,12 @@ class Fibre:
     single: np.ndarray
 
 
-def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_size_known: bool) -> Fibre:
+def find_fibre(
+    num_cells: int,
+    known: Sequence[tuple[CellSums, np.ndarray]],
+    is_size_known: bool,
+    limited: Sequence[CellSums] = (),
+) -> Fibre:
     """The moves that connect all tables with the known sums.
 
     Parameters
@@ -75,6 +80,8 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
         Sums that were released exactly, with their values.
     is_size_known
         Whether the number of records is known, which is one more total.
+    limited
+        Sums of which the published numbers allow a few values only.
 
     Raises
     ------
@@ -91,7 +98,7 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
         single &= np.all(sums.weight == 0, axis=1)
     # No total restricts cells that may change by themselves.
     if is_independent([sums for sums, _ in known], np.where(single, -1, groups), is_size_known):
-        return Fibre(groups, (), single)
+        return Fibre(groups, swaps_within([sums for sums, _ in known], limited, zero), single)
     margins = independent_margins([margin_of(sums) for sums, _ in known], zero)
     return Fibre(groups, find_swaps(margins, zero), single)
 
@@ -165,6 +172,20 @@ def find_swaps(margins: list[np.ndarray], zero: np.ndarray) -> tuple[Swap, ...]:
             if all(swap is not None for swap in swaps):
                 return tuple(swap for swap in swaps if swap is not None)
     return refuse(f"{len(margins)} margins that are not decomposable, or that structural zeros cut apart")
+
+
+def swaps_within(known: Sequence[CellSums], limited: Sequence[CellSums], zero: np.ndarray) -> tuple[Swap, ...]:
+    """Swaps that keep the margins among sums of which published numbers allow a few values only, and known totals.
+
+    Where a margin is at the end of what is allowed, pairs of cells alone may not reach every table.
+    """
+    tags = [tags_of(part) for part in (*known, *limited) if not part.is_identity]
+    margins = independent_margins([tag for tag in tags if tag.size], zero)
+    if known and len(margins) != 2:
+        return ()
+    pairs = ([first, second] for place, first in enumerate(margins) for second in margins[place + 1 :])
+    swaps = [swap_of(pair, (0, 1), [(0, 1)], zero) for pair in pairs]
+    return tuple(swap for swap in swaps if swap is not None)
 
 
 def refuse(given: str) -> tuple[Swap, ...]:

@@ -114,7 +114,8 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         tuple(np.asarray(release.value[where], float).tolist()) if is_known else None
         for is_known, (_, where) in zip(exact, parts, strict=True)
     )
-    layout = Layout(tuple(where.stop - where.start for _, where in parts), known, release.value.dtype)
+    limited = tuple(as_mechanism(mechanism).excludes_sums for mechanism, _ in parts)
+    layout = Layout(tuple(where.stop - where.start for _, where in parts), known, limited, release.value.dtype)
     counted, statistic = bind(model, release.statistic, release.n, layout)
     with warnings.catch_warnings():
         # The user was warned where the release was made.

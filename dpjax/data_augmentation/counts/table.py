@@ -103,10 +103,23 @@ def table_of(release: PrivateRelease) -> Table:
 
 
 class Layout(NamedTuple):
-    """The parts of a release: how many sums each has, their values where they are known, and the type of the values."""
+    """The parts of a release.
+
+    Attributes
+    ----------
+    sizes
+        How many sums each has.
+    known
+        Their values where they are known.
+    limited
+        Whether the published numbers exclude sums.
+    kind
+        The type of the values.
+    """
 
     sizes: tuple[int, ...]
     known: tuple[tuple[float, ...] | None, ...]
+    limited: tuple[bool, ...]
     kind: Any
 
 
@@ -145,7 +158,8 @@ def lay_out(structure: Structure) -> TableSums:
     known = tuple(
         (part, np.array(values)) for part, values in zip(parts, layout.known, strict=True) if values is not None
     )
-    fibre = find_fibre(len(sums.index), known, is_size_known=not isinstance(n, UnknownCount))
+    limited = [part for part, is_limited in zip(parts, layout.limited, strict=True) if is_limited]
+    fibre = find_fibre(len(sums.index), known, not isinstance(n, UnknownCount), limited)
     found = structure.conjugate.arrays
     conjugate = None if found is None else (CellSums(found[0], np.ones(found[0].shape), len(found[1])), found[1])
     return TableSums(Table(support, structure.impossible.arrays, conjugate, sums, parts, known, fibre, n))
