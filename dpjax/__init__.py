@@ -12,6 +12,7 @@ from dpjax.data_augmentation.records import imwg, pcn, soma
 from dpjax.importance import importance_sample
 from dpjax.mcmc import sample, sample_batch, until
 from dpjax.mechanisms import (
+    CellKeys,
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -21,6 +22,7 @@ from dpjax.mechanisms import (
     Independent,
     Laplace,
     Mechanism,
+    PrimarySuppression,
     Privacy,
     RandomizedResponse,
     RandomRounding,
@@ -49,6 +51,7 @@ from dpjax.smc import sample_smc
 __version__ = "0.1.0"
 
 __all__ = [
+    "CellKeys",
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -61,6 +64,7 @@ __all__ = [
     "Mechanism",
     "Model",
     "Posterior",
+    "PrimarySuppression",
     "Privacy",
     "RandomRounding",
     "RandomizedResponse",

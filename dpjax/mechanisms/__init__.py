@@ -11,6 +11,7 @@ from dpjax.mechanisms.calibration import (
     zcdp_rho,
     zcdp_scale,
 )
+from dpjax.mechanisms.cell_keys import CellKeys
 from dpjax.mechanisms.censored import Censored, PartitionSelection
 from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
@@ -19,11 +20,13 @@ from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.rounded import Rounded
+from dpjax.mechanisms.suppression import PrimarySuppression
 from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
     "Additive",
+    "CellKeys",
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -34,6 +37,7 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "PartitionSelection",
+    "PrimarySuppression",
     "Privacy",
     "RandomRounding",
     "RandomizedResponse",

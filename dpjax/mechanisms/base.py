@@ -23,7 +23,7 @@ OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
         *("sample_latent_normal", "check_value", "possible_sums", "words", "promise", "local_epsilon"),
-        *("parts", "integer_noise", "normal_noise", "exact", "noise_variance"),
+        *("parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
         *("scale", "mechanism", "value_size", "num_categories", "privacy"),
     }
 )
@@ -179,6 +179,11 @@ class Mechanism(JsonNamed, ABC):
     def exact(self) -> bool:
         """Whether the value is the statistic itself: then only records with that very sum are possible."""
         return self._inside_all(lambda inner: inner.exact)
+
+    @property
+    def reveals(self) -> bool:
+        """Whether some values tell the sum itself: where its `possible_sums` are one number."""
+        return False
 
     @property
     def can_sample(self) -> bool:

@@ -56,7 +56,7 @@ class Rounded(Mechanism):
     >>> import jax.numpy as jnp
     >>> hundreds = dpjax.Rounded(dpjax.Laplace(40.0), step=100.0)
     >>> round(float(jnp.exp(hundreds.log_density(jnp.array([1200.0]), jnp.array([1180.0])))), 3)
-    0.649
+    0.677
     """
 
     json_name: ClassVar[str | None] = "rounded"

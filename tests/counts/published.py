@@ -127,3 +127,24 @@ def truncated_lattice(scale: float, lower: int) -> LogProbability:
     """Discrete Laplace noise, drawn anew until the value is at least this, in logarithms."""
     law = stats.dlaplace(1 / scale)
     return lambda value, sums: law.logpmf(value - sums) - np.log(1 - law.cdf(lower - 1 - sums))
+
+
+def cell_keys(table: np.ndarray) -> LogProbability:
+    """By a table of probabilities, whose last row holds for larger counts by the difference; in logarithms."""
+
+    def chance(value: int, count: int) -> float:
+        row = min(count, len(table) - 1)
+        place = value - count + row
+        return table[row, place] if 0 <= place < table.shape[1] else 0.0
+
+    def log_probability(value: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        value = np.broadcast_to(value, sums.shape)
+        with np.errstate(divide="ignore"):
+            return np.log(np.vectorize(chance)(value.astype(int), sums.astype(int)))
+
+    return log_probability
+
+
+def suppression(limit: int, least: int) -> LogProbability:
+    """-1 in place of counts from `least` to `limit` - 1, in logarithms."""
+    return lambda value, sums: np.where(value == np.where((sums >= least) & (sums < limit), -1, sums), 0.0, -np.inf)

@@ -56,7 +56,7 @@ def test_real_noise_is_rounded(mechanism, step):
     low, high = np.abs(value - statistic) - step / 2, np.abs(value - statistic) + step / 2
     expected = special.logsumexp([law.logsf(low), law.logsf(high)], axis=0, b=[[1.0], [-1.0]])
     tails = np.abs(value - statistic) > 4 * SCALE
-    np.testing.assert_allclose(found, expected, atol=2e-5 * SCALE / step + 2e-5)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=2e-5 * SCALE / step + 2e-5)
     assert np.all(np.isfinite(found[tails]))
 
 

@@ -10,6 +10,7 @@ import pytest
 from dpjax import statistics
 from dpjax.mechanisms import (
     Additive,
+    CellKeys,
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -18,6 +19,7 @@ from dpjax.mechanisms import (
     HaarWavelet,
     Independent,
     Laplace,
+    PrimarySuppression,
     Privacy,
     RandomizedResponse,
     RandomRounding,
@@ -39,6 +41,8 @@ MECHANISMS = [
     Independent([Laplace(1.3), Censored(DiscreteLaplace(jnp.array([2.0])), lower=0)], [1, 1]),
     Censored(Gaussian(jnp.array([1.0, 2.0])), lower=jnp.array([0.0, -1.0]), upper=9.5),
     RandomRounding(3),
+    CellKeys([[1.0, 0.0], [0.3, 0.7]]),
+    PrimarySuppression(3, least=1, code=-9),
     Rounded(Laplace(jnp.array([1.0, 2.0])), 3),
     Truncated(DiscreteLaplace(1.5), upper=20),
 ]

@@ -38,7 +38,7 @@ MAX_MARGINS = 4
 class Swap:
     """Two labellings [c] of the cells whose classes all meet, within each of the parts that they do not cut apart.
 
-    Cells of structural zeros have part −1.
+    Cells of structural zeros, and others that are known, have part −1.
     """
 
     rows: np.ndarray
@@ -53,7 +53,7 @@ class Fibre:
     Parameters
     ----------
     groups
-        Cells of one label may be exchanged one for one [c]; −1 for cells that are known to be empty.
+        Cells of one label may be exchanged one for one [c]; −1 for cells that are known, such as empty ones.
     swaps
         Pairs of labellings between which swaps are made.
     single
@@ -91,6 +91,9 @@ def find_fibre(
     zero = np.zeros(num_cells, bool)
     for sums, values in known:
         zero |= empty_cells(sums, values)
+        if is_incomplete(sums):
+            zero |= lone_cells(sums)
+    known = [(sums, values) for sums, values in known if not (is_incomplete(sums) and is_held(sums, zero))]
     columns = label_columns([sums for sums, _ in known], num_cells)
     groups = np.where(zero, -1, columns)
     single = ~zero & (not is_size_known)
@@ -109,6 +112,22 @@ def empty_cells(sums: CellSums, values: np.ndarray) -> np.ndarray:
     np.logical_or.at(negative, sums.index[sums.weight < 0], True)
     is_zero = np.append((values == 0) & ~negative, False)
     return np.any(is_zero[sums.index] & (sums.weight > 0), axis=1)
+
+
+def is_incomplete(sums: CellSums) -> bool:
+    """Whether some cells add to none of the sums, as where a table was published with gaps."""
+    return bool(np.any(np.all(sums.index < 0, axis=1)))
+
+
+def lone_cells(sums: CellSums) -> np.ndarray:
+    """Cells [c] that alone add to a known sum, and so are known."""
+    number = np.bincount(sums.index[sums.index >= 0], minlength=sums.size)
+    return np.any((sums.index >= 0) & (np.append(number, 0)[sums.index] == 1), axis=1)
+
+
+def is_held(sums: CellSums, fixed: np.ndarray) -> bool:
+    """Whether only cells that are known add to the sums."""
+    return bool(np.all(fixed[np.any(sums.index >= 0, axis=1)]))
 
 
 def label_columns(known: Sequence[CellSums], num_cells: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from dpjax._util.pytree import is_opaque
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.recipe import Form, jit_model, numbered_by, recipe_of
 from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
@@ -70,8 +70,8 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     assert isinstance(release, Release)
     num_cells = support_size(model)
     assert num_cells is not None
-    known = any(as_mechanism(mechanism).exact for mechanism, _ in parts_of(release.mechanism, len(release.value)))
-    if known or is_unknown(release):
+    parts = [as_mechanism(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    if any(part.exact or part.reveals for part in parts) or is_unknown(release):
         return True
     return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
 
@@ -106,14 +106,11 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     assert isinstance(release, Release)
     check_number(release.n)
     parts = parts_of(release.mechanism, len(release.value))
-    exact = tuple(as_mechanism(mechanism).exact for mechanism, _ in parts)
-    if any(exact) and is_traced(release.value):
+    told = any(as_mechanism(mechanism).exact or as_mechanism(mechanism).reveals for mechanism, _ in parts)
+    if told and is_traced(release.value):
         remedy = "Build the count form outside jit and vmap, where the known totals are numbers."
         fail("release", "known totals that are traced", "numbers", remedy, error=TypeError)
-    known = tuple(
-        tuple(np.asarray(release.value[where], float).tolist()) if is_known else None
-        for is_known, (_, where) in zip(exact, parts, strict=True)
-    )
+    known = tuple(known_values(as_mechanism(mechanism), release.value[where]) for mechanism, where in parts)
     limited = tuple(as_mechanism(mechanism).excludes_sums for mechanism, _ in parts)
     layout = Layout(tuple(where.stop - where.start for _, where in parts), known, limited, release.value.dtype)
     counted, statistic = bind(model, release.statistic, release.n, layout)
@@ -121,6 +118,17 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)
         return counted, replace(release, statistic=statistic, n=1)
+
+
+def known_values(mechanism: Mechanism, value: Array) -> tuple[float | None, ...] | None:
+    """The sums [d] that a part of the release tells, None in the place of each that it does not, or for all of them."""
+    if mechanism.exact:
+        return tuple(np.asarray(value, float).tolist())
+    if not mechanism.reveals:
+        return None
+    least, most = (np.asarray(end, float).tolist() for end in mechanism.possible_sums(value))
+    values = tuple(low if low == high else None for low, high in zip(least, most, strict=True))
+    return values if any(one is not None for one in values) else None
 
 
 def check_number(n: int | UnknownCount) -> None:

@@ -110,7 +110,7 @@ class Layout(NamedTuple):
     sizes
         How many sums each has.
     known
-        Their values where they are known.
+        Their values where they are known; None of a part of which none is.
     limited
         Whether the published numbers exclude sums.
     kind
@@ -118,7 +118,7 @@ class Layout(NamedTuple):
     """
 
     sizes: tuple[int, ...]
-    known: tuple[tuple[float, ...] | None, ...]
+    known: tuple[tuple[float | None, ...] | None, ...]
     limited: tuple[bool, ...]
     kind: Any
 
@@ -147,6 +147,12 @@ class Structure(NamedTuple):
     layout: Layout
 
 
+def known_part(part: CellSums, values: tuple[float | None, ...], limited: bool) -> tuple[CellSums, np.ndarray]:
+    """The sums of a part that are known, with their values: of an exact part the part itself."""
+    places = np.array([place for place, value in enumerate(values) if value is not None], int)
+    return part.rows(places) if limited else part, np.array([value for value in values if value is not None], float)
+
+
 @lru_cache(maxsize=64)
 def lay_out(structure: Structure) -> TableSums:
     """The sums of a table, the same object for equal arguments."""
@@ -155,9 +161,8 @@ def lay_out(structure: Structure) -> TableSums:
         sums = contributions_of_cells(structure.statistic, support, sum(layout.sizes), layout.kind)
     ends = np.cumsum(layout.sizes).tolist()
     parts = tuple(sums.part(end - size, end) for size, end in zip(layout.sizes, ends, strict=True))
-    known = tuple(
-        (part, np.array(values)) for part, values in zip(parts, layout.known, strict=True) if values is not None
-    )
+    told = zip(parts, layout.known, layout.limited, strict=True)
+    known = tuple(known_part(part, values, limited) for part, values, limited in told if values is not None)
     limited = [part for part, is_limited in zip(parts, layout.limited, strict=True) if is_limited]
     fibre = find_fibre(len(sums.index), known, not isinstance(n, UnknownCount), limited)
     found = structure.conjugate.arrays
