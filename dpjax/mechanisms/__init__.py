@@ -16,10 +16,12 @@ from dpjax.mechanisms.censored import Censored, PartitionSelection
 from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
+from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.rounded import Rounded
+from dpjax.mechanisms.staircase import Staircase, Tulap
 from dpjax.mechanisms.suppression import PrimarySuppression
 from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
@@ -34,8 +36,10 @@ __all__ = [
     "Gaussian",
     "HaarWavelet",
     "Independent",
+    "KNormLinf",
     "Laplace",
     "Mechanism",
+    "MultivariateGaussian",
     "PartitionSelection",
     "PrimarySuppression",
     "Privacy",
@@ -43,7 +47,9 @@ __all__ = [
     "RandomizedResponse",
     "Rounded",
     "SmoothedHistogram",
+    "Staircase",
     "Truncated",
+    "Tulap",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",

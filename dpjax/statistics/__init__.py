@@ -5,6 +5,7 @@ Any function ``record -> [d]`` of the user's own is equally welcome wherever a s
 
 from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
+from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
@@ -14,6 +15,7 @@ __all__ = [
     "Gram",
     "Grouped",
     "Histogram",
+    "Linear",
     "LogComposition",
     "RecordStatistic",
     "Scaled",
@@ -24,6 +26,7 @@ __all__ = [
     "gram",
     "grouped",
     "histogram",
+    "linear",
     "log_composition",
     "mean",
     "scaled",

@@ -148,3 +148,28 @@ def cell_keys(table: np.ndarray) -> LogProbability:
 def suppression(limit: int, least: int) -> LogProbability:
     """-1 in place of counts from `least` to `limit` - 1, in logarithms."""
     return lambda value, sums: np.where(value == np.where((sums >= least) & (sums < limit), -1, sums), 0.0, -np.inf)
+
+
+def together(law: Any) -> LogProbability:
+    """Noise on all sums together, of a frozen distribution of SciPy, in logarithms."""
+    return lambda value, sums: np.reshape(law.logpdf(value - sums), (-1, 1))
+
+
+def maximum_norm(scale: float) -> LogProbability:
+    """Noise of density proportional to exp(-max |u| / scale), in logarithms."""
+    return lambda value, sums: -np.max(np.abs(value - sums), axis=1, keepdims=True) / scale
+
+
+def tulap(scale: float) -> LogProbability:
+    """Discrete Laplace noise and a uniform number, in logarithms."""
+    return lambda value, sums: stats.dlaplace(1 / scale).logpmf(np.rint(value - sums))
+
+
+def staircase(epsilon: float, width: float, share: float) -> LogProbability:
+    """Noise whose density falls in steps, in logarithms up to a constant."""
+
+    def log_probability(value: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        steps, rest = np.divmod(np.abs(value - sums) / width, 1)
+        return -epsilon * (steps + (rest >= share))
+
+    return log_probability

@@ -20,6 +20,7 @@ from dpjax._util.pytree import is_opaque
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
+from dpjax.mechanisms import Gaussian, Independent, MultivariateGaussian
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.recipe import Form, jit_model, numbered_by, recipe_of
@@ -28,6 +29,7 @@ from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
 from dpjax.release import PrecisionWarning, PrivateRelease, Release
 from dpjax.release.unknown_count import UnknownCount, is_unknown
+from dpjax.statistics import linear
 
 __all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
 
@@ -52,7 +54,8 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
         return "a model of records that are not identically distributed", "exchangeable records", remedy
     for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
         known = as_mechanism(mechanism)
-        by_sum = release.is_noisy_sum and (known.adds_noise or known.is_elementwise)
+        is_correlated = isinstance(mechanism, MultivariateGaussian) and not is_traced(mechanism)
+        by_sum = release.is_noisy_sum and (known.adds_noise or known.is_elementwise or is_correlated)
         if not by_sum or is_opaque(mechanism):
             given = f"a mechanism {type(mechanism).__name__}"
             return given, "noise on each sum by itself, by a mechanism that is a pytree", remedy
@@ -105,6 +108,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         fail("imputation", f"counts() with {given}", expected, remedy)
     assert isinstance(release, Release)
     check_number(release.n)
+    release = with_independent_noise(release)
     parts = parts_of(release.mechanism, len(release.value))
     told = any(as_mechanism(mechanism).exact or as_mechanism(mechanism).reveals for mechanism, _ in parts)
     if told and is_traced(release.value):
@@ -118,6 +122,24 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)
         return counted, replace(release, statistic=statistic, n=1)
+
+
+def with_independent_noise(release: Release) -> Release:
+    """The release of as many combinations of its sums, of the same density, with noise that is independent."""
+    parts = parts_of(release.mechanism, len(release.value))
+    if not any(isinstance(mechanism, MultivariateGaussian) for mechanism, _ in parts):
+        return release
+    matrix, mechanisms = np.eye(len(release.value)), []
+    for mechanism, where in parts:
+        if isinstance(mechanism, MultivariateGaussian):
+            matrix[where, where], deviation = mechanism.independent()
+            mechanism = Gaussian(jnp.asarray(deviation, release.value.dtype))
+        mechanisms.append(mechanism)
+    together = Independent(tuple(mechanisms), tuple(where.stop - where.start for _, where in parts))
+    value = jnp.dot(jnp.asarray(matrix, release.value.dtype), release.value, precision=jax.lax.Precision.HIGHEST)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return Release(value, together, linear(release.statistic, matrix), release.n)
 
 
 def known_values(mechanism: Mechanism, value: Array) -> tuple[float | None, ...] | None:

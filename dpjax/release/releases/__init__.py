@@ -1,5 +1,6 @@
 """Releases from what was published, where that is more than a value and the scale of its noise."""
 
+from dpjax.release.releases.linear import linear
 from dpjax.release.releases.thresholded import thresholded
 
-__all__ = ["thresholded"]
+__all__ = ["linear", "thresholded"]
