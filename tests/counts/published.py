@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
@@ -88,7 +89,9 @@ def tally(state: Any) -> jax.Array:
     records = state.latent.records
     if "counts" in records:
         return records["counts"][0]
-    return jax.numpy.sum(records["cell"][None] == jax.numpy.arange(4)[:, None], axis=1)
+    cell = jnp.ravel(records["cell"])
+    present = jnp.arange(len(cell)) < jnp.ravel(records.get("num_records", len(cell)))
+    return jnp.sum((cell[None] == jnp.arange(4)[:, None]) & present[None], axis=1)
 
 
 def check_chains(parts: list[Part], n: Any = N, *, seed: int = 1, num_samples: int = 4_000, **choices: Any) -> None:

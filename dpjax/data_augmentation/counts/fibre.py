@@ -12,6 +12,9 @@ Tables with given totals form a *fibre*. Three arguments show that moves connect
 * Decomposable sets of margins: if the margins are the cliques of a junction tree, the swaps of all its edges connect
   the fibre (Dobra 2003, theorem 4.2), where an edge cuts the margins into two sides, U and V are the common refinements
   of either side, and classes meet as above.
+
+Where published numbers limit single cells beside two known margins, swaps may not suffice; if few cells are free, all
+cycles of cells are moves.
 """
 
 from collections.abc import Sequence
@@ -23,6 +26,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from dpjax._util.validation import fail
+from dpjax.data_augmentation.counts.cycles import find_cycles
 from dpjax.data_augmentation.counts.sums import CellSums
 
 __all__ = ["SIGNS", "Fibre", "Swap", "find_fibre", "swap_cells"]
@@ -59,11 +63,14 @@ class Fibre:
     single
         Cells that may gain or lose records by themselves [c]: those that add to no known total, where the number of
         records is unknown.
+    cycles
+        Cells [m, a] that gain and lose in turn; see `dpjax.data_augmentation.counts.cycles`.
     """
 
     groups: np.ndarray
     swaps: tuple[Swap, ...]
     single: np.ndarray
+    cycles: tuple[np.ndarray, ...] = ()
 
 
 def find_fibre(
@@ -103,6 +110,10 @@ def find_fibre(
     if is_independent([sums for sums, _ in known], np.where(single, -1, groups), is_size_known):
         return Fibre(groups, swaps_within([sums for sums, _ in known], limited, zero), single)
     margins = independent_margins([margin_of(sums) for sums, _ in known], zero)
+    if len(margins) == 2 and any(part.is_identity for part in limited):
+        cycles = find_cycles(margins[0], margins[1], ~zero)
+        if cycles is not None:
+            return Fibre(groups, (), single, cycles)
     return Fibre(groups, find_swaps(margins, zero), single)
 
 
