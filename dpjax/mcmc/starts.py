@@ -123,7 +123,8 @@ def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameter
         given,
         tries,
         f"Check that the model, with parameters from {source}, can give records near the released value, and that "
-        "the value, the mechanism's scale and the statistic are in the same units; or pass `initial` parameters.",
+        "the value, the mechanism's scale and the statistic are in the same units, and that n records can give it; or "
+        "pass `initial` parameters.",
     )
 
 

@@ -37,7 +37,7 @@ class PrimarySuppression(Mechanism):
 
     Notes
     -----
-    Files mark suppressed counts in many ways. Where they are read as NaN: ``numpy.nan_to_num(table, nan=-1.0)``.
+    Files mark suppressed counts in many ways; `dpjax.releases.suppressed` takes NaN.
 
     The published counts are known, so that single records could hardly move: `dpjax.sample` imputes counts, in which
     only suppressed ones move. Other counts that were left out to protect them (secondary suppression) are no part of

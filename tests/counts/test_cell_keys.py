@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import models, statistics
+from dpjax import models, releases, statistics
 from dpjax.data_augmentation.counts.cycles import find_cycles
 from dpjax.mechanisms import CellKeys, PrimarySuppression, frozen_pytree
 from tests.counts import perfect
@@ -45,6 +45,7 @@ SUPPRESSED_ROWS = Part(PrimarySuppression(8), suppression(8, 0), np.array([14, 8
 SUPPRESSED_COLUMNS = Part(PrimarySuppression(8), suppression(8, 0), np.array([10, 12]), COLUMNS)
 LOW = Part(PrimarySuppression(9), suppression(9, 0), np.array([-1, -1, -1, -1]))
 MODEL = models.categorical(ALPHA)
+CELLS = statistics.cells("cell", 2)
 NUM_DRAWS, COUNTS = 20_000, np.arange(12)
 
 CASES = {
@@ -111,6 +112,13 @@ def test_counts_of_unknown_number_agree(name: str) -> None:
 
 def test_records_agree_with_enumeration() -> None:
     check_chains([KEYS], imputation=dpjax.imwg(), num_samples=8_000)
+
+
+def test_a_table_with_gaps() -> None:
+    gaps = np.where(SMALL.value < 0, np.nan, SMALL.value)
+    release = dpjax.releases.suppressed(gaps, statistics.cells("cell", 4), 7, 22, least=1)
+    np.testing.assert_array_equal(release.value, SMALL.value)
+    assert release.mechanism == SMALL.mechanism
 
 
 def test_zeros_that_are_published_matter() -> None:
@@ -240,6 +248,9 @@ BAD = {
     "a code that is 0": (lambda: PrimarySuppression(5, least=1, code=0), "code"),
     "a missing code": (lambda: PrimarySuppression(5, code=np.nan), "code"),
     "a small count": (lambda: SMALL._replace(value=np.array([10, 3, -1, -1])).release(22), "value"),
+    "gaps among negative numbers": (lambda: releases.suppressed([np.nan, -1.0], CELLS, 5, 9), "value"),
+    "gaps among text": (lambda: releases.suppressed(["x", 7.0], CELLS, 5, 9), "value"),
+    "gaps among small counts": (lambda: releases.suppressed([np.nan, 3.0], CELLS, 5, 9), "value"),
     "an unknown code": (lambda: SMALL._replace(value=np.array([10, -2, -1, -1])).release(22), "value"),
 }
 

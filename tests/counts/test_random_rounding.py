@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import models, statistics
+from dpjax import diagnostics, models, statistics
 from dpjax.mechanisms import RandomRounding, frozen_pytree
+from tests import perfect_start
 from tests.counts import perfect
 from tests.counts.published import (
     ALPHA,
@@ -130,6 +131,49 @@ def rounding_p_value(mechanism: RandomRounding) -> float:
 def test_perfect_start() -> None:
     assert rounding_p_value(RandomRounding(3)) > perfect.REJECT
     assert rounding_p_value(Nearest(3)) < perfect.REJECT
+
+
+def records_p_value(mechanism: RandomRounding) -> float:
+    """That perfectly started chains of records keep the prior of the probabilities."""
+    template = dpjax.Release(jnp.zeros(4), mechanism, statistics.cells("cell", 4), 12)
+    ends = perfect_start.run(jax.random.key(4), TABLE, template, dpjax.imwg(), num_chains=3_000)
+    shares, noise = ends.parameters["probabilities"], np.rint(ends.noise)
+    p_values = [
+        stats.kstest(shares[:, place], stats.beta(alpha, ALPHA.sum() - alpha).cdf).pvalue
+        for place, alpha in enumerate(ALPHA)
+    ]
+    for near, far in [(1, -2), (-1, 2)]:  # of base 3 the nearer multiple has probability 2/3
+        number = np.sum(noise == near), np.sum((noise == near) | (noise == far))
+        p_values += [stats.binomtest(int(number[0]), int(number[1]), 2 / 3).pvalue]
+    return perfect_start.corrected(p_values)
+
+
+def test_perfect_start_of_records() -> None:
+    assert records_p_value(RandomRounding(3)) > perfect.REJECT
+    assert records_p_value(Nearest(3)) < perfect.REJECT
+
+
+@pytest.mark.slow
+def test_a_large_table_with_rounded_margins_mixes() -> None:
+    """6 × 20 cells of a million records, in float32 as well: a thousand draws are enough for R-hat below 1.01."""
+    rows, columns, n = np.repeat(np.arange(6), 20), np.tile(np.arange(20), 6), 1_000_000
+    rng = np.random.default_rng(1)
+    table = rng.multinomial(n, rng.dirichlet(np.full(120, 0.5)))
+    parts = [(table, np.arange(120)), *[(np.bincount(groups, table), groups) for groups in (rows, columns)]]
+    keys = jax.random.split(jax.random.key(1), 3)
+    releases = [
+        dpjax.Release(RandomRounding(3).sample(key, jnp.asarray(sums, float)), RandomRounding(3), by, n)
+        for key, (sums, groups) in zip(keys, parts, strict=True)
+        for by in [statistics.grouped("cell", groups)]
+    ]
+    options = {"num_warmup": 500, "num_samples": 4_000, "progress": False, "imputation": dpjax.counts()}
+    collect = {"collect": lambda state: state.latent.records["counts"][0]}
+    found = dpjax.sample(
+        jax.random.key(2), models.categorical(np.ones(120)), dpjax.joint(*releases), **options | collect
+    )
+    counts = np.asarray(found.collected, np.float64)
+    assert np.all(np.abs(counts - np.asarray(releases[0].value)) < 3)
+    assert max(diagnostics.split_r_hat(counts[..., cell]) for cell in range(120)) < 1.01
 
 
 @pytest.mark.parametrize("imputation", [dpjax.counts(), dpjax.imwg()], ids=["counts", "records"])
