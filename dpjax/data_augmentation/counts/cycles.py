@@ -58,16 +58,13 @@ def _walks(rows: np.ndarray, columns: np.ndarray, cells: np.ndarray) -> Iterator
         pending: list[list[int]] = [[]]
         while pending:
             path = pending.pop()
-            row = start if not path else int(rows[path[-1]])
             used = {int(columns[cell]) for cell in path}
-            for out in in_row[row]:
-                if int(columns[out]) in used:
-                    continue
-                for back in in_column[int(columns[out])]:
-                    longer, end = [*path, out, back], int(rows[back])
-                    passed = {int(rows[cell]) for cell in longer[:-1]}
-                    if back == out or end < start or (end in passed and end != start):
-                        continue
-                    yield longer, end == start
-                    if end != start:
-                        pending.append(longer)
+            passed = {start, *(int(rows[cell]) for cell in path)}
+            for out in in_row[int(rows[path[-1]]) if path else start]:
+                for back in [] if int(columns[out]) in used else in_column[int(columns[out])]:
+                    end = int(rows[back])
+                    if end == start and back != out:
+                        yield [*path, out, back], True
+                    if end > start and end not in passed:
+                        pending.append([*path, out, back])
+                        yield pending[-1], False

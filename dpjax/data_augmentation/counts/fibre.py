@@ -110,7 +110,7 @@ def find_fibre(
     if is_independent([sums for sums, _ in known], np.where(single, -1, groups), is_size_known):
         return Fibre(groups, swaps_within([sums for sums, _ in known], limited, zero), single)
     margins = independent_margins([margin_of(sums) for sums, _ in known], zero)
-    if len(margins) == 2 and any(part.is_identity for part in limited):
+    if len(margins) == 2 and any(np.any(lone_cells(part)) for part in limited):
         cycles = find_cycles(margins[0], margins[1], ~zero)
         if cycles is not None:
             return Fibre(groups, (), single, cycles)
