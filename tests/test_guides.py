@@ -111,6 +111,16 @@ def test_published_tables_are_read_and_drawn():
     np.testing.assert_allclose(views, [455, 330, 1201, 612], atol=60)
 
 
+def test_tables_of_agencies_are_drawn():
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = run("agency.md")
+    people = names["people"].ravel()
+    for posterior in (names["posterior"], names["small"]):
+        shares = np.mean(posterior.draws["probabilities"], axis=(0, 1))
+        np.testing.assert_allclose(shares * 102, people + 1, atol=2.5)
+    assert names["contrasts"].mechanism.covariance.shape == (2, 2)
+
+
 @pytest.mark.slow
 @pytest.mark.x64
 def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():

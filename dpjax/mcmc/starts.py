@@ -5,7 +5,7 @@ the power 1/4: nearer to the posterior than the prior, yet wider than the poster
 density, single records are exchanged until their statistic comes close enough to the released value.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,7 @@ from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
 from dpjax.mcmc.run import PosteriorRun, adapt
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
 from dpjax.numerics import all_finite, take_if
@@ -122,7 +123,8 @@ def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameter
         given,
         tries,
         f"Check that the model, with parameters from {source}, can give records near the released value, and that "
-        "the value, the mechanism's scale and the statistic are in the same units; or pass `initial` parameters.",
+        "the value, the mechanism's scale and the statistic are in the same units, and that n records can give it; or "
+        "pass `initial` parameters.",
     )
 
 
@@ -196,7 +198,10 @@ class ImpossibleRecords(NamedTuple):
 
 
 class Distance(NamedTuple):
-    """The distance of the summed statistic from the value, in units of noise."""
+    """The distance of the summed statistic from the value, in units of noise.
+
+    From where a mechanism excludes sums, first of all how far it is beyond those that are possible.
+    """
 
     release: Release
     scale: Array
@@ -218,7 +223,20 @@ class Distance(NamedTuple):
         return jax.lax.scan(attempt, state.latent.statistic, changes)[1]
 
     def _from(self, statistic: Array) -> Array:
-        return jnp.sum(jnp.abs(self.release.origin - statistic) / self.scale)
+        near = jnp.sum(jnp.abs(self.release.origin - statistic) / self.scale)
+        beyond = list(distances_beyond(self.release, statistic))
+        # However large the noise is, that counts less than one record too many.
+        return sum(beyond) + near / (1 + near) if beyond else near
+
+
+def distances_beyond(release: Release, statistic: Array) -> Iterator[Array]:
+    """How far the summed statistic [d] is beyond the possible sums, for each mechanism that excludes any."""
+    if not release.is_noisy_sum:
+        return
+    for mechanism, where in parts_of(release.mechanism, len(release.value)):
+        if as_mechanism(mechanism).excludes_sums:
+            least, most = mechanism.possible_sums(release.value[where])
+            yield jnp.sum(jnp.maximum(jnp.maximum(least - statistic[where], statistic[where] - most), 0))
 
 
 def measure_by(release: PrivateRelease, scale: Array) -> Misfit:

@@ -11,22 +11,30 @@ from dpjax.mechanisms.calibration import (
     zcdp_rho,
     zcdp_scale,
 )
+from dpjax.mechanisms.cell_keys import CellKeys
 from dpjax.mechanisms.censored import Censored, PartitionSelection
 from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
 from dpjax.mechanisms.local_channel import LocalChannel
+from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
 from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
+from dpjax.mechanisms.rounded import Rounded
 from dpjax.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpjax.mechanisms.staircase import Staircase, Tulap
+from dpjax.mechanisms.suppression import PrimarySuppression
+from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.utilities import QuantileScores, Utilities
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
     "Additive",
+    "CellKeys",
     "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -36,17 +44,25 @@ __all__ = [
     "HaarWavelet",
     "Independent",
     "IntervalQuantile",
+    "KNormLinf",
     "Laplace",
     "LocalChannel",
     "Mechanism",
+    "MultivariateGaussian",
     "ObjectivePerturbation",
     "PartitionSelection",
     "PermuteAndFlip",
+    "PrimarySuppression",
     "Privacy",
     "QuantileScores",
+    "RandomRounding",
     "RandomizedResponse",
     "ReportNoisyMax",
+    "Rounded",
     "SmoothedHistogram",
+    "Staircase",
+    "Truncated",
+    "Tulap",
     "Utilities",
     "VectorLaplace",
     "frozen_pytree",

@@ -72,11 +72,11 @@ class Additive(Mechanism):
         return exact + self.sample_noise(key, exact.shape, exact.dtype)
 
 
-def checked_scale(scale: Any, remedy: str) -> Any:
+def checked_scale(scale: Any, remedy: str, argument: str = "scale") -> Any:
     """The scale, sequences made floating arrays, or an error unless every entry is finite and positive."""
-    check_positive("scale", scale, remedy)
+    check_positive(argument, scale, remedy)
     if np.size(scale) == 0:
-        fail("scale", "no number", "one, or one for each coordinate", remedy)
+        fail(argument, "no number", "one, or one for each coordinate", remedy)
     return as_floating(scale) if isinstance(scale, (list, tuple, np.ndarray, np.generic, jax.Array)) else scale
 
 

@@ -22,8 +22,8 @@ __all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
-        *("sample_latent_normal", "check_value", "check_drawn", "words", "promise", "local_epsilon"),
-        *("parts", "integer_noise", "normal_noise", "exact", "noise_variance"),
+        *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
+        *("parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
         *("scale", "mechanism", "value_size", "num_categories", "privacy"),
     }
 )
@@ -123,6 +123,13 @@ class Mechanism(JsonNamed, ABC):
         For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
 
+    def possible_sums(self, value: Array) -> tuple[Array, Array]:
+        """The least and the greatest statistic [d] that can have given each coordinate of the value [d].
+
+        For a mechanism whose values exclude sums, so that chains have to start where the sums are possible.
+        """
+        self._refuse("possible_sums")
+
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"
@@ -180,6 +187,11 @@ class Mechanism(JsonNamed, ABC):
         return self._inside_all(lambda inner: inner.exact)
 
     @property
+    def reveals(self) -> bool:
+        """Whether some values tell the sum itself: where its `possible_sums` are one number."""
+        return False
+
+    @property
     def can_sample(self) -> bool:
         """Whether values can be drawn, by all mechanisms inside too."""
         return self._gives("sample") and all(inner.can_sample for inner in self._inside)
@@ -208,6 +220,11 @@ class Mechanism(JsonNamed, ABC):
     def draws_latent_normal(self) -> bool:
         """Whether there is `sample_latent_normal`."""
         return self._gives("sample_latent_normal")
+
+    @property
+    def excludes_sums(self) -> bool:
+        """Whether there is `possible_sums`."""
+        return self._gives("possible_sums")
 
     @property
     def is_categorical(self) -> bool:

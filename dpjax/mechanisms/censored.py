@@ -59,21 +59,10 @@ class Censored(Mechanism):
     upper: Array | None = None
 
     def __post_init__(self) -> None:
-        if not as_mechanism(self.mechanism).has_tails:
-            remedy = (
-                "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
-                "and sample."
-            )
-            fail("mechanism", name_of(self.mechanism), "an additive mechanism", remedy, error=TypeError)
-        if self.lower is None and self.upper is None:
-            fail("lower, upper", "neither", "at least one bound", "Pass lower=0 for counts clamped at zero.")
-        for name, bound in {"lower": self.lower, "upper": self.upper}.items():
-            if bound is None:
-                continue
-            check_array(name, bound, np.isfinite, "finite numbers", "Leave out a bound that does not bind.")
-            if isinstance(bound, (list, tuple, np.ndarray, np.generic, jax.Array)):
-                object.__setattr__(self, name, as_floating(bound))
-        _check_order(self.lower, self.upper)
+        check_tails(self.mechanism)
+        remedy = "Pass lower=0 for counts clamped at zero."
+        for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, remedy), strict=True):
+            object.__setattr__(self, name, bound)
 
     def words(self) -> str:
         """The noise, and the bounds."""
@@ -89,11 +78,8 @@ class Censored(Mechanism):
         """Raise unless the value lies within the bounds between which it was clamped."""
         if is_traced(self):
             return
-        low = -np.inf if self.lower is None else self.lower
-        high = np.inf if self.upper is None else self.upper
-        expected = f"values from {low} to {high}, between which they are clamped"
         remedy = "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
-        check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
+        check_within(argument, value, self.lower, self.upper, "clamped", remedy)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
@@ -114,14 +100,47 @@ class Censored(Mechanism):
         return jnp.clip(self.mechanism.sample(key, statistic), self.lower, self.upper)
 
 
+def check_tails(mechanism: Any) -> None:
+    """Raise unless a mechanism adds noise of known tails."""
+    if not as_mechanism(mechanism).has_tails:
+        remedy = (
+            "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
+            "and sample."
+        )
+        fail("mechanism", name_of(mechanism), "an additive mechanism", remedy, error=TypeError)
+
+
+def read_bounds(lower: Any, upper: Any, remedy: str) -> tuple[Any, Any]:
+    """The bounds, sequences made floating arrays, or an error unless there is one, and both are finite and in order."""
+    if lower is None and upper is None:
+        fail("lower, upper", "neither", "at least one bound", remedy)
+    for name, bound in {"lower": lower, "upper": upper}.items():
+        if bound is not None:
+            check_array(name, bound, np.isfinite, "finite numbers", "Leave out a bound that does not bind.")
+    _check_order(lower, upper)
+    return _as_bound(lower), _as_bound(upper)
+
+
+def _as_bound(bound: Any) -> Any:
+    """A sequence as a floating array; numbers and placeholders stay as they are."""
+    return as_floating(bound) if isinstance(bound, (list, tuple, np.ndarray, np.generic, jax.Array)) else bound
+
+
 def _check_order(lower: object, upper: object) -> None:
     """Raise unless concrete bounds are in order."""
-    numbers = (int, float, np.ndarray, np.generic, jax.Array)
-    if is_traced(lower, upper) or not (isinstance(lower, numbers) and isinstance(upper, numbers)):
+    if lower is None or upper is None or is_traced(lower, upper):
         return
-    if not np.all(np.asarray(lower) < np.asarray(upper)):
+    if not np.all(np.asarray(lower, float) < np.asarray(upper, float)):
         given = f"lower {summarize(np.asarray(lower))} and upper {summarize(np.asarray(upper))}"
         fail("lower, upper", given, "lower < upper in every coordinate", "Exchange the bounds or drop one.")
+
+
+def check_within(argument: str, value: Array, lower: Any, upper: Any, what: str, remedy: str) -> None:
+    """Raise unless a value lies within the bounds between which it was put."""
+    low = -np.inf if lower is None else lower
+    high = np.inf if upper is None else upper
+    expected = f"values from {low} to {high}, between which they are {what}"
+    check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
 
 
 @frozen_pytree

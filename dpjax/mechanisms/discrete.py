@@ -79,7 +79,7 @@ class DiscreteLaplace(Additive):
 
     def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
         """Draws of the noise, of the given shape and floating dtype."""
-        return _geometric_difference(key, self.scale, shape, dtype)
+        return geometric_difference(key, self.scale, shape, dtype)
 
     def _log_upper_tail(self, least: Array) -> Array:
         return -least / self.scale - jnp.log1p(jnp.exp(-1 / jnp.asarray(self.scale)))
@@ -151,7 +151,7 @@ class DiscreteGaussian(Additive):
         def redraw(carry: tuple[Key, Array, Array]) -> tuple[Key, Array, Array]:
             next_key, noise, pending = carry
             next_key, key_proposal, key_accept = jax.random.split(next_key, 3)
-            proposal = _geometric_difference(key_proposal, self.scale, shape, dtype)
+            proposal = geometric_difference(key_proposal, self.scale, shape, dtype)
             cost = jnp.square(jnp.abs(proposal) / self.scale - 1) / 2
             rejected = jax.random.exponential(key_accept, shape, dtype) < cost
             return next_key, jnp.where(pending, proposal, noise), pending & rejected
@@ -175,7 +175,7 @@ def _log_cdf_from_tail(noise: Array, log_upper_tail: Any) -> Array:
     return jnp.where(whole < 0, tail, jnp.log1p(-jnp.exp(tail)))
 
 
-def _geometric_difference(key: Key, scale: Array | float, shape: tuple[int, ...], dtype: Any) -> Array:
+def geometric_difference(key: Key, scale: Array | float, shape: tuple[int, ...], dtype: Any) -> Array:
     """The difference of two geometric draws of ratio exp(-1 / scale), each the whole part of an exponential."""
     up, down = jax.random.exponential(key, (2, *shape), dtype)
     return jnp.floor(scale * up) - jnp.floor(scale * down)

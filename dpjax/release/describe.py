@@ -159,6 +159,8 @@ def sensitivity_of(statistic: Any, neighbours: Neighbours, norm: Norm) -> float:
         raise Unpromised(OF_YOUR_OWN)
     try:
         return statistic.sensitivity(norm, neighbours)
+    except TypeError:
+        raise Unpromised(OF_YOUR_OWN) from None
     except (AttributeError, ValueError):
         raise Unpromised("One record can move the sums without bound.") from None
 

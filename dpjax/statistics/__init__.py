@@ -6,6 +6,7 @@ Any function ``record -> [d]`` of the user's own is equally welcome wherever a s
 from dpjax.statistics.around import Around, around
 from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
+from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.losses import Huber, Logistic, LossDerivatives, Squared, loss_derivatives
 from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
@@ -18,6 +19,7 @@ __all__ = [
     "Grouped",
     "Histogram",
     "Huber",
+    "Linear",
     "LogComposition",
     "Logistic",
     "LossDerivatives",
@@ -32,6 +34,7 @@ __all__ = [
     "gram",
     "grouped",
     "histogram",
+    "linear",
     "log_composition",
     "loss_derivatives",
     "mean",

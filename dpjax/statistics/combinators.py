@@ -68,11 +68,11 @@ class Scaled(RecordStatistic):
 
     def diameter(self, norm: Norm) -> float:
         """The statistic's diameter times |factor|; exact where that is."""
-        return abs(self.factor) * _bounded(self.statistic).diameter(norm)
+        return abs(self.factor) * bounded(self.statistic).diameter(norm)
 
     def radius(self, norm: Norm) -> float:
         """The statistic's radius times |factor|; exact where that is."""
-        return abs(self.factor) * _bounded(self.statistic).radius(norm)
+        return abs(self.factor) * bounded(self.statistic).radius(norm)
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,8 @@ def _stacked_of(statistics: Sequence[Statistic]) -> Stacked:
     return stacked(*statistics)
 
 
-def _bounded(statistic: Statistic) -> RecordStatistic:
+def bounded(statistic: Statistic) -> RecordStatistic:
+    """The statistic, or an error where it does not say how far one record moves it."""
     if not isinstance(statistic, RecordStatistic):
         remedy = "Only dpjax.statistics know their sensitivity: derive that of a function by hand."
         fail("statistic", repr(statistic), "a statistic with a known sensitivity", remedy, error=TypeError)
@@ -208,5 +209,5 @@ def _bounded(statistic: Statistic) -> RecordStatistic:
 
 
 def _join(norm: Norm, statistics: tuple[Statistic, ...], length: Callable[[RecordStatistic], float]) -> float:
-    lengths = [length(_bounded(statistic)) for statistic in statistics]
+    lengths = [length(bounded(statistic)) for statistic in statistics]
     return sum(lengths) if norm == 1 else hypot(*lengths)

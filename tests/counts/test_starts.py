@@ -51,8 +51,8 @@ def test_nobody_is_added_to_cells_that_are_impossible() -> None:
     release = dpjax.joint(cases.table_release(SOME), known(*COLUMNS_KNOWN), known(*ROWS_KNOWN))
     table = table_of(count_form(SKEWED, release)[1])
     cells, possible = np.where(np.arange(6) == GAP, 0, SOME + np.array([0, 5, 0, 0, 0, 0])), np.arange(6) != GAP
-    assert starts.into_fibre(table, cells, np.ones(6, bool))[GAP] > 0
-    found = starts.into_fibre(table, cells, possible)
+    assert starts.into_limits(table, starts.known_limits(table), cells, np.ones(6, bool))[GAP] > 0
+    found = starts.into_limits(table, starts.known_limits(table), cells, possible)
     assert found[GAP] == 0
     np.testing.assert_array_equal(cases.membership(ROWS) @ found, ROWS_KNOWN[0])
 

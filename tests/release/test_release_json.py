@@ -10,6 +10,7 @@ import pytest
 from dpjax import statistics
 from dpjax.mechanisms import (
     Additive,
+    CellKeys,
     Censored,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -17,10 +18,18 @@ from dpjax.mechanisms import (
     Gaussian,
     HaarWavelet,
     Independent,
+    KNormLinf,
     Laplace,
+    MultivariateGaussian,
+    PrimarySuppression,
     Privacy,
     RandomizedResponse,
+    RandomRounding,
+    Rounded,
     SmoothedHistogram,
+    Staircase,
+    Truncated,
+    Tulap,
 )
 from dpjax.release import LocalRelease, Release, from_json
 
@@ -35,6 +44,15 @@ MECHANISMS = [
     Exact(),
     Independent([Laplace(1.3), Censored(DiscreteLaplace(jnp.array([2.0])), lower=0)], [1, 1]),
     Censored(Gaussian(jnp.array([1.0, 2.0])), lower=jnp.array([0.0, -1.0]), upper=9.5),
+    RandomRounding(3),
+    Staircase(2.0, [1.0, 2.0]),
+    Tulap(1.5, privacy=PRIVACY),
+    MultivariateGaussian([[2.0, 0.5], [0.5, 1.0]]),
+    KNormLinf(2.0),
+    CellKeys([[1.0, 0.0], [0.3, 0.7]]),
+    PrimarySuppression(3, least=1, code=-9),
+    Rounded(Laplace(jnp.array([1.0, 2.0])), 3),
+    Truncated(DiscreteLaplace(1.5), upper=20),
 ]
 STATISTICS = [
     statistics.gram([-1.0], [2.5]),
@@ -51,6 +69,7 @@ STATISTICS = [
     statistics.stacked(statistics.grouped("a", [0, 0]), statistics.scaled(statistics.grouped("a", [-1, 0]), 0.5)),
     statistics.log_composition("share", 0.01, dimension=2),
     statistics.log_composition("share", 0.01),
+    statistics.linear(statistics.cells("a", 2), [[1, -1], [0.1, 1 / 3]]),
     statistics.stacked(statistics.total("y", 0, 1), statistics.scaled(statistics.total("z", 0, 1), 1 / 3)),
 ]
 
@@ -156,7 +175,7 @@ def changed(**entries):
         (changed(mechanism=None), "mechanism name"),
         (changed(mechanism={"name": ["laplace"], "scale": 1}), "mechanism name"),
         (changed(mechanism="laplace"), "mechanism name"),
-        (changed(mechanism={"name": "staircase", "scale": 1}), "mechanism name"),
+        (changed(mechanism={"name": "ladder", "scale": 1}), "mechanism name"),
         (changed(mechanism={"name": "laplace", "sigma": 1}), "mechanism 'laplace'"),
         (changed(mechanism={"name": "laplace", "scale": "1"}), "scale"),
         (changed(mechanism={"name": "laplace", "scale": -1}), "scale"),

@@ -12,6 +12,9 @@ Tables with given totals form a *fibre*. Three arguments show that moves connect
 * Decomposable sets of margins: if the margins are the cliques of a junction tree, the swaps of all its edges connect
   the fibre (Dobra 2003, theorem 4.2), where an edge cuts the margins into two sides, U and V are the common refinements
   of either side, and classes meet as above.
+
+Where published numbers limit single cells beside two known margins, swaps may not suffice; if few cells are free, all
+cycles of cells are moves.
 """
 
 from collections.abc import Sequence
@@ -23,6 +26,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from dpjax._util.validation import fail
+from dpjax.data_augmentation.counts.cycles import find_cycles
 from dpjax.data_augmentation.counts.sums import CellSums
 
 __all__ = ["SIGNS", "Fibre", "Swap", "find_fibre", "swap_cells"]
@@ -38,7 +42,7 @@ MAX_MARGINS = 4
 class Swap:
     """Two labellings [c] of the cells whose classes all meet, within each of the parts that they do not cut apart.
 
-    Cells of structural zeros have part −1.
+    Cells of structural zeros, and others that are known, have part −1.
     """
 
     rows: np.ndarray
@@ -53,20 +57,28 @@ class Fibre:
     Parameters
     ----------
     groups
-        Cells of one label may be exchanged one for one [c]; −1 for cells that are known to be empty.
+        Cells of one label may be exchanged one for one [c]; −1 for cells that are known, such as empty ones.
     swaps
         Pairs of labellings between which swaps are made.
     single
         Cells that may gain or lose records by themselves [c]: those that add to no known total, where the number of
         records is unknown.
+    cycles
+        Cells [m, a] that gain and lose in turn; see `dpjax.data_augmentation.counts.cycles`.
     """
 
     groups: np.ndarray
     swaps: tuple[Swap, ...]
     single: np.ndarray
+    cycles: tuple[np.ndarray, ...] = ()
 
 
-def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_size_known: bool) -> Fibre:
+def find_fibre(
+    num_cells: int,
+    known: Sequence[tuple[CellSums, np.ndarray]],
+    is_size_known: bool,
+    limited: Sequence[CellSums] = (),
+) -> Fibre:
     """The moves that connect all tables with the known sums.
 
     Parameters
@@ -75,6 +87,8 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
         Sums that were released exactly, with their values.
     is_size_known
         Whether the number of records is known, which is one more total.
+    limited
+        Sums of which the published numbers allow a few values only.
 
     Raises
     ------
@@ -84,6 +98,9 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
     zero = np.zeros(num_cells, bool)
     for sums, values in known:
         zero |= empty_cells(sums, values)
+        if is_incomplete(sums):
+            zero |= lone_cells(sums)
+    known = [(sums, values) for sums, values in known if not (is_incomplete(sums) and is_held(sums, zero))]
     columns = label_columns([sums for sums, _ in known], num_cells)
     groups = np.where(zero, -1, columns)
     single = ~zero & (not is_size_known)
@@ -91,8 +108,12 @@ def find_fibre(num_cells: int, known: Sequence[tuple[CellSums, np.ndarray]], is_
         single &= np.all(sums.weight == 0, axis=1)
     # No total restricts cells that may change by themselves.
     if is_independent([sums for sums, _ in known], np.where(single, -1, groups), is_size_known):
-        return Fibre(groups, (), single)
+        return Fibre(groups, swaps_within([sums for sums, _ in known], limited, zero), single)
     margins = independent_margins([margin_of(sums) for sums, _ in known], zero)
+    if len(margins) == 2 and any(np.any(lone_cells(part)) for part in limited):
+        cycles = find_cycles(margins[0], margins[1], ~zero)
+        if cycles is not None:
+            return Fibre(groups, (), single, cycles)
     return Fibre(groups, find_swaps(margins, zero), single)
 
 
@@ -102,6 +123,22 @@ def empty_cells(sums: CellSums, values: np.ndarray) -> np.ndarray:
     np.logical_or.at(negative, sums.index[sums.weight < 0], True)
     is_zero = np.append((values == 0) & ~negative, False)
     return np.any(is_zero[sums.index] & (sums.weight > 0), axis=1)
+
+
+def is_incomplete(sums: CellSums) -> bool:
+    """Whether some cells add to none of the sums, as where a table was published with gaps."""
+    return bool(np.any(np.all(sums.index < 0, axis=1)))
+
+
+def lone_cells(sums: CellSums) -> np.ndarray:
+    """Cells [c] that alone add to a known sum, and so are known."""
+    number = np.bincount(sums.index[sums.index >= 0], minlength=sums.size)
+    return np.any((sums.index >= 0) & (np.append(number, 0)[sums.index] == 1), axis=1)
+
+
+def is_held(sums: CellSums, fixed: np.ndarray) -> bool:
+    """Whether only cells that are known add to the sums."""
+    return bool(np.all(fixed[np.any(sums.index >= 0, axis=1)]))
 
 
 def label_columns(known: Sequence[CellSums], num_cells: int) -> np.ndarray:
@@ -165,6 +202,20 @@ def find_swaps(margins: list[np.ndarray], zero: np.ndarray) -> tuple[Swap, ...]:
             if all(swap is not None for swap in swaps):
                 return tuple(swap for swap in swaps if swap is not None)
     return refuse(f"{len(margins)} margins that are not decomposable, or that structural zeros cut apart")
+
+
+def swaps_within(known: Sequence[CellSums], limited: Sequence[CellSums], zero: np.ndarray) -> tuple[Swap, ...]:
+    """Swaps that keep the margins among sums of which published numbers allow a few values only, and known totals.
+
+    Where a margin is at the end of what is allowed, pairs of cells alone may not reach every table.
+    """
+    tags = [tags_of(part) for part in (*known, *limited) if not part.is_identity]
+    margins = independent_margins([tag for tag in tags if tag.size], zero)
+    if known and len(margins) != 2:
+        return ()
+    pairs = ([first, second] for place, first in enumerate(margins) for second in margins[place + 1 :])
+    swaps = [swap_of(pair, (0, 1), [(0, 1)], zero) for pair in pairs]
+    return tuple(swap for swap in swaps if swap is not None)
 
 
 def refuse(given: str) -> tuple[Swap, ...]:

@@ -20,7 +20,8 @@ from dpjax._util.pytree import is_opaque
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms import Gaussian, Independent, MultivariateGaussian
+from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.recipe import Form, jit_model, numbered_by, recipe_of
 from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
@@ -29,6 +30,7 @@ from dpjax.numerics.counts import draw_multinomial
 from dpjax.release import PrecisionWarning, PrivateRelease, Release
 from dpjax.release.joint import fill_up
 from dpjax.release.unknown_count import UnknownCount, is_unknown
+from dpjax.statistics import linear
 
 __all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
 
@@ -79,7 +81,12 @@ def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, 
 def reads_together(mechanism: Any) -> bool:
     """Whether the density of a value depends on its sums together, and is no product over them."""
     known = as_mechanism(mechanism)
-    return not (known.exact or known.adds_noise or known.is_elementwise)
+    return not (known.exact or known.adds_noise or known.is_elementwise or can_decorrelate(mechanism))
+
+
+def can_decorrelate(mechanism: Any) -> bool:
+    """Whether combinations of the sums have independent noise, which are found where the covariance is numbers."""
+    return isinstance(mechanism, MultivariateGaussian) and not is_traced(mechanism)
 
 
 def prefers_counts(model: Model, release: PrivateRelease) -> bool:
@@ -89,8 +96,8 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     assert isinstance(release, Release)
     num_cells = support_size(model)
     assert num_cells is not None
-    known = any(as_mechanism(mechanism).exact for mechanism, _ in parts_of(release.mechanism, len(release.value)))
-    if known or is_unknown(release):
+    parts = [as_mechanism(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    if any(part.exact or part.reveals for part in parts) or is_unknown(release):
         return True
     return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
 
@@ -124,23 +131,51 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
         fail("imputation", f"counts() with {given}", expected, remedy)
     assert isinstance(release, Release)
     check_number(release.n)
-    release = fill_up(release)
+    release = with_independent_noise(fill_up(release))
     parts = parts_of(release.mechanism, len(release.value))
-    exact = tuple(as_mechanism(mechanism).exact for mechanism, _ in parts)
-    if any(exact) and is_traced(release.value):
+    told = any(as_mechanism(mechanism).exact or as_mechanism(mechanism).reveals for mechanism, _ in parts)
+    if told and is_traced(release.value):
         remedy = "Build the count form outside jit and vmap, where the known totals are numbers."
         fail("release", "known totals that are traced", "numbers", remedy, error=TypeError)
-    known = tuple(
-        tuple(np.asarray(release.value[where], float).tolist()) if is_known else None
-        for is_known, (_, where) in zip(exact, parts, strict=True)
-    )
+    known = tuple(known_values(as_mechanism(mechanism), release.value[where]) for mechanism, where in parts)
+    limited = tuple(as_mechanism(mechanism).excludes_sums for mechanism, _ in parts)
+    sizes = tuple(where.stop - where.start for _, where in parts)
     together = any(reads_together(mechanism) for mechanism, _ in parts)
-    layout = Layout(tuple(where.stop - where.start for _, where in parts), known, release.value.dtype, together)
+    layout = Layout(sizes, known, limited, release.value.dtype, together)
     counted, statistic = bind(model, release.statistic, release.n, layout)
     with warnings.catch_warnings():
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)
         return counted, replace(release, statistic=statistic, n=1)
+
+
+def with_independent_noise(release: Release) -> Release:
+    """The release of as many combinations of its sums, of the same density, with noise that is independent."""
+    parts = parts_of(release.mechanism, len(release.value))
+    if not any(can_decorrelate(mechanism) for mechanism, _ in parts):
+        return release
+    matrix, mechanisms = np.eye(len(release.value)), []
+    for mechanism, where in parts:
+        if can_decorrelate(mechanism):
+            matrix[where, where], deviation = mechanism.independent()
+            mechanism = Gaussian(jnp.asarray(deviation, release.value.dtype))
+        mechanisms.append(mechanism)
+    together = Independent(tuple(mechanisms), tuple(where.stop - where.start for _, where in parts))
+    value = jnp.dot(jnp.asarray(matrix, release.value.dtype), release.value, precision=jax.lax.Precision.HIGHEST)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return Release(value, together, linear(release.statistic, matrix), release.n)
+
+
+def known_values(mechanism: Mechanism, value: Array) -> tuple[float | None, ...] | None:
+    """The sums [d] that a part of the release tells, None in the place of each that it does not, or for all of them."""
+    if mechanism.exact:
+        return tuple(np.asarray(value, float).tolist())
+    if not mechanism.reveals:
+        return None
+    least, most = (np.asarray(end, float).tolist() for end in mechanism.possible_sums(value))
+    values = tuple(low if low == high else None for low, high in zip(least, most, strict=True))
+    return values if any(one is not None for one in values) else None
 
 
 def check_number(n: int | UnknownCount) -> None:

@@ -41,6 +41,7 @@ def list_moves(table: Table, gammas: tuple[CellSums, ...], noisy: tuple[CellSums
     kinds += [
         make_directions([swap_cells(rng, swap) for _ in range(MAX_ORDERS)], SIGNS, sums) for swap in table.fibre.swaps
     ]
+    kinds += [make_directions([each], (1, -1) * (each.shape[1] // 2), sums) for each in table.fibre.cycles]
     if np.any(table.fibre.single):
         kinds.append(make_directions(orders_of_singles(rng, table.fibre.single), (1,), sums))
     return tuple(

@@ -1,6 +1,7 @@
 """Starts of chains of counts: tables near the released sums, moved apart by noise of the release's own size."""
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +13,9 @@ from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.counts.form import density_of
+from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
-from dpjax.mechanisms.base import as_mechanism
+from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, Position, init_state, noise_size
 from dpjax.numerics import all_finite
@@ -54,10 +56,11 @@ def find_starts(
     search = propose.quickly if num_chains * table.num_cells <= FEW_CELLS else propose
     parameters, counts = search(model, num_chains, keys[0], release, initial)
     if table.known:
-        pairs = zip(np.asarray(counts), possible_cells.quickly(model, parameters, collapsed), strict=True)
-        counts = np.stack([into_fibre(table, *each) for each in pairs])
+        counts = move_into(table, known_limits(table), model, parameters, counts, collapsed)
     states, found = states_at.quickly(model, release, parameters, counts)
     if not np.all(np.isfinite(states.latent.log_density)):
+        if limits := possible_limits(table, release):
+            counts = move_into(table, [*known_limits(table), *limits], model, parameters, counts, collapsed)
         counts = np.stack([where_possible(table, release, each) for each in np.asarray(counts)])
         states, found = states_at.quickly(model, release, parameters, counts)
     if not np.all(found):
@@ -76,6 +79,37 @@ def states_at(model: Model, release: Release, parameters: Parameters, counts: Ar
         return state, all_finite((parameters, model.log_prior(parameters) + state.latent.log_density))
 
     return jax.vmap(one)(parameters, counts)
+
+
+class Limits(NamedTuple):
+    """Sums [q] of counts, and between which numbers each lies."""
+
+    sums: CellSums
+    least: np.ndarray
+    most: np.ndarray
+
+
+def known_limits(table: Table) -> list[Limits]:
+    """Those of the known totals."""
+    return [Limits(sums, values, values) for sums, values in table.known]
+
+
+def possible_limits(table: Table, release: Release) -> list[Limits]:
+    """Those within which the published numbers can have been released."""
+    found = []
+    for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True):
+        if as_mechanism(mechanism).excludes_sums:
+            least, most = mechanism.possible_sums(release.value[where])
+            found.append(Limits(sums, np.asarray(least), np.asarray(most)))
+    return found
+
+
+def move_into(
+    table: Table, limits: list[Limits], model: Model, parameters: Parameters, counts: Array, collapsed: bool
+) -> np.ndarray:
+    """The tables [chain, c] within the limits that are nearest to given ones."""
+    possible = possible_cells.quickly(model, parameters, collapsed)
+    return np.stack([into_limits(table, limits, *each) for each in zip(np.asarray(counts), possible, strict=True)])
 
 
 @jit_model
@@ -218,8 +252,8 @@ def round_counts(cells: Array, n: Array) -> Array:
     return whole.at[order].add(-given)
 
 
-def into_fibre(table: Table, cells: np.ndarray, possible: np.ndarray) -> np.ndarray:
-    """The table [c] with the known totals that is nearest to a given one in the sum of absolute differences.
+def into_limits(table: Table, limits: list[Limits], cells: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """The table [c] within limits that is nearest to a given one in the sum of absolute differences.
 
     Parameters
     ----------
@@ -229,26 +263,21 @@ def into_fibre(table: Table, cells: np.ndarray, possible: np.ndarray) -> np.ndar
     Raises
     ------
     ValueError
-        If there is no table of nonnegative whole numbers with these totals.
+        If there is no table of nonnegative whole numbers within them.
     """
     size = len(cells)
-    low, high = table.bounds
-    matrices = [csr_array(np.ones((1, size)))]
-    least, most = [np.array([low])], [np.array([np.inf if high is None else high])]
-    for sums, values in table.known:
-        matrices.append(sums.matrix)
-        least.append(values)
-        most.append(values)
-    totals = vstack(matrices)
+    least, most = table.bounds
+    totals = vstack([csr_array(np.ones((1, size))), *[each.sums.matrix for each in limits]])
+    low = np.concatenate([[least], *[each.least for each in limits]])
+    high = np.concatenate([[np.inf if most is None else most], *[each.most for each in limits]])
     held = totals @ cells
     # Variables are what is added to each cell and what is taken from it.
-    limits = (np.concatenate(ends) - held for ends in (least, most))
-    constraint = scipy.optimize.LinearConstraint(hstack([totals, -totals]), *limits)
+    constraint = scipy.optimize.LinearConstraint(hstack([totals, -totals]), low - held, high - held)
     bounds = scipy.optimize.Bounds(0, np.concatenate([np.where(possible, np.inf, 0.0), cells]))
     found = scipy.optimize.milp(np.ones(2 * size), constraints=constraint, bounds=bounds, integrality=np.ones(2 * size))
     if found.x is None:
-        given = "known totals that contradict each other, the number of records, or cells of probability 0"
-        remedy = "Check the released values of dpjax.Exact() and n, and the model's support and `initial`."
+        given = "known or rounded totals that contradict each other, the number of records, or cells of probability 0"
+        remedy = "Check the released values, mechanisms and n, and the model's support and `initial`."
         fail("release", given, "totals that some table of whole numbers has", remedy)
     added, taken = np.round(found.x).astype(cells.dtype).reshape(2, size)
     return cells + added - taken

@@ -63,6 +63,12 @@ class CellSums:
         entries = self.weight[cell, slot], (self.index[cell, slot], cell)
         return csr_array(entries, shape=(self.size, len(self.index)))
 
+    def rows(self, places: np.ndarray) -> "CellSums":
+        """The sums at these places."""
+        number = np.full(self.size + 1, -1)
+        number[places] = np.arange(len(places))
+        return compress(number[self.index], self.weight, len(places))
+
     def part(self, start: int, stop: int) -> "CellSums":
         """The sums from `start` up to `stop`."""
         inside = (self.index >= start) & (self.index < stop)

@@ -109,13 +109,25 @@ def table_of(release: PrivateRelease) -> Table:
 
 
 class Layout(NamedTuple):
-    """The parts of a release: how many sums each has, their values where they are known, and the type of the values.
+    """The parts of a release.
 
-    And whether some mechanism reads all its sums together.
+    Attributes
+    ----------
+    sizes
+        How many sums each has.
+    known
+        Their values where they are known; None of a part of which none is.
+    limited
+        Whether the published numbers exclude sums.
+    kind
+        The type of the values.
+    together
+        Whether some mechanism reads all its sums together.
     """
 
     sizes: tuple[int, ...]
-    known: tuple[tuple[float, ...] | None, ...]
+    known: tuple[tuple[float | None, ...] | None, ...]
+    limited: tuple[bool, ...]
     kind: Any
     together: bool = False
 
@@ -144,6 +156,12 @@ class Structure(NamedTuple):
     layout: Layout
 
 
+def known_part(part: CellSums, values: tuple[float | None, ...], limited: bool) -> tuple[CellSums, np.ndarray]:
+    """The sums of a part that are known, with their values: of an exact part the part itself."""
+    places = np.array([place for place, value in enumerate(values) if value is not None], int)
+    return part.rows(places) if limited else part, np.array([value for value in values if value is not None], float)
+
+
 @lru_cache(maxsize=64)
 def lay_out(structure: Structure) -> TableSums:
     """The sums of a table, the same object for equal arguments."""
@@ -152,10 +170,10 @@ def lay_out(structure: Structure) -> TableSums:
         sums = contributions_of_cells(structure.statistic, support, sum(layout.sizes), layout.kind)
     ends = np.cumsum(layout.sizes).tolist()
     parts = tuple(sums.part(end - size, end) for size, end in zip(layout.sizes, ends, strict=True))
-    known = tuple(
-        (part, np.array(values)) for part, values in zip(parts, layout.known, strict=True) if values is not None
-    )
-    fibre = find_fibre(len(sums.index), known, is_size_known=not isinstance(n, UnknownCount))
+    told = zip(parts, layout.known, layout.limited, strict=True)
+    known = tuple(known_part(part, values, limited) for part, values, limited in told if values is not None)
+    limited = [part for part, is_limited in zip(parts, layout.limited, strict=True) if is_limited]
+    fibre = find_fibre(len(sums.index), known, not isinstance(n, UnknownCount), limited)
     found = structure.conjugate.arrays
     conjugate = None if found is None else (CellSums(found[0], np.ones(found[0].shape), len(found[1])), found[1])
     entangled = (entangle(len(sums.index)),) if layout.together else ()

@@ -54,7 +54,8 @@ def check_exchangeable(model: Model, imputation: str) -> None:
 
 def check_noisy(release: Release, imputation: str) -> None:
     """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
-    if any(as_mechanism(mechanism).exact for mechanism, _ in parts_of(release.mechanism, len(release.value))):
+    parts = [as_mechanism(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    if any(part.exact or part.reveals for part in parts):
         fail(
             "imputation",
             f"{imputation} with a release that is exact in part",

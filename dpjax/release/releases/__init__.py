@@ -1,16 +1,20 @@
 """Releases from what was published, where that is more than a value and the scale of its noise."""
 
 from dpjax.release.releases.fitted import objective_perturbation
+from dpjax.release.releases.linear import linear
 from dpjax.release.releases.quantiles import interval_quantile, median, quantile
 from dpjax.release.releases.reports import likelihoods, unary_encoding
+from dpjax.release.releases.suppressed import suppressed
 from dpjax.release.releases.thresholded import thresholded
 
 __all__ = [
     "interval_quantile",
     "likelihoods",
+    "linear",
     "median",
     "objective_perturbation",
     "quantile",
+    "suppressed",
     "thresholded",
     "unary_encoding",
 ]

@@ -1,0 +1,140 @@
+"""Noisy values that were drawn anew until they lay within bounds."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+import jax
+import jax.numpy as jnp
+
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import is_traced
+from dpjax._util.words import amount
+from dpjax.base import Array, Key
+from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.censored import check_tails, check_within, read_bounds
+from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.rounded import log_probability_between
+
+MAX_REDRAWS = 100_000
+"""How often noise is drawn anew: a sampler is to end, even where the statistic is far outside the bounds."""
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class Truncated(Mechanism):
+    """Releases the value of an additive mechanism, with noise drawn anew until the value lies within bounds.
+
+    The log-density is that of the noise less log P(lower <= statistic + noise <= upper), which depends on the
+    statistic: sums near a bound are more likely than the noise alone says.
+
+    Parameters
+    ----------
+    mechanism
+        The additive mechanism whose noise was drawn anew.
+    lower : [] or [d]
+        The least value that could be published, in its units; ``None`` where there is no such bound, but give at least
+        one.
+    upper : [] or [d]
+        The greatest, likewise.
+
+    Raises
+    ------
+    TypeError
+        If the mechanism is not additive.
+    ValueError
+        If no bound is given, or a lower bound is not below its upper bound.
+
+    Notes
+    -----
+    Each coordinate is drawn anew by itself. Values that were clamped have `dpjax.Censored`. Drawing anew is no
+    post-processing: what the noise alone would promise need not hold.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> positive = dpjax.Truncated(dpjax.Laplace(2.0), lower=0.0)
+    >>> value, statistic = jnp.array([1.0]), jnp.array([0.0])
+    >>> round(float(jnp.exp(positive.log_density(value, statistic))), 3)
+    0.303
+    """
+
+    json_name: ClassVar[str | None] = "truncated"
+
+    mechanism: Mechanism | Any
+    lower: Array | None = None
+    upper: Array | None = None
+
+    def __post_init__(self) -> None:
+        check_tails(self.mechanism)
+        remedy = "Pass lower=0 for counts drawn anew until they are not negative."
+        for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, remedy), strict=True):
+            object.__setattr__(self, name, bound)
+
+    def words(self) -> str:
+        """The noise, and the bounds."""
+        bounds = {"at least": self.lower, "at most": self.upper}
+        kept = " and ".join(f"{side} {amount(bound)}" for side, bound in bounds.items() if bound is not None)
+        return f"{as_mechanism(self.mechanism).words()}, drawn anew until the value is {kept}"
+
+    def promise(self, sums: Sums) -> NoReturn:
+        """None: how often noise is drawn anew depends on the sum."""
+        del sums
+        raise Unpromised("Noise that is drawn anew until the value fits depends on the sum in more than its place.")
+
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the value lies within the bounds."""
+        if is_traced(self):
+            return
+        remedy = "Check the bounds; values that were clamped at them are those of dpjax.Censored."
+        check_within(argument, value, self.lower, self.upper, "drawn", remedy)
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
+        value, statistic = as_floating(value), as_floating(statistic)
+        terms = self.mechanism.log_density_terms(value, statistic) - self.log_share(statistic)
+        return jnp.where(self._is_inside(value), terms, -jnp.inf)
+
+    def log_share(self, statistic: Array) -> Array:
+        """The log-probability that a value lies within the bounds at once, elementwise."""
+        if self.upper is None:
+            return self.mechanism.log_survival(self._least(self.lower) - statistic)
+        if self.lower is None:
+            return self.mechanism.log_cdf(self.upper - statistic)
+        unit = int(as_mechanism(self.mechanism).integer_noise)
+        low, high = self._least(self.lower) - statistic, self._greatest(self.upper) - statistic
+        return log_probability_between(self.mechanism, low, high, unit)
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the value [d] given the statistic [d]."""
+        return jnp.sum(self.log_density_terms(value, statistic))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """A value [d] given the statistic [d]; at a bound where none lay within in 100,000 draws."""
+        exact = as_floating(statistic)
+
+        def redraw(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            number, value, pending = carry
+            proposal = self.mechanism.sample(jax.random.fold_in(key, number), exact)
+            return number + 1, jnp.where(pending, proposal, value), pending & ~self._is_inside(proposal)
+
+        def wanted(carry: tuple[Array, Array, Array]) -> Array:
+            return jnp.any(carry[2]) & (carry[0] < MAX_REDRAWS)
+
+        start = (jnp.zeros((), int), exact, jnp.ones(exact.shape, bool))
+        return jnp.clip(jax.lax.while_loop(wanted, redraw, start)[1], self.lower, self.upper)
+
+    def _is_inside(self, value: Array) -> Array:
+        """Whether values lie within the bounds."""
+        inside = jnp.ones(value.shape, bool)
+        if self.lower is not None:
+            inside &= value >= self.lower
+        return inside if self.upper is None else inside & (value <= self.upper)
+
+    def _least(self, bound: Any) -> Any:
+        """The least possible value: under integer noise the first whole number from the bound on."""
+        return jnp.ceil(bound) if as_mechanism(self.mechanism).integer_noise else bound
+
+    def _greatest(self, bound: Any) -> Any:
+        """The greatest, likewise."""
+        return jnp.floor(bound) if as_mechanism(self.mechanism).integer_noise else bound

@@ -1,0 +1,112 @@
+"""Linear combinations of sums, published with noise that was added before or after they were combined."""
+
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import fail, name_of
+from dpjax.base import Array, Statistic
+from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.mechanisms.multivariate import MultivariateGaussian
+from dpjax.release.checks import as_vector
+from dpjax.release.summed import Release
+from dpjax.statistics.linear import linear as combine
+from dpjax.statistics.linear import read_matrix
+
+CONSISTENT = 1e-5
+"""How far published numbers may be from combinations of some sums, against the largest of them."""
+
+
+def linear(
+    value: Array,
+    mechanism: Mechanism | Any,
+    statistic: Statistic,
+    matrix: Any,
+    n: Any,
+    *,
+    noise: Literal["before", "after"] = "before",
+) -> Release:
+    """The release of a matrix times sums, where noise was added before or after they were combined.
+
+    Parameters
+    ----------
+    value : [m]
+        What was published: ``matrix @ (sums + noise)``, or ``matrix @ sums + noise``.
+    mechanism
+        The noise: of each of the d sums, or of each of the m combinations.
+    statistic
+        The function ``record -> [d]`` of one record.
+    matrix : [m, d]
+        One row for each published number.
+    n
+        The public number of records, as in `dpjax.Release`.
+    noise
+        ``"before"``: the sums were given noise, and what was published is post-processed, such as contrasts of a noisy
+        table. ``"after"``: the combinations were given noise, as the queries of a matrix mechanism or the nodes of a
+        tree of ranges.
+
+    Returns
+    -------
+    Release
+        With noise before, of a matrix whose columns are linearly independent: the noisy sums themselves, which follow.
+        Of one whose rows are: `dpjax.MultivariateGaussian` noise on the combinations (`dpjax.statistics.linear`), if
+        the noise was Gaussian. With noise after: the mechanism on the combinations.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes do not fit; with noise before, the numbers contradict each other, neither rows nor columns are
+        independent, or the rows are and the noise is not Gaussian; or `dpjax.Release` refuses its part.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> table, contrasts = dpjax.statistics.cells("cell", 3), [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]
+    >>> release = dpjax.releases.linear([3.1, -2.5], dpjax.Gaussian(2.0), table, contrasts, n=40)
+    >>> release.mechanism.covariance.tolist()
+    [[8.0, -4.0], [-4.0, 8.0]]
+    """
+    rows, vector = read_matrix(matrix), as_vector("value", value, "Pass the published numbers, one for each row.")
+    if vector.shape != rows.shape[:1]:
+        remedy = "Pass one number for each row of the matrix."
+        fail("value", f"shape {list(vector.shape)}", f"shape [{len(rows)}]", remedy)
+    combined = combine(statistic, matrix)
+    if noise == "after":
+        return Release(vector, mechanism, combined, n)
+    if noise != "before":
+        fail("noise", repr(noise), "'before' or 'after'", "Say whether noise was added before sums were combined.")
+    rank = np.linalg.matrix_rank(rows)
+    if rank == rows.shape[1]:
+        return Release(solve_sums(rows, vector, mechanism), mechanism, statistic, n)
+    if rank < len(rows):
+        given = f"a matrix of rank {rank} and shape {list(rows.shape)}"
+        fail("matrix", given, "independent rows or columns", "Leave out rows that follow from the others.")
+    return Release(vector, combine_noise(rows, mechanism), combined, n)
+
+
+def solve_sums(rows: np.ndarray, vector: Array, mechanism: Any) -> Array:
+    """The noisy sums [d] of which the published numbers are combinations, or an error if they are those of none."""
+    value = np.asarray(vector, float)
+    sums = np.linalg.lstsq(rows, value)[0]
+    if as_mechanism(mechanism).integer_noise:
+        sums = np.round(sums)
+    if np.max(np.abs(rows @ sums - value)) > CONSISTENT * max(np.max(np.abs(value)), 1.0):
+        remedy = "If each combination was given noise of its own, pass noise='after'."
+        fail("value", "numbers that contradict each other", "combinations of the same noisy sums", remedy)
+    return jnp.asarray(sums, vector.dtype)
+
+
+def combine_noise(rows: np.ndarray, mechanism: Any) -> MultivariateGaussian:
+    """The noise of combinations with independent rows, of sums with Gaussian noise."""
+    if isinstance(mechanism, MultivariateGaussian):
+        covariance = np.asarray(mechanism.covariance, float)
+    elif as_mechanism(mechanism).normal_noise:
+        covariance = np.diag(np.broadcast_to(np.square(np.asarray(mechanism.scale, float)), rows.shape[1]))
+    else:
+        remedy = "The combinations of other noise have no known density: look for the noisy sums themselves."
+        fail("mechanism", name_of(mechanism), "Gaussian noise, as there are fewer numbers than sums", remedy)
+    if covariance.shape[0] != rows.shape[1]:
+        given = f"a covariance of shape {list(covariance.shape)}"
+        fail("mechanism", given, f"shape [{rows.shape[1]}, {rows.shape[1]}]", "It is the noise of the sums.")
+    return MultivariateGaussian(jnp.asarray(rows @ covariance @ rows.T))

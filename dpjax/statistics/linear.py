@@ -1,0 +1,124 @@
+"""Linear combinations of the coordinates of a statistic."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_array, fail
+from dpjax._util.words import quantity
+from dpjax.base import Array, Records, Statistic
+from dpjax.mechanisms.base import as_floating
+from dpjax.statistics.base import Norm, OneCell, RecordStatistic, check_function, dimension_of, words_of
+from dpjax.statistics.combinators import bounded
+
+__all__ = ["Linear", "linear"]
+
+
+@dataclass(frozen=True)
+class Linear(RecordStatistic):
+    """A matrix times a statistic; see `linear`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> tree = linear(dpjax.statistics.cells("hour", 2), [[1, 1], [1, 0], [0, 1]])
+    >>> tree.radius(1), round(tree.diameter(2), 3)
+    (2.0, 1.414)
+    """
+
+    json_name: ClassVar[str | None] = "linear"
+
+    statistic: Statistic
+    matrix: tuple[tuple[float, ...], ...]
+
+    @property
+    def dimension(self) -> int:
+        """The number of rows of the matrix."""
+        return len(self.matrix)
+
+    def __call__(self, record: Records) -> Array:
+        """The combinations [m] of one record's contribution."""
+        contribution = as_floating(self.statistic(record))
+        matrix = jnp.asarray(self.matrix, contribution.dtype)
+        return jnp.dot(matrix, contribution, precision=jax.lax.Precision.HIGHEST)
+
+    def words(self) -> str:
+        """How many combinations, and of what."""
+        return f"{quantity(self.dimension, 'linear combination')} of {words_of(self.statistic)}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `linear` makes of them."""
+        return linear(**values)  # type: ignore[return-value]
+
+    def diameter(self, norm: Norm) -> float:
+        """The largest distance of two columns, exact, of a table; else the matrix norm times the diameter, a bound."""
+        if isinstance(self.statistic, OneCell):
+            columns = self._columns()
+            return max(float(np.max(_norms(columns - column, norm))) for column in columns)
+        return self._norm(norm) * bounded(self.statistic).diameter(norm)
+
+    def radius(self, norm: Norm) -> float:
+        """The largest norm of a column, exact, of a table; else the matrix norm times the radius, a bound."""
+        if isinstance(self.statistic, OneCell):
+            return float(np.max(_norms(self._columns(), norm)))
+        return self._norm(norm) * bounded(self.statistic).radius(norm)
+
+    def _columns(self) -> np.ndarray:
+        """What a record can add [k, m]: nothing too, where it may have no cell."""
+        columns = np.asarray(self.matrix).T
+        counted = isinstance(self.statistic, RecordStatistic) and self.statistic.counts_each_once
+        return columns if counted else np.concatenate([columns, np.zeros((1, self.dimension))])
+
+    def _norm(self, norm: Norm) -> float:
+        """The norm of the matrix that belongs to one of vectors."""
+        return float(np.linalg.norm(np.asarray(self.matrix), norm))
+
+
+def linear(statistic: Statistic, matrix: Any) -> Linear:
+    """A matrix times a statistic: sums of the released queries of a matrix mechanism, a tree of ranges, contrasts.
+
+    Parameters
+    ----------
+    statistic
+        A function of one record that returns [d].
+    matrix : [m, d]
+        One row for each combination. It is stored as tuples of numbers, so that equal statistics share programs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the matrix is not made of finite numbers, or has not as many columns as the statistic has coordinates.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> running = linear(dpjax.statistics.cells("hour", 3), [[1, 0, 0], [1, 1, 0], [1, 1, 1]])
+    >>> running({"hour": jnp.array(1)}).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    check_function(statistic)
+    rows, dimension = read_matrix(matrix), dimension_of(statistic)
+    if dimension not in (None, rows.shape[1]):
+        remedy = "Give each row one number for each coordinate of the statistic."
+        fail("matrix", f"shape {list(rows.shape)}", f"shape [m, {dimension}]", remedy)
+    return Linear(statistic, tuple(map(tuple, rows.tolist())))
+
+
+def read_matrix(matrix: Any) -> np.ndarray:
+    """A matrix [m, d] of numbers, or an error."""
+    remedy = "Pass one row of numbers for each combination."
+    check_array("matrix", matrix, np.isfinite, "finite numbers", remedy)
+    rows = np.asarray(matrix, float)
+    if rows.ndim != 2 or rows.size == 0:
+        fail("matrix", f"shape {list(rows.shape)}", "shape [m, d]", remedy)
+    return rows
+
+
+def _norms(rows: np.ndarray, norm: Norm) -> np.ndarray:
+    """The norms of rows."""
+    return np.asarray(np.linalg.norm(rows, norm, axis=1))
