@@ -132,20 +132,24 @@ def prior_alone(model: Model) -> RefreshTuning:
 def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
     """The refreshes as often as before, by the mean and covariance of the draws that a whitening was fitted to.
 
-    Where these are not finite, they are by the prior alone.
+    Where these are not finite, they are by the prior alone. The leaves may have a leading axis [release, ...].
     """
     # On the host: each operation on the device would be compiled.
     location, factor = np.asarray(whitening.location), np.asarray(whitening.factor)
-    if not (np.all(np.isfinite(location)) and np.all(np.isfinite(factor))):
-        return old._replace(prior_share=jnp.asarray(np.ones((), location.dtype)))
-    scaled = (factor * (SCALE**0.5 / SPREAD)).astype(location.dtype)
-    share = np.asarray(PRIOR_SHARE, location.dtype)
-    return old._replace(location=jnp.asarray(location), factor=jnp.asarray(scaled), prior_share=jnp.asarray(share))
+    fine = np.all(np.isfinite(location), axis=-1) & np.all(np.isfinite(factor), axis=(-2, -1))
+    fitted = np.where(fine[..., None], location, np.asarray(old.location))
+    scaled = np.where(fine[..., None, None], factor * (SCALE**0.5 / SPREAD), np.asarray(old.factor))
+    arrays = fitted, scaled, np.where(fine, PRIOR_SHARE, 1.0)
+    names = "location", "factor", "prior_share"
+    return old._replace(
+        **{name: jnp.asarray(array.astype(location.dtype)) for name, array in zip(names, arrays, strict=True)}
+    )
 
 
 def with_rates(tuning: RefreshTuning, sweeps: int, refreshes: int) -> RefreshTuning:
-    """As many sweeps and refreshes in 16 steps."""
-    return tuning._replace(sweeps=jnp.asarray(np.int32(sweeps)), refreshes=jnp.asarray(np.int32(refreshes)))
+    """As many sweeps and refreshes in 16 steps, for all releases where there are several."""
+    made = (jnp.asarray(np.full(np.shape(tuning.sweeps), number, np.int32)) for number in (sweeps, refreshes))
+    return tuning._replace(**dict(zip(("sweeps", "refreshes"), made, strict=True)))
 
 
 def num_due(rate: Array, number: Array) -> Array:

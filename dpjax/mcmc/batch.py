@@ -14,11 +14,12 @@ from dpjax._util.jit import compiling, jit_quickly
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
-from dpjax.data_augmentation.plan import check_closed, close, make_plan
+from dpjax.data_augmentation.plan import check_closed, close, make_plan, with_refresh
 from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room, with_equal_capacity
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.batch_run import BatchRun, map_groups
+from dpjax.mcmc.draws import SWEEPS, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of
 from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
@@ -48,6 +49,7 @@ def sample_batch(
     imputation: Imputation | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    refresh: bool | None = None,
     collect: Collect | None = None,
     progress: bool = True,
     devices: Devices = None,
@@ -55,7 +57,8 @@ def sample_batch(
     """Draw from p(parameters | release) for each of many releases, such as those of a simulation study.
 
     Each release has its own chains, and its own warm-up, by one program. Release i is sampled as by `sample` with the
-    key ``jax.random.fold_in(key, i)`` and ``refresh=False``, to rounding: a study may look at any of them again alone.
+    key ``jax.random.fold_in(key, i)``, to rounding, but for the rates of sweeps and refreshes, which are chosen for all
+    together: with ``refresh=False`` a study may look at any of them again alone.
     (Records of an unknown number have as many rows for all releases as one of them needs: pass that ``capacity`` to
     repeat one.)
 
@@ -83,6 +86,8 @@ def sample_batch(
         As in `sample`; but noise is not moved with the parameters, as it is there for very many records.
     parameter_kernel
         As in `sample`.
+    refresh
+        As in `sample`; the rates of sweeps and refreshes are the same for all releases.
     collect
         ``state -> pytree``: what else to keep beside each draw.
     progress
@@ -122,6 +127,7 @@ def sample_batch(
     plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=collect is None)
     if imputation is None:
         plan = replace(plan, imputation=close(plan.imputation))
+    plan = with_refresh(model, given[0], plan, refresh)
     check_closed(plan.imputation, imputation)
     check_derived(model)
     mesh = choose_mesh(devices, len(given), "the number of releases")
@@ -155,16 +161,19 @@ def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: 
     by_chain = nonfinite.reshape(-1, nonfinite.shape[-1])
     warn_of_nonfinite(by_chain, stacklevel=4, sweeps=run.schedule[-1].thin)
     warn_of_room(run.releases, draws.reported, stacklevel=4)
-    per_record: Any = to_host(status.chains.accepted) / (status.filled * run.schedule[-1].thin)
+    info = fill_gaps(draws.info)
+    made = info[SWEEPS].sum(axis=-1, keepdims=True) if SWEEPS in info else status.filled * run.schedule[-1].thin
+    per_record: Any = to_host(status.chains.accepted) / np.maximum(made, 1)
     return BatchPosterior(
         draws={**draws.parameters, **draws.derived, **draws.reported},
-        info={**draws.info, "acceptance_rate_per_record": per_record},
+        info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
         model=model,
         releases=tuple(releases),
         final_states=bring_home(run.mesh, status.chains.state),
-        tuning=status.kernel,
+        tuning=status.kernel.tuning,
+        refresh=jax.tree.map(np.asarray, status.kernel.refresh),
         plan=run.plan,
         keys=tuple(identify_keys(keys) for keys in run.keys.chains),
         settings=asked_of(run.plan, run.schedule[-1]),

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
@@ -19,7 +20,9 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.mcmc.run import Chains, Collect, RunKeys, adapt, advance_chains, choose_capacity
+from dpjax.data_augmentation.refresh import RefreshTuning, prior_alone
+from dpjax.mcmc.rates import Costs, adapt_refresh
+from dpjax.mcmc.run import MEASURED, Chains, Collect, Kernel, RunKeys, adapt, advance_chains, choose_capacity
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.numerics import take_entry
@@ -37,12 +40,12 @@ CollectOfRelease = Callable[[PrivateRelease, GibbsState], Any]
 """``(release, state) -> pytree``: what to keep beside each draw."""
 
 
-OF_RELEASE = ("releases", "tuning", "chain_keys", "chains")
+OF_RELEASE = ("releases", "tuning", "refresh", "chain_keys", "chains")
 """The arguments with leading axis [release], which devices share."""
 
 
 @partial(jit_model, static_argnames=("plan", "collect", "capacity", "group", "common", "mesh"), ahead=True)
-@over_devices(by_chain=OF_RELEASE, arrays=("start", "length", "thin"), made=BY_CHAIN)
+@over_devices(by_chain=OF_RELEASE, arrays=("rates", "start", "length", "thin"), made=BY_CHAIN)
 def run_batch(
     model: Model,
     plan: SweepPlan,
@@ -54,13 +57,18 @@ def run_batch(
     *,
     releases: PrivateRelease,
     tuning: Tuning | None,
+    refresh: RefreshTuning | None,
+    rates: tuple[Array, Array] | None,
     chain_keys: Key,
     chains: Chains,
     start: Array,
     length: Array,
     thin: Array,
 ) -> Chunk:
-    """The chunks of `advance_chains` of every release, leaves [release, ...]."""
+    """The chunks of `advance_chains` of every release, leaves [release, ...].
+
+    The rates of sweeps and refreshes are the same for all: what is not due is then not made.
+    """
     numbers: dict[str, Any] = {"start": start, "length": length, "thin": thin}
     leaves, structure = jax.tree.flatten(releases)
 
@@ -69,10 +77,12 @@ def run_batch(
         parts = [leaf[0] if is_common else next(own) for leaf, is_common in zip(leaves, common, strict=True)]
         release = jax.tree.unflatten(structure, parts)
         collected = bind(collect, release)
+        if rates is not None:
+            given["refresh"] = given["refresh"]._replace(sweeps=rates[0], refreshes=rates[1])
         return advance_chains(model, plan, collected, capacity, None, release=release, **given, **numbers)
 
     own = [leaf for leaf, is_common in zip(leaves, common, strict=True) if not is_common]
-    given = {"own": own, "tuning": tuning, "chain_keys": chain_keys, "chains": chains}
+    given = {"own": own, "tuning": tuning, "refresh": refresh, "chain_keys": chain_keys, "chains": chains}
     chunks: Chunk = map_groups(run_one, given, group)
     return chunks
 
@@ -165,38 +175,62 @@ class BatchRun(Run):
         """Releases, tuning, keys and chains, and the numbers of the chunk."""
         return {
             "releases": self.releases,
-            "tuning": status.kernel,
+            "tuning": status.kernel.tuning,
+            "refresh": status.kernel.refresh,
+            "rates": rates_of(status.kernel.refresh),
             "chain_keys": self.keys.chains,
             "chains": status.chains,
             **self.numbers(status, length),
         }
 
+    @cached_property
+    def first_refresh(self) -> RefreshTuning | None:
+        """The refreshes of each release before any draw is made; None where there are none."""
+        if not self.plan.refresh:
+            return None
+        number = len(self.keys.chains)
+        return jax.tree.map(
+            lambda leaf: jnp.asarray(np.repeat(np.asarray(leaf)[None], number, 0)), prior_alone(self.model)
+        )
+
     def open(self, states: GibbsState, tuning: Tuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step sizes are fitted."""
-        return self.open_segment(0, adapt_step_sizes(self, 0, tuning, states), states)
+        kernel = Kernel(self.plan, adapt_step_sizes(self, 0, tuning, states), self.first_refresh)
+        return self.open_segment(0, kernel, states)
 
-    def open_segment(self, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
+    def open_segment(self, segment: int, kernel: Kernel, states: GibbsState) -> Status:
         """The status at the start of a segment, with empty arrays for its draws."""
-        status = self.before_draws(segment, tuning, states)
+        status = self.before_draws(segment, kernel, states)
         return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
 
-    def before_draws(self, segment: int, tuning: Tuning | None, states: GibbsState) -> Status:
+    def before_draws(self, segment: int, kernel: Kernel, states: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws; tuning and states may be shapes."""
         accepted = np.zeros((*self.keys.chains.shape, self.release.n), np.int32) if self.reports else None
-        return Status(segment, 0, tuning, Chains(states, accepted))
+        return Status(segment, 0, kernel, Chains(states, accepted))
 
     def lower_first(self, tuning: Tuning | None) -> Any:
         """The program of the first chunk, not compiled yet, from the shapes of the tuning."""
-        return self.lower(self.before_draws(0, tuning, self.state_shapes))
+        return self.lower(self.before_draws(0, Kernel(self.plan, tuning, self.first_refresh), self.state_shapes))
 
     def close_segment(self, status: Status) -> Status:
         """Adapt to the segment's draws where the schedule says so, and open the next segment."""
-        tuning, states = status.kernel, status.chains.state
+        (plan, tuning, refresh), states = status.kernel, status.chains.state
+        segment, draws = self.schedule[status.segment], status.draws.parameters
         check_room(self.releases, status.draws.reported)
-        if self.schedule[status.segment].adapt and tuning is not None:
-            fitted = adapt_all.quickly(self.model, status.draws.parameters)._replace(step_size=tuning.step_size)
-            tuning = adapt_step_sizes(self, status.segment + 1, fitted, bring_home(self.mesh, states))
-        return self.open_segment(status.segment + 1, tuning, states)
+        if segment.adapt and not (tuning is None and refresh is None):
+            fitted = adapt_all.quickly(self.model, draws)
+            if tuning is not None:
+                tuning = fitted._replace(step_size=tuning.step_size)
+                tuning = adapt_step_sizes(self, status.segment + 1, tuning, bring_home(self.mesh, states))
+            if refresh is not None:
+                costs = Costs().of(self.model, plan, self.release.n)
+                refresh = adapt_refresh(refresh, fitted, status.segment - MEASURED, draws, segment.thin, costs)
+        return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), states)
+
+
+def rates_of(refresh: RefreshTuning | None) -> tuple[Array, Array] | None:
+    """The numbers of sweeps and refreshes in a period, which all releases have."""
+    return None if refresh is None else (refresh.sweeps[0], refresh.refreshes[0])
 
 
 def most_together(num_chains: int, mesh: Mesh | None = None) -> int:

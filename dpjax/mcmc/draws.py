@@ -104,7 +104,7 @@ def counted_by(name: str) -> str:
 
 
 def fill_gaps(info: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Reports [chain, draw] with the latest rates in draws for which no sweep, or no refresh, was made.
+    """Reports [..., chain, draw] with the latest rates in draws for which no sweep, or no refresh, was made.
 
     Before the first one that was made they are those of the first; 0 where none was.
     """
@@ -114,10 +114,10 @@ def fill_gaps(info: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def latest(rates: np.ndarray, made: np.ndarray) -> np.ndarray:
-    """For each draw [chain, draw] the rate of the latest one of those that are made, or of the first."""
-    places = np.maximum.accumulate(np.where(made, np.arange(made.shape[1]), -1), axis=1)
-    first = np.argmax(made, axis=1)[:, None]
-    return np.take_along_axis(rates, np.where(places < 0, first, places), axis=1)
+    """For each draw [..., draw] the rate of the latest one of those that are made, or of the first."""
+    places = np.maximum.accumulate(np.where(made, np.arange(made.shape[-1]), -1), axis=-1)
+    first = np.argmax(made, axis=-1)[..., None]
+    return np.take_along_axis(rates, np.where(places < 0, first, places), axis=-1)
 
 
 def weigh(info: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import jax
 import numpy as np
 
 from dpjax.base import Model, Parameters
+from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.soma import SOMA
-from dpjax.data_augmentation.refresh import FLOOR, PERIOD, TRIED, RefreshTuning, with_rates
+from dpjax.data_augmentation.refresh import FLOOR, PERIOD, TRIED, RefreshTuning, fit_refresh, with_rates
 from dpjax.diagnostics import ess_bulk, ess_tail
 
 MULTIPLES = (1, 2, 4, 8, 16)
@@ -46,11 +47,18 @@ class Costs(NamedTuple):
     soma_attempt: float = 0.12
     surrogate: float = 8e3
     choice: float = 2.3
+    choice_by_sums: float = 8.0
     step: float = 0.1
+
+    def of(self, model: Model, plan: SweepPlan, n: int) -> tuple[float, float]:
+        """The costs of a sweep and of a refresh."""
+        return self.of_sweep(plan, n), self.of_refresh(model)
 
     def of_refresh(self, model: Model) -> float:
         """The cost of a refresh, with the choice of parameters after it where there is one."""
-        return 1 + self.choice * (model.noncentred is not None)
+        if model.noncentred is None:
+            return 1.0
+        return 1 + (self.choice if model.noncentred.sums is None else self.choice_by_sums)
 
     def of_sweep(self, plan: SweepPlan, n: int) -> float:
         """The cost of a sweep."""
@@ -62,20 +70,56 @@ class Costs(NamedTuple):
         return cost
 
 
-def measure(refresh: RefreshTuning, place: int, draws: Parameters, thin: int) -> RefreshTuning:
-    """The tuning with the autocorrelation that the rates at a place of `TRIED` leave, where draws are enough to tell.
+MOST_MEASURED = 16
+"""The releases of a batch of which the effective draws are measured, for rates that all have."""
+
+
+def adapt_refresh(
+    refresh: RefreshTuning, fitted: Tuning, place: int, draws: Parameters, thin: int, costs: tuple[float, float]
+) -> RefreshTuning:
+    """The refreshes of the segment after one that has ended.
 
     Parameters
     ----------
+    refresh
+        Those of the segment; leaves may have a leading axis [release, ...] here and below.
+    fitted
+        A whitening fitted to its draws.
+    place
+        Which of `TRIED` had their turn; a negative number before the first.
     draws
-        Draws [chain, draw, ...] that were made at these rates.
+        The draws [chain, draw, ...] of the segment.
     thin
         How many steps they are apart.
+    costs
+        Those of a sweep and of a refresh.
     """
-    if num_draws_of(draws) < ENOUGH_DRAWS:
+    if 0 <= place < len(TRIED):
+        refresh = measure(refresh, place, draws, thin)
+    if place != 0:
+        # Sweeps alone may have missed what refreshes reach: there the fit before them stays.
+        refresh = fit_refresh(refresh, fitted)
+    if place == len(TRIED) - 1:
+        return choose_rates(refresh, costs)
+    return with_rates(refresh, *rates_after(place)) if place < len(TRIED) - 1 else refresh
+
+
+def rates_after(place: int) -> tuple[int, int]:
+    """The rates of the next segment: as many refreshes as sweeps until those of `TRIED` have their turns."""
+    return TRIED[place + 1] if place >= -1 else (PERIOD, PERIOD)
+
+
+def measure(refresh: RefreshTuning, place: int, draws: Parameters, thin: int) -> RefreshTuning:
+    """The tuning with the autocorrelation that the rates at a place of `TRIED` leave, where draws are enough to tell.
+
+    Of a batch it is that of some releases, in the places of all.
+    """
+    kept, several = np.array(refresh.kept), np.ndim(refresh.sweeps) > 0
+    releases = range(min(len(kept), MOST_MEASURED)) if several else (...,)
+    drawn = [{name: np.asarray(leaf[release]) for name, leaf in draws.items()} for release in releases]
+    if num_draws_of(drawn[0]) < ENOUGH_DRAWS:
         return refresh
-    kept = np.array(refresh.kept)
-    kept[place] = kept_by(draws, thin)
+    kept[..., place] = np.mean([kept_by(own, thin) for own in drawn])
     return refresh._replace(kept=jax.numpy.asarray(kept))
 
 
@@ -92,12 +136,12 @@ def kept_by(draws: Parameters, thin: int) -> float:
     return float(((1 - share) / (1 + share)) ** (1 / thin))
 
 
-def choose_rates(model: Model, plan: SweepPlan, n: int, refresh: RefreshTuning) -> RefreshTuning:
+def choose_rates(refresh: RefreshTuning, costs: tuple[float, float]) -> RefreshTuning:
     """The tuning with the rates of the most effective draws for their cost, as far as these were measured."""
-    kept, costs = np.asarray(refresh.kept, float), Costs()
-    if np.any(np.isnan(kept)) or refresh.prior_share == 1.0:
+    kept = np.reshape(np.asarray(refresh.kept, float), (-1, len(TRIED)))[0]
+    if np.any(np.isnan(kept)) or np.all(np.asarray(refresh.prior_share) == 1.0):
         return with_rates(refresh, *TRIED[0])
-    return with_rates(refresh, *best_rates(kept, costs.of_sweep(plan, n), costs.of_refresh(model)))
+    return with_rates(refresh, *best_rates(kept, *costs))
 
 
 def best_rates(kept: np.ndarray, sweep_cost: float, refresh_cost: float) -> tuple[int, int]:

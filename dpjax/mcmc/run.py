@@ -16,20 +16,16 @@ from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_pri
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import (
-    PERIOD,
-    TRIED,
     Refreshes,
     RefreshTuning,
     build_refreshes,
-    fit_refresh,
     num_due,
     prior_alone,
-    with_rates,
 )
 from dpjax.data_augmentation.sweep import Sweep, build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
-from dpjax.mcmc.rates import choose_rates, measure
+from dpjax.mcmc.rates import Costs, adapt_refresh
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.release import PrivateRelease
@@ -305,25 +301,15 @@ class PosteriorRun(Run):
                 tuning = fitted._replace(step_size=tuning.step_size)
                 tuning = adapt_step_size(self, status.segment + 1, tuning, state)
             if refresh is not None:
-                refresh = self.adapt_refresh(status, refresh, fitted)
+                segment, costs = self.schedule[status.segment], Costs().of(self.model, plan, self.release.n)
+                place = status.segment - MEASURED
+                refresh = adapt_refresh(refresh, fitted, place, status.draws.parameters, segment.thin, costs)
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
             plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
         elif status.segment == CHECKED:
             plan = check_surrogate(plan, status.draws.info)
         return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), status.chains.state)
-
-    def adapt_refresh(self, status: Status, refresh: RefreshTuning, fitted: Tuning) -> RefreshTuning:
-        """The refreshes of the segment after one that has ended, with a whitening fitted to its draws."""
-        segment, tried = self.schedule[status.segment], status.segment - MEASURED
-        if 0 <= tried < len(TRIED):
-            refresh = measure(refresh, tried, status.draws.parameters, segment.thin)
-        if tried != 0:
-            # Sweeps alone may have missed what refreshes reach: there the fit before them stays.
-            refresh = fit_refresh(refresh, fitted)
-        if tried == len(TRIED) - 1:
-            return choose_rates(self.model, status.kernel.plan, self.release.n, refresh)
-        return with_rates(refresh, *rates_after(tried)) if tried < len(TRIED) - 1 else refresh
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
@@ -368,11 +354,6 @@ class PosteriorRun(Run):
 def tune_to_prior(model: Model, key: Key) -> Tuning:
     """The tuning fitted to draws from the prior."""
     return fit_to_prior(key, model)
-
-
-def rates_after(tried: int) -> tuple[int, int]:
-    """The rates of the next segment: as many refreshes as sweeps until those of `TRIED` have their turns."""
-    return TRIED[tried + 1] if tried >= -1 else (PERIOD, PERIOD)
 
 
 def has_check(schedule: tuple[Segment, ...]) -> bool:

@@ -11,6 +11,7 @@ from dpjax._util.pickles import Pickled
 from dpjax.base import Model
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import (
     STARTS,
@@ -50,6 +51,8 @@ class BatchPosterior(Pickled):
         The states of the chains after the last draw, leaves [release, chain, ...].
     tuning
         As adapted to each release, leaves [release, ...]; None where no step of the sweep uses one.
+    refresh
+        What refreshes propose from, leaves [release, ...]; None where there are none.
     plan
         The sweep that the draws were made by.
     keys
@@ -80,6 +83,7 @@ class BatchPosterior(Pickled):
     plan: SweepPlan
     keys: tuple[tuple[str, ...], ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    refresh: RefreshTuning | None = None
 
     PARTS = ("model", "releases", "plan")
 
@@ -88,8 +92,8 @@ class BatchPosterior(Pickled):
 
     def __getitem__(self, number: int) -> Posterior:
         number = index(number)
-        trees = (self.draws, self.info, self.collected, self.final_states, self.tuning)
-        draws, info, collected, final_states, tuning = take_entry(trees, number)
+        trees = (self.draws, self.info, self.collected, self.final_states, self.tuning, self.refresh)
+        draws, info, collected, final_states, tuning, refresh = take_entry(trees, number)
         return Posterior(
             draws=draws,
             info=info,
@@ -102,6 +106,7 @@ class BatchPosterior(Pickled):
             plan=self.plan,
             keys=self.keys[number],
             settings=self.settings,
+            refresh=refresh,
         )
 
     def __iter__(self) -> Iterator[Posterior]:

@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 import dpjax
 from dpjax.data_augmentation.plan import make_plan
+from dpjax.diagnostics import ess_mean
 from dpjax.diagnostics.summary import summarize
 from dpjax.mcmc.batch import find_all, split_keys, stack
 from dpjax.mcmc.batch_run import BatchRun, run_batch
@@ -48,7 +50,7 @@ def check_same(one, alone):
 @pytest.mark.parametrize("number", [0, 1])
 def test_each_release_has_the_draws_that_it_has_alone(batch, number):
     own_key = jax.random.fold_in(KEY, number)
-    alone = dpjax.sample(own_key, MODEL, RELEASES[number], collect=first_record, refresh=False, **SETTINGS)
+    alone = dpjax.sample(own_key, MODEL, RELEASES[number], collect=first_record, **SETTINGS)
     check_same(batch[number], alone)
 
 
@@ -58,7 +60,7 @@ def test_step_sizes_are_fitted_to_each_release():
     settings = SETTINGS | {"num_warmup": 0, "parameter_kernel": "mala"}
     batch = dpjax.sample_batch(KEY, MODEL, RELEASES, **settings)
     assert not np.isclose(*batch.tuning.step_size, rtol=0.02)
-    check_same(batch[1], dpjax.sample(jax.random.fold_in(KEY, 1), MODEL, RELEASES[1], refresh=False, **settings))
+    check_same(batch[1], dpjax.sample(jax.random.fold_in(KEY, 1), MODEL, RELEASES[1], **settings))
 
 
 def test_each_release_is_adapted_to_by_itself(batch):
@@ -70,7 +72,7 @@ def test_local_releases_have_the_draws_that_they_have_alone():
     channel = dpjax.RandomizedResponse(0.8, 3)
     releases = [dpjax.LocalRelease(values, channel, field="cell") for values in ([0, 1, 1, 2, 0], [2, 2, 2, 0, 2])]
     batch = dpjax.sample_batch(KEY, CELLS, releases, **SETTINGS)
-    check_same(batch[1], dpjax.sample(jax.random.fold_in(KEY, 1), CELLS, releases[1], refresh=False, **SETTINGS))
+    check_same(batch[1], dpjax.sample(jax.random.fold_in(KEY, 1), CELLS, releases[1], **SETTINGS))
 
 
 def test_figures_are_those_of_each_release(batch):
@@ -97,7 +99,7 @@ def test_a_batch_says_what_it_is(batch):
 
 
 def test_posteriors_of_a_batch_are_put_together_with_others(batch):
-    more = dpjax.sample(jax.random.key(9), MODEL, RELEASES[0], collect=first_record, refresh=False, **SETTINGS)
+    more = dpjax.sample(jax.random.key(9), MODEL, RELEASES[0], collect=first_record, **SETTINGS)
     assert Posterior.concat([batch[0], more]).draws["mean"].shape == (4, 30)
 
 
@@ -213,3 +215,30 @@ def test_tables_need_no_choice_of_windows():
     assert batch[0].plan.imputation == dpjax.counts(16)
     with pytest.raises(ValueError, match="posterior: given draws without rates of records"):
         batch[0].plot_acceptance()
+
+
+def exact_mean(release):
+    """The posterior mean by quadrature over the mean of the records, whose total is hardly ever clamped."""
+    means, nodes = np.linspace(-8, 8, 1_601), stats.norm.ppf((np.arange(400) + 0.5) / 400)
+    totals = release.n * means[:, None] + np.sqrt(release.n) * nodes
+    misfit = np.abs(np.asarray(release.value, float)[0] - totals) / float(release.mechanism.scale)
+    density = np.exp(-misfit).mean(axis=1) * np.exp(-(means**2) / 8)
+    return density @ means / density.sum()
+
+
+def test_all_releases_are_refreshed_at_the_same_rates():
+    wide = dpjax.statistics.total("y", -50.0, 50.0)
+    releases = [dpjax.Release([value], dpjax.Laplace(2.0), wide, n=8) for value in (1.0, 9.0, -4.0)]
+    settings = SETTINGS | {"num_chains": 4, "num_warmup": 640, "num_samples": 1_000}
+    batch = dpjax.sample_batch(KEY, MODEL, releases, **settings)
+    assert len(set(batch.refresh.refreshes.tolist())) == 1
+    assert np.all(np.isfinite(batch.refresh.kept))
+    assert batch.info["num_refreshes"].shape == (3, 4, 1_000)
+    for posterior, release in zip(batch, releases, strict=True):
+        draws = posterior.draws["mean"]
+        error = float(draws.std() / np.sqrt(ess_mean(draws)))
+        assert abs(draws.mean() - exact_mean(release)) < 4 * error
+        assert "refreshes: on, " in posterior.describe()
+    plain = dpjax.sample_batch(KEY, MODEL, releases, **SETTINGS, refresh=False)
+    assert plain.refresh is None
+    assert "num_refreshes" not in plain.info

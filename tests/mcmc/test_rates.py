@@ -63,12 +63,15 @@ def test_costs_follow_the_plan(model, release):
 
 
 def test_too_few_draws_choose_nothing(model, release):
-    refresh, plan = prior_alone(model)._replace(prior_share=jnp.array(0.1)), make_plan(model, release)
+    refresh, costs = (
+        prior_alone(model)._replace(prior_share=jnp.array(0.1)),
+        Costs().of(model, make_plan(model, release), 100),
+    )
     assert measure(refresh, 0, {"mean": np.zeros((4, 30))}, 1) is refresh
     rng = np.random.default_rng(2)
     for place in range(len(TRIED)):
-        chosen = choose_rates(model, plan, 100, with_rates(refresh, 4, 16))
+        chosen = choose_rates(with_rates(refresh, 4, 16), costs)
         assert (int(chosen.sweeps), int(chosen.refreshes)) == TRIED[0]
         refresh = measure(refresh, place, {"mean": rng.normal(size=(4, 100))}, 1)
     assert np.all(np.isfinite(refresh.kept))
-    assert int(choose_rates(model, plan, 100, refresh).sweeps) == 1
+    assert int(choose_rates(refresh, costs).sweeps) == 1

@@ -76,9 +76,9 @@ def test_a_release_that_cannot_be_met_is_named(model, bounded, initial, source):
 
 def test_the_windows_of_a_warmup():
     segments = make_schedule(1_000, 500, 3)
-    assert [segment.start for segment in segments] == [0, 62, 124, 186, 248, 372, 496, 744, 992, 1_000]
-    assert [segment.draws for segment in segments] == [62] * 8 + [8, 500]
-    assert [segment.adapt for segment in segments] == [True] * 8 + [False, False]
+    assert [segment.start for segment in segments] == [0, 62, 124, 186, 248, 372, 496, 620, 744, 992, 1_000]
+    assert [segment.draws for segment in segments] == [62] * 9 + [8, 500]
+    assert [segment.adapt for segment in segments] == [True] * 9 + [False, False]
     assert segments[-1].stop == 2_500
 
 
