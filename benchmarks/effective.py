@@ -21,7 +21,8 @@ BOUNDS = {1: 5_000.0, 10: 800.0}
 
 SAMPLERS = {
     "IMwG and interweaving (default)": {},
-    "IMwG alone": {"interweave": False},
+    "without refreshes": {"refresh": False},
+    "IMwG alone": {"interweave": False, "refresh": False},
     "SOMA, m = n": {"imputation": dpjax.soma()},
     'SOMA, "auto"': {"imputation": dpjax.soma("auto")},
 }

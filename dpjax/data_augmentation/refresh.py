@@ -75,7 +75,7 @@ class RefreshTuning(NamedTuple):
         How many refreshes are made in 16 steps, int32 [].
     kept
         The autocorrelations [3] that were left of a parameter by a step of 16 sweeps and a refresh in 16 steps, of 4
-        and 16, and of 1 and 16; NaN where they were not measured.
+        and 16, and of 1 and 16; −1 where they were not measured.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def prior_alone(model: Model) -> RefreshTuning:
     """Refreshes by the prior, as rarely as they are ever made, beside a sweep in every step."""
     vector = jax.eval_shape(lambda parameters: to_vector(model, parameters)[0], parameter_shapes(model))
     location, factor = np.zeros(vector.shape, vector.dtype), np.eye(vector.size, dtype=vector.dtype)
-    kept = np.full(len(TRIED), np.nan, vector.dtype)
+    kept = np.full(len(TRIED), -1.0, vector.dtype)
     rates = np.int32(PERIOD), np.int32(FLOOR), kept
     return RefreshTuning(*map(jnp.asarray, (location, factor, np.ones((), vector.dtype), *rates)))
 

@@ -139,7 +139,7 @@ def kept_by(draws: Parameters, thin: int) -> float:
 def choose_rates(refresh: RefreshTuning, costs: tuple[float, float]) -> RefreshTuning:
     """The tuning with the rates of the most effective draws for their cost, as far as these were measured."""
     kept = np.reshape(np.asarray(refresh.kept, float), (-1, len(TRIED)))[0]
-    if np.any(np.isnan(kept)) or np.all(np.asarray(refresh.prior_share) == 1.0):
+    if np.any(kept < 0) or np.all(np.asarray(refresh.prior_share) == 1.0):
         return with_rates(refresh, *TRIED[0])
     return with_rates(refresh, *best_rates(kept, *costs))
 

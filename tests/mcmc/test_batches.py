@@ -232,7 +232,7 @@ def test_all_releases_are_refreshed_at_the_same_rates():
     settings = SETTINGS | {"num_chains": 4, "num_warmup": 640, "num_samples": 1_000}
     batch = dpjax.sample_batch(KEY, MODEL, releases, **settings)
     assert len(set(batch.refresh.refreshes.tolist())) == 1
-    assert np.all(np.isfinite(batch.refresh.kept))
+    assert np.all(batch.refresh.kept >= 0)
     assert batch.info["num_refreshes"].shape == (3, 4, 1_000)
     for posterior, release in zip(batch, releases, strict=True):
         draws = posterior.draws["mean"]

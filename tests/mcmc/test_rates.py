@@ -73,5 +73,5 @@ def test_too_few_draws_choose_nothing(model, release):
         chosen = choose_rates(with_rates(refresh, 4, 16), costs)
         assert (int(chosen.sweeps), int(chosen.refreshes)) == TRIED[0]
         refresh = measure(refresh, place, {"mean": rng.normal(size=(4, 100))}, 1)
-    assert np.all(np.isfinite(refresh.kept))
+    assert np.all(np.asarray(refresh.kept) >= 0)
     assert int(choose_rates(refresh, costs).sweeps) == 1
