@@ -21,6 +21,7 @@ from dpjax.mechanisms.local_channel import LocalChannel
 from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
 from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.quotient import Quotient
 from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.rounded import Rounded
@@ -55,6 +56,7 @@ __all__ = [
     "PrimarySuppression",
     "Privacy",
     "QuantileScores",
+    "Quotient",
     "RandomRounding",
     "RandomizedResponse",
     "ReportNoisyMax",

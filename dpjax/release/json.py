@@ -175,7 +175,11 @@ def _decode_parameter(name: str, value: Any) -> Any:
         return _build(f"utilities {kind!r}", Utilities.by_json_name[kind].from_json_fields, parameters)
     if (name == "noise" and isinstance(value, str)) or (name == "complete" and isinstance(value, bool)):
         return value
-    return decode_mechanism(value) if name in ("mechanism", "drawn", "noise") else decode_numbers(name, value)
+    return (
+        decode_mechanism(value)
+        if name in ("mechanism", "drawn", "noise", "numerator", "denominator")
+        else decode_numbers(name, value)
+    )
 
 
 def _encode_utilities(utilities: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from dpjax.release.releases.fitted import objective_perturbation
 from dpjax.release.releases.linear import linear
 from dpjax.release.releases.quantiles import interval_quantile, median, quantile
+from dpjax.release.releases.quotient import quotient
 from dpjax.release.releases.reports import likelihoods, unary_encoding
 from dpjax.release.releases.suppressed import suppressed
 from dpjax.release.releases.thresholded import thresholded
@@ -14,6 +15,7 @@ __all__ = [
     "median",
     "objective_perturbation",
     "quantile",
+    "quotient",
     "suppressed",
     "thresholded",
     "unary_encoding",

@@ -1,0 +1,135 @@
+"""Quotients of two noisy sums, such as means over a noisy count, of which only the quotient was published."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_count, fail, name_of
+from dpjax._util.words import quantity
+from dpjax.base import Array, Key
+from dpjax.mechanisms.additive import Gaussian, Laplace
+from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import Promise, Sums, smallest
+from dpjax.numerics.quotients import (
+    gaussian_by_gaussian,
+    gaussian_by_laplace,
+    laplace_by_gaussian,
+    laplace_by_laplace,
+)
+
+__all__ = ["Quotient"]
+
+DENSITIES = {
+    (Gaussian, Gaussian): gaussian_by_gaussian,
+    (Gaussian, Laplace): gaussian_by_laplace,
+    (Laplace, Gaussian): laplace_by_gaussian,
+    (Laplace, Laplace): laplace_by_laplace,
+}
+"""By the noise of numerator and denominator."""
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class Quotient(Mechanism):
+    """Releases (A + u) / (B + v), elementwise, with independent noise u and v; neither noisy sum is published.
+
+    The statistic [2 k] is the k sums A, then the k sums B.
+
+    Parameters
+    ----------
+    numerator
+        The noise u: a `dpjax.Gaussian` or a `dpjax.Laplace`, with a scale [] or [k].
+    denominator
+        The noise v, likewise; it may be of the other family.
+    size
+        The number k of quotients.
+    privacy
+        What the release promises; never needed for inference.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If noise is of another kind, or has another number of scales.
+
+    Notes
+    -----
+    The density of r is the integral over b of |b| f_u(r b − A) f_v(b − B): of Gaussian noise Hinkley's (1969), of
+    Laplace noise four integrals of a line times an exponential function, and else a quadrature, exact to rounding.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> mechanism = Quotient(dpjax.Laplace(4.0), dpjax.Laplace(1.0))
+    >>> round(float(mechanism.log_density(jnp.array([2.1]), jnp.array([80.0, 40.0]))), 3)
+    1.262
+    """
+
+    json_name: ClassVar[str | None] = "quotient"
+
+    numerator: Any
+    denominator: Any
+    size: int = field(default=1, metadata={"static": True})
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_privacy(self.privacy)
+        size = check_count("size", self.size, "Pass the number of quotients.")
+        check_noise("numerator", self.numerator, size)
+        check_noise("denominator", self.denominator, size)
+
+    @property
+    def value_size(self) -> int:
+        """The number k of quotients."""
+        return self.size
+
+    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+        """Raise unless the statistic has k numerators and k denominators."""
+        del argument, value
+        if dimension != 2 * self.size:
+            expected = f"{2 * self.size}: {quantity(self.size, 'numerator')}, then as many denominators"
+            fail("statistic", f"{dimension} coordinates", expected, "Use dpjax.releases.quotient.")
+
+    def words(self) -> str:
+        """The noise of both sums."""
+        below = f"on its denominator {self.denominator.words()}"
+        return f"on the numerator of each quotient {self.numerator.words()}, {below}; the noisy sums were not published"
+
+    def promise(self, sums: Sums) -> Promise:
+        """That of the noisy sums: one kind of noise at its least scale; two kinds each as if it alone had the sums."""
+        if type(self.numerator) is type(self.denominator):
+            least = min(smallest(self.numerator.scale), smallest(self.denominator.scale))
+            return type(self.numerator)(least).promise(sums)
+        return Promise(None, self.numerator.promise(sums).rho + self.denominator.promise(sums).rho)
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the quotients [k] given the sums [2 k]."""
+        quotients, sums = as_floating(value), as_floating(statistic)
+        scales = [
+            jnp.broadcast_to(jnp.asarray(noise.scale, quotients.dtype), (self.size,))
+            for noise in (self.numerator, self.denominator)
+        ]
+        density = DENSITIES[type(self.numerator), type(self.denominator)]
+        return jnp.sum(jax.vmap(density)(quotients, sums[: self.size], sums[self.size :], *scales))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """The quotients [k] of the sums [2 k] with draws of their noise."""
+        sums = as_floating(statistic)
+        key_numerator, key_denominator = jax.random.split(key)
+        numerator = self.numerator.sample(key_numerator, sums[: self.size])
+        return numerator / self.denominator.sample(key_denominator, sums[self.size :])
+
+
+def check_noise(argument: str, noise: Any, size: int) -> None:
+    """Raise unless the density of a quotient is known for noise of this kind, and it has a scale for each."""
+    if type(noise) not in (Gaussian, Laplace):
+        remedy = "No density is known for other noise. Where both noisy sums were published, release those."
+        fail(argument, name_of(noise), "a dpjax.Gaussian or a dpjax.Laplace", remedy, error=TypeError)
+    shape = np.shape(noise.scale)
+    if shape not in ((), (size,)):
+        fail(f"{argument}.scale", f"shape {list(shape)}", f"shape [] or [{size}]", "Give one scale, or one a quotient.")

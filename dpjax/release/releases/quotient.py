@@ -1,0 +1,86 @@
+"""Quotients of two noisy sums, such as the mean of a group whose size was not published."""
+
+from typing import Any
+
+from dpjax._util.validation import fail, name_of
+from dpjax.base import Array, Statistic
+from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.quotient import Quotient
+from dpjax.release.checks import as_vector
+from dpjax.release.summed import Release
+from dpjax.statistics import stacked
+from dpjax.statistics.base import dimension_of
+
+__all__ = ["quotient"]
+
+
+def quotient(
+    value: Array,
+    numerator: Statistic,
+    denominator: Statistic,
+    *,
+    numerator_noise: Mechanism,
+    denominator_noise: Mechanism,
+    n: Any,
+) -> Release:
+    """The release of noisy sums divided by other noisy sums, of which only the quotients were published.
+
+    Parameters
+    ----------
+    value : [k]
+        The published quotients.
+    numerator
+        The statistic ``record -> [k]`` whose sums were divided, such as `dpjax.statistics.total`.
+    denominator
+        The statistic ``record -> [k]`` by whose sums they were divided, such as the counts of groups.
+    numerator_noise
+        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`.
+    denominator_noise
+        That of the k denominators, likewise, independent of it and drawn anew for each quotient.
+    n
+        The public number of records, as in `dpjax.Release`.
+
+    Returns
+    -------
+    Release
+        Of the two statistics in one (`dpjax.statistics.stacked`), by `dpjax.mechanisms.Quotient`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a statistic has not as many coordinates as there are quotients, or noise is of another kind.
+
+    Notes
+    -----
+    Where the noisy denominators were published too, ``value * denominators`` are the noisy numerators: join the
+    `dpjax.Release` of both by `dpjax.joint`. That is exact for noise of any kind, and knows more.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> release = dpjax.releases.quotient(
+    ...     [0.31],
+    ...     dpjax.statistics.grouped("cell", [-1, -1, 0]),
+    ...     dpjax.statistics.grouped("cell", [-1, 0, 0]),
+    ...     numerator_noise=dpjax.Laplace(1.0),
+    ...     denominator_noise=dpjax.Laplace(1.0),
+    ...     n=80,
+    ... )
+    >>> release.statistic.dimension
+    2
+    """
+    vector = as_vector("value", value, "Pass the published quotients.")
+    check_size("numerator", numerator, len(vector))
+    check_size("denominator", denominator, len(vector))
+    mechanism = Quotient(numerator_noise, denominator_noise, len(vector))
+    return Release(vector, mechanism, stacked(numerator, denominator), n)
+
+
+def check_size(argument: str, statistic: Any, size: int) -> None:
+    """Raise unless a statistic is known to have one coordinate for each quotient."""
+    if isinstance(statistic, type) or not callable(statistic) or dimension_of(statistic) is None:
+        remedy = "Pass one of dpjax.statistics, or a RecordStatistic of your own with a dimension."
+        fail(argument, name_of(statistic), "a statistic that has a dimension", remedy, error=TypeError)
+    if dimension_of(statistic) != size:
+        remedy = "Pass one sum for each quotient. Several numerators over one noisy denominator have no known density."
+        fail(argument, f"{dimension_of(statistic)} coordinates", f"{size}, one for each quotient", remedy)
