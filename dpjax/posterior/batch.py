@@ -51,14 +51,14 @@ class BatchPosterior(Pickled):
         The states of the chains after the last draw, leaves [release, chain, ...].
     tuning
         As adapted to each release, leaves [release, ...]; None where no step of the sweep uses one.
-    refresh
-        What refreshes propose from, leaves [release, ...]; None where there are none.
     plan
         The sweep that the draws were made by.
     keys
         Texts that identify the key of each chain, ``keys[release][chain]``.
     settings
         What the run was asked for, by name; see `dpjax.Posterior`.
+    refresh
+        What refreshes propose from, leaves [release, ...]; None where there are none.
 
     Examples
     --------
