@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diffprivlib import tools
-from diffprivlib.models import LogisticRegression
 
 FILE = Path(__file__).with_name("diffprivlib.json")
 REPEATS = 400
@@ -22,7 +20,7 @@ def records() -> tuple[np.ndarray, np.ndarray]:
     return np.round(rng.normal(size=(40, 2)), 2), np.arange(40) % 3
 
 
-def written(fitted: LogisticRegression) -> dict[str, Any]:
+def written(fitted: Any) -> dict[str, Any]:
     """The attributes that a reader needs."""
     values = {name: getattr(fitted, name) for name in KEPT}
     return {"model": type(fitted).__name__} | {k: np.asarray(v).tolist() for k, v in values.items()}
@@ -30,6 +28,8 @@ def written(fitted: LogisticRegression) -> dict[str, Any]:
 
 def fits(x: np.ndarray, y: np.ndarray, **options: Any) -> dict[str, Any]:
     """One fit in full, and the coefficients of many with other seeds."""
+    from diffprivlib.models import LogisticRegression
+
     models = [LogisticRegression(**options, random_state=seed).fit(x, y) for seed in range(REPEATS)]
     offsets = [model.intercept_ for model in models]
     coefs = [np.concatenate([a[:, None], m.coef_], axis=1) for a, m in zip(offsets, models, strict=True)]
@@ -38,6 +38,8 @@ def fits(x: np.ndarray, y: np.ndarray, **options: Any) -> dict[str, Any]:
 
 def main() -> None:
     """Draw everything and write it."""
+    from diffprivlib import tools
+
     x, y = records()
     y2 = (y > 0).astype(int)
     values = np.round(x[:, 0], 1)
