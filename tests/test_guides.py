@@ -117,7 +117,7 @@ def test_tables_of_agencies_are_drawn():
     people = names["people"].ravel()
     for posterior in (names["posterior"], names["small"]):
         shares = np.mean(posterior.draws["probabilities"], axis=(0, 1))
-        # A count given its rounded value is off by -2, ..., 2 with weights 1, 2, 3, 2, 1: by 1.155 in standard deviation.
+        # A count is off its rounded value by -2, ..., 2 with weights 1, 2, 3, 2, 1, whose standard deviation is 1.155.
         np.testing.assert_allclose(shares * 102, people + 1, atol=4 * 1.155)
     assert names["contrasts"].mechanism.covariance.shape == (2, 2)
 
