@@ -48,14 +48,15 @@ def run(
 ) -> Replicates:
     """The state of perfectly started chains after some sweeps; of the template's value only the shape matters.
 
-    With `refreshes` each sweep is followed by two of them, whose t distribution is fitted to the prior.
+    With `refreshes` each sweep is followed by two: one from the prior, one from a t distribution fitted to it.
     """
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
     plan = SweepPlan(imputation, interweave, choose_kernel(model, parameter_kernel), noise)
 
     if refreshes is not None:
-        refresh = fit_refresh(prior_alone(model), tuning)._replace(refreshes=2 * PERIOD)
+        half = jax.numpy.array(0.5)
+        refresh = fit_refresh(prior_alone(model), tuning)._replace(refreshes=2 * PERIOD, prior_share=half)
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, records_key, noise_key, run_key = jax.random.split(chain_key, 4)

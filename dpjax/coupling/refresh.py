@@ -10,7 +10,7 @@ import numpy as np
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
-from dpjax.data_augmentation.refresh import RefreshTuning, build_proposal, decide, prior_alone
+from dpjax.data_augmentation.refresh import RefreshTuning, alone, decide, prior_alone, propose
 from dpjax.models.simulation import Position, init_state, parameter_shapes
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import PrivateRelease
@@ -32,17 +32,19 @@ def build_coupled_refresh(model: Model, release: PrivateRelease, tuning: Any) ->
         If the tuning is not that of refreshes of this model.
     """
     check_refresh(model, tuning)
-    propose = build_proposal(model, release)
 
     def step(
         rng_key: Key, first: Parameters, second: Parameters, same: Array, records: RecordPair
     ) -> tuple[Parameters, Parameters, Array, RecordPair]:
-        proposal_key, decision_key = jax.random.split(rng_key)
-        proposed, from_prior = propose(proposal_key, tuning)
+        kind_key, proposal_key, decision_key = jax.random.split(rng_key, 3)
+        from_prior = jax.random.uniform(kind_key, dtype=tuning.prior_share.dtype) < tuning.prior_share
+        like = init_state(release, Position(first, records.first))
+        proposed = alone(model, tuning, from_prior, propose(proposal_key, model, release, tuning, from_prior, like))
         log_uniform = jnp.log(decision_uniforms(decision_key))
 
         def move(position: Position) -> tuple[Position, Array]:
-            state, info = decide(model, tuning, init_state(release, position), proposed, from_prior, log_uniform)
+            present = alone(model, tuning, from_prior, init_state(release, position))
+            (state, *_), info = decide(present, proposed, log_uniform)
             return Position(state.parameters, state.latent.records), info.num_accepted > 0
 
         one, accepted = move(Position(first, records.first))

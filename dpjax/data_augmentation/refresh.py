@@ -6,12 +6,15 @@ q and records x' from the model given θ', the density of the records cancels, a
 
     min{1, η(s | x') p(θ') q(θ) / (η(s | x) p(θ) q(θ'))}.
 
-There are two such moves, and which one is made is drawn first. Either q is the prior, and the ratio is that of η alone;
-or q is a multivariate t distribution on the unconstrained scale, fitted to draws of the warm-up. A mixture of both as
-one q would need p(θ) with its constant, which `Model.log_prior` does not promise; in each of them constants cancel.
+There are two such moves, made in a fixed order. Either q is the prior, and the ratio is that of η alone; or q is a
+multivariate t distribution on the unconstrained scale, fitted to draws of the warm-up. A mixture of both as one q would
+need p(θ) with its constant, which `Model.log_prior` does not promise; in each of them constants cancel.
 
-Records are expensive to draw and cheap to move: where they are a function of parameters and noise, each refresh is
-followed by a choice among several parameters from the t distribution and the present ones, with the noise held.
+Records are expensive to draw and cheap to move. Where they are a function of parameters and noise, there are several
+candidates for the parameters with the same noise, and one is drawn by weights w = η p g / q, with g the density of the
+noise where it depends on the parameters (iterated sampling importance resampling; Andrieu, Lee and Vihola 2018,
+section 1). New noise, drawn at the first of its candidates, is accepted by the total weights Σ w / Σ g of old and new
+candidates: they estimate without bias what the noise is worth, whatever the parameters (Andrieu and Roberts 2009).
 """
 
 from collections.abc import Callable
@@ -24,7 +27,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import SPREAD, Tuning, constrain, log_jacobian, to_vector
 from dpjax.data_augmentation.parameters.interweaving import is_possible, likelihood_of_noise
-from dpjax.models.simulation import GibbsState, Position, init_state, parameter_shapes
+from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, parameter_shapes
 from dpjax.numerics import all_finite, decision_uniforms, select_index, take_if
 from dpjax.numerics.linear_algebra import product, solve_lower
 from dpjax.release import PrivateRelease
@@ -54,7 +57,12 @@ NUM_CANDIDATES = 8
 57,000, 62,000 and 52,000 effective draws per CPU second for 100 records at ε = 3, and 1,400, 2,200, 2,600, 3,600 and
 2,800 for 1,000 records at ε = 1."""
 
-MANY_RECORDS = 2**14
+MANY_RECORDS = 512
+"""From so many records on new noise is weighed with all its candidates, for fewer with the first alone: beside the
+records, candidates then cost more. On a private regression at ε = 1 all candidates gave 0.6, 1.4 and 1.4 times as many
+effective draws per CPU second for 100, 1,000 and 10,000 records."""
+
+MOST_TOGETHER = 2**14
 """Candidates are weighed one after another where they have more records together."""
 
 
@@ -68,7 +76,7 @@ class RefreshTuning(NamedTuple):
     factor
         A lower-triangular factor [k, k] of its squared scale.
     prior_share
-        The probability [] that a refresh proposes from the prior instead; 1 where nothing is fitted yet.
+        The share [] of refreshes that propose from the prior instead; 1 where nothing is fitted yet.
     sweeps
         How many sweeps are made in 16 steps, int32 [].
     refreshes
@@ -152,10 +160,14 @@ def with_rates(tuning: RefreshTuning, sweeps: int, refreshes: int) -> RefreshTun
     return tuning._replace(**dict(zip(("sweeps", "refreshes"), made, strict=True)))
 
 
+def num_made(rate: Array, number: Array) -> Array:
+    """How many of `rate` in a period were due before the step of this number, int32 []: floor(t r)."""
+    return number // PERIOD * rate + number % PERIOD * rate // PERIOD
+
+
 def num_due(rate: Array, number: Array) -> Array:
     """How many of `rate` in a period fall due at the step of this number, int32 []: floor((t + 1) r) − floor(t r)."""
-    place = number % PERIOD
-    return (place + 1) * rate // PERIOD - place * rate // PERIOD
+    return num_made(rate, number + 1) - num_made(rate, number)
 
 
 def t_draw(normals: Array, exponentials: Array, tuning: RefreshTuning) -> Array:
@@ -170,155 +182,203 @@ def t_log_density(vector: Array, tuning: RefreshTuning) -> Array:
     return -(FREEDOM + vector.size) / 2 * jnp.log1p(jnp.sum(whitened**2) / FREEDOM)
 
 
-def log_weight(model: Model, parameters: Parameters, tuning: RefreshTuning) -> Array:
-    """log p(θ) − log q(θ) [] on the unconstrained scale for the t distribution, up to a constant."""
+def is_by_prior(tuning: RefreshTuning, number: Array) -> Array:
+    """Whether the refresh of a number is of the share by the prior, which come at even distances []."""
+    place = (number % 1000).astype(tuning.prior_share.dtype)
+    return jnp.floor((place + 1) * tuning.prior_share) > jnp.floor(place * tuning.prior_share)
+
+
+def draw_vectors(key: Key, model: Model, tuning: RefreshTuning, from_prior: Array, num: int) -> Array:
+    """Draws [num, k] from the prior or the t distribution, on the unconstrained scale."""
+    dtype = tuning.location.dtype
+
+    def by_prior(key: Key) -> Array:
+        drawn = jax.vmap(model.sample_prior)(jax.random.split(key, num))
+        return jax.vmap(lambda parameters: to_vector(model, parameters)[0])(drawn).astype(dtype)
+
+    def by_fit(key: Key) -> Array:
+        normal_key, exponential_key = jax.random.split(key)
+        normals = jax.random.normal(normal_key, (num, tuning.location.size), dtype)
+        exponentials = jax.random.exponential(exponential_key, (num, 2), dtype)
+        return jax.vmap(t_draw, in_axes=(0, 0, None))(normals, exponentials, tuning)
+
+    return jax.lax.cond(from_prior, by_prior, by_fit, key)
+
+
+def log_weight(model: Model, parameters: Parameters, tuning: RefreshTuning, from_prior: Array) -> Array:
+    """log p(θ) − log q(θ) [] on the unconstrained scale, up to a constant; 0 where q is the prior."""
     vector, unravel = to_vector(model, parameters)
     log_prior = model.log_prior(parameters) + log_jacobian(model, unravel(vector))
-    return log_prior - t_log_density(vector, tuning)
+    return jnp.where(from_prior, 0.0, log_prior - t_log_density(vector, tuning))
 
 
-def decide(
-    model: Model,
-    tuning: RefreshTuning,
-    state: GibbsState,
-    proposed: GibbsState,
-    from_prior: Array,
-    log_uniform: Array,
-) -> tuple[GibbsState, RefreshInfo]:
-    """One refresh as a function of its innovations: it leaves p(parameters, records | release) invariant.
+class Candidates(NamedTuple):
+    """Parameters to choose from for the same noise of the records.
 
-    Parameters
+    Attributes
     ----------
-    proposed
-        Parameters from the prior or the t distribution, and records from the model given them.
-    from_prior
-        Which of the two they are from [].
+    state
+        The first of them, with the records that they and the noise give.
+    noise
+        The noise in the model's non-centred form; None where there is no other candidate.
+    vectors
+        The others [m, k], on the unconstrained scale.
+    log_weights
+        log w [1 + m]; those that are not finite weigh nothing.
+    log_noise
+        log Σ g [], up to a constant.
+    num_nonfinite
+        How many weights were not finite, int [].
     """
-    change = log_weight(model, proposed.parameters, tuning) - log_weight(model, state.parameters, tuning)
-    log_ratio = proposed.latent.log_density - state.latent.log_density + jnp.where(from_prior, 0.0, change)
-    fine = all_finite((proposed.parameters, proposed.latent.records)) & (log_ratio < jnp.inf)
-    accepted = fine & (log_uniform < log_ratio)
-    info = RefreshInfo(jnp.ones((), int), accepted.astype(int), (~fine).astype(int))
-    return take_if(accepted, proposed, state), info
+
+    state: GibbsState
+    noise: Any
+    vectors: Array
+    log_weights: Array
+    log_noise: Array
+    num_nonfinite: Array
+
+    @property
+    def log_total(self) -> Array:
+        """What the noise is worth: log(Σ w / Σ g) []."""
+        return jax.nn.logsumexp(self.log_weights) - self.log_noise
 
 
-def build_proposal(model: Model, release: PrivateRelease) -> Callable[[Key, RefreshTuning], tuple[GibbsState, Array]]:
-    """The proposal ``(rng_key, tuning) -> (state, from_prior)``, from the prior or the t distribution."""
-
-    def propose(rng_key: Key, tuning: RefreshTuning) -> tuple[GibbsState, Array]:
-        choice_key, prior_key, normal_key, exponential_key, record_key = jax.random.split(rng_key, 5)
-        from_prior = jax.random.uniform(choice_key, dtype=tuning.prior_share.dtype) < tuning.prior_share
-        drawn = model.sample_prior(prior_key)
-        _, unravel = to_vector(model, drawn)
-        normals = jax.random.normal(normal_key, tuning.location.shape, tuning.location.dtype)
-        exponentials = jax.random.exponential(exponential_key, (2,), tuning.location.dtype)
-        fitted = constrain(model, unravel(t_draw(normals, exponentials, tuning)))
-        parameters = take_if(from_prior, drawn, fitted)
-        records = model.sample_records(record_key, parameters, release.n)
-        return init_state(release, Position(parameters, records)), from_prior
-
-    return propose
+def alone(model: Model, tuning: RefreshTuning, from_prior: Array, state: GibbsState) -> Candidates:
+    """A state without other candidates."""
+    weight = state.latent.log_density + log_weight(model, state.parameters, tuning, from_prior)
+    fine = (weight < jnp.inf) & all_finite((state.parameters, state.latent.records))
+    log_weights = jnp.where(fine, weight, -jnp.inf)[None]
+    vectors = jnp.zeros((0, tuning.location.size), tuning.location.dtype)
+    return Candidates(state, None, vectors, log_weights, jnp.zeros_like(weight), (~fine).astype(int))
 
 
-def choose_parameters(
+def weigh(
     model: Model,
     release: PrivateRelease,
     tuning: RefreshTuning,
+    from_prior: Array,
     state: GibbsState,
     noise: Any,
     vectors: Array,
-    uniform: Array,
-) -> tuple[GibbsState, Array]:
-    """One choice of parameters as a function of its innovations: it leaves p(parameters | noise, release) invariant.
-
-    One of the present parameters and the candidates is drawn by weights p η / q (iterated sampling importance
-    resampling; Andrieu, Lee and Vihola 2018, section 1).
+) -> Candidates:
+    """A state and other candidates.
 
     Parameters
     ----------
+    from_prior
+        Whether q is the prior [], and else the t distribution.
     noise
-        That of the records, in the model's non-centred form.
+        That of the state's records, in the model's non-centred form.
     vectors
-        Candidates [m, k] drawn from the t distribution, on the unconstrained scale.
-    uniform
-        A uniform draw [] from [0, 1).
+        The others [m, k], drawn from q, on the unconstrained scale.
+    """
+    unravel = to_vector(model, state.parameters)[1]
+    log_likelihood, log_noise = likelihood_of_noise(model, release, noise), density_of_noise(model, noise)
 
-    Returns
-    -------
-    state
-        With the records that the chosen parameters give.
-    num_nonfinite
-        Whether anything was not finite, int []; what is so is never chosen.
+    def weigh_vector(vector: Array) -> tuple[Array, Array]:
+        parameters = constrain(model, unravel(vector))
+        weight = log_likelihood(parameters) + log_weight(model, parameters, tuning, from_prior)
+        return weight, log_noise(parameters)
+
+    first = alone(model, tuning, from_prior, state)
+    own = log_noise(state.parameters)
+    in_turn = len(vectors) * release.n > MOST_TOGETHER
+    weights, densities = jax.lax.map(weigh_vector, vectors) if in_turn else jax.vmap(weigh_vector)(vectors)
+    fine = weights < jnp.inf
+    log_weights = jnp.concatenate([first.log_weights + own, jnp.where(fine, weights, -jnp.inf)])
+    total = jax.nn.logsumexp(jnp.append(densities, own))
+    return Candidates(state, noise, vectors, log_weights, total, first.num_nonfinite + jnp.sum(~fine))
+
+
+def density_of_noise(model: Model, noise: Any) -> Callable[[Parameters], Array]:
+    """log g [] as a function of the parameters; 0 where the noise is free of them."""
+    assert model.noncentred is not None
+    log_density = model.noncentred.log_density
+    if log_density is None:
+        return lambda parameters: jnp.zeros(())
+    return lambda parameters: jnp.sum(log_density(parameters, noise))
+
+
+def decide(present: Candidates, proposed: Candidates, log_uniform: Array) -> tuple[Candidates, RefreshInfo]:
+    """The candidates that a refresh ends with, as a function of its innovations."""
+    log_ratio = proposed.log_total - present.log_total
+    accepted = (log_ratio < jnp.inf) & (log_uniform < log_ratio)
+    info = RefreshInfo(jnp.ones((), int), accepted.astype(int), proposed.num_nonfinite)
+    return take_if(accepted, proposed, present), info
+
+
+def choose(
+    model: Model, release: PrivateRelease, candidates: Candidates, uniform: Array, otherwise: GibbsState
+) -> GibbsState:
+    """The state of the candidate that a uniform draw [] from [0, 1) chooses by the weights.
+
+    It is `otherwise` if that state is impossible: by rounding, where the noise of the mechanism is bounded.
     """
     assert model.noncentred is not None
-    _, unravel = to_vector(model, state.parameters)
-    log_likelihood = likelihood_of_noise(model, release, noise)
-
-    def weigh(parameters: Parameters) -> Array:
-        return log_likelihood(parameters) + log_weight(model, parameters, tuning)
-
-    def weigh_vector(vector: Array) -> Array:
-        return weigh(constrain(model, unravel(vector)))
-
-    in_turn = len(vectors) * release.n > MANY_RECORDS
-    log_weights = jax.lax.map(weigh_vector, vectors) if in_turn else jax.vmap(weigh_vector)(vectors)
-    if model.noncentred.log_density is None:
-        present = state.latent.log_density + log_weight(model, state.parameters, tuning)
-    else:
-        present = weigh(state.parameters)
-    log_weights = jnp.concatenate([present[None], log_weights])
-    fine = log_weights < jnp.inf
-    index, _ = select_index(jnp.where(fine, log_weights, -jnp.inf), uniform)
-    parameters = constrain(model, unravel(vectors[jnp.maximum(index, 1) - 1]))
-    chosen = init_state(release, Position(parameters, model.noncentred.records(parameters, noise)))
-    # Rounding can make present parameters impossible, where the noise of the mechanism is bounded, or chosen ones.
-    possible = jnp.isfinite(log_weights[0]) & jnp.isfinite(chosen.latent.log_density)
-    possible &= is_possible(model, parameters, chosen.latent.records)
-    return take_if((index > 0) & possible, chosen, state), jnp.any(~fine).astype(int)
+    index, _ = select_index(candidates.log_weights, uniform)
+    unravel = to_vector(model, candidates.state.parameters)[1]
+    parameters = constrain(model, unravel(candidates.vectors[jnp.maximum(index, 1) - 1]))
+    other = init_state(release, Position(parameters, model.noncentred.records(parameters, candidates.noise)))
+    possible = jnp.isfinite(other.latent.log_density) & is_possible(model, parameters, other.latent.records)
+    chosen = take_if(index > 0, take_if(possible, other, otherwise), candidates.state)
+    return take_if(jnp.isfinite(chosen.latent.log_density), chosen, otherwise)
 
 
-def build_choice(
-    model: Model, release: PrivateRelease
-) -> Callable[[Key, GibbsState, RefreshTuning], tuple[GibbsState, Array]]:
-    """The step ``(rng_key, state, tuning) -> (state, num_nonfinite)`` that chooses parameters with the noise held.
-
-    It leaves p(parameters, records | release) invariant.
-    """
-    assert model.noncentred is not None
-    noise_of = model.noncentred.noise
-
-    def choose(rng_key: Key, state: GibbsState, tuning: RefreshTuning) -> tuple[GibbsState, Array]:
-        noise_key, normal_key, exponential_key, choice_key = jax.random.split(rng_key, 4)
-        noise = noise_of(noise_key, state.parameters, state.latent.records)
-        dtype = tuning.location.dtype
-        normals = jax.random.normal(normal_key, (NUM_CANDIDATES, tuning.location.size), dtype)
-        exponentials = jax.random.exponential(exponential_key, (NUM_CANDIDATES, 2), dtype)
-        vectors = jax.vmap(t_draw, in_axes=(0, 0, None))(normals, exponentials, tuning)
-        uniform = jax.random.uniform(choice_key, dtype=dtype)
-        return choose_parameters(model, release, tuning, state, noise, vectors, uniform)
-
-    return choose
+def propose(
+    key: Key, model: Model, release: PrivateRelease, tuning: RefreshTuning, from_prior: Array, like: GibbsState
+) -> GibbsState:
+    """New parameters from the prior or the t distribution, of the form of a state, and new records given them."""
+    vector_key, record_key = jax.random.split(key)
+    vector = draw_vectors(vector_key, model, tuning, from_prior, 1)[0]
+    parameters = constrain(model, to_vector(model, like.parameters)[1](vector))
+    return init_state(release, draw_position_at(record_key, model, parameters, release.n))
 
 
-def build_refresh(
-    model: Model, release: PrivateRelease
-) -> Callable[[Key, GibbsState, RefreshTuning], tuple[GibbsState, RefreshInfo]]:
-    """One refresh ``(rng_key, state, tuning) -> (state, info)``, and the choice after it where there is one.
+Refresh = Callable[[Key, GibbsState, RefreshTuning, Array], tuple[GibbsState, RefreshInfo]]
+"""``(rng_key, state, tuning, from_prior) -> (state, info)``."""
 
-    It leaves p(parameters, records | release) invariant.
-    """
-    propose = build_proposal(model, release)
-    choose = None if model.noncentred is None else build_choice(model, release)
+Surround = Callable[[Key, RefreshTuning, Array, GibbsState], Candidates]
+"""``(rng_key, tuning, from_prior, state) -> candidates``."""
 
-    def refresh(rng_key: Key, state: GibbsState, tuning: RefreshTuning) -> tuple[GibbsState, RefreshInfo]:
-        proposal_key, decision_key, choice_key = jax.random.split(rng_key, 3)
-        proposed, from_prior = propose(proposal_key, tuning)
-        log_uniform = jnp.log(decision_uniforms(decision_key))
-        state, info = decide(model, tuning, state, proposed, from_prior, log_uniform)
-        if choose is None:
-            return state, info
-        state, num_nonfinite = choose(choice_key, state, tuning)
-        return state, info._replace(num_nonfinite=info.num_nonfinite + num_nonfinite)
+
+def build_surround(model: Model, release: PrivateRelease) -> Surround:
+    """The draw of other candidates for the noise of a state."""
+
+    def surround(rng_key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState) -> Candidates:
+        assert model.noncentred is not None
+        noise_key, vector_key = jax.random.split(rng_key)
+        noise = model.noncentred.noise(noise_key, state.parameters, state.latent.records)
+        vectors = draw_vectors(vector_key, model, tuning, from_prior, NUM_CANDIDATES - 1)
+        return weigh(model, release, tuning, from_prior, state, noise, vectors)
+
+    return surround
+
+
+def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
+    """One refresh, and the choice after it where there is one; it leaves p(parameters, records | release) invariant."""
+    surround = build_surround(model, release)
+    has_choice = model.noncentred is not None
+    all_weighed = has_choice and release.n >= MANY_RECORDS
+
+    def as_candidates(key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState) -> Candidates:
+        return surround(key, tuning, from_prior, state) if all_weighed else alone(model, tuning, from_prior, state)
+
+    def refresh(
+        rng_key: Key, state: GibbsState, tuning: RefreshTuning, from_prior: Array
+    ) -> tuple[GibbsState, RefreshInfo]:
+        proposal_key, present_key, new_key, kept_key, decision_key, choice_key = jax.random.split(rng_key, 6)
+        present = as_candidates(present_key, tuning, from_prior, state)
+        drawn = propose(proposal_key, model, release, tuning, from_prior, state)
+        proposed = as_candidates(new_key, tuning, from_prior, drawn)
+        kept, info = decide(present, proposed, jnp.log(decision_uniforms(decision_key)))
+        if not has_choice:
+            return kept.state, info
+        if not all_weighed:
+            kept = surround(kept_key, tuning, from_prior, kept.state)
+            info = info._replace(num_nonfinite=info.num_nonfinite + kept.num_nonfinite)
+        uniform = jax.random.uniform(choice_key, dtype=tuning.location.dtype)
+        return choose(model, release, kept, uniform, state), info
 
     return refresh
 
@@ -332,9 +392,12 @@ def build_refreshes(model: Model, release: PrivateRelease) -> Refreshes:
     refresh = build_refresh(model, release)
 
     def step(rng_key: Key, number: Array, state: GibbsState, tuning: RefreshTuning) -> tuple[GibbsState, RefreshInfo]:
+        made = num_made(tuning.refreshes, number)
+
         def body(index: Array, carry: tuple[GibbsState, RefreshInfo]) -> tuple[GibbsState, RefreshInfo]:
             state, total = carry
-            state, info = refresh(jax.random.fold_in(rng_key, index), state, tuning)
+            from_prior = is_by_prior(tuning, made + index)
+            state, info = refresh(jax.random.fold_in(rng_key, index), state, tuning, from_prior)
             return state, jax.tree.map(jnp.add, total, info)
 
         none = RefreshInfo(*jnp.zeros((3,), int))

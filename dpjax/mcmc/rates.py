@@ -13,7 +13,7 @@ from dpjax.base import Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.soma import SOMA
-from dpjax.data_augmentation.refresh import FLOOR, PERIOD, TRIED, RefreshTuning, fit_refresh, with_rates
+from dpjax.data_augmentation.refresh import FLOOR, MANY_RECORDS, PERIOD, TRIED, RefreshTuning, fit_refresh, with_rates
 from dpjax.diagnostics import ess_bulk, ess_tail
 
 MULTIPLES = (1, 2, 4, 8, 16)
@@ -52,13 +52,14 @@ class Costs(NamedTuple):
 
     def of(self, model: Model, plan: SweepPlan, n: int) -> tuple[float, float]:
         """The costs of a sweep and of a refresh."""
-        return self.of_sweep(plan, n), self.of_refresh(model)
+        return self.of_sweep(plan, n), self.of_refresh(model, n)
 
-    def of_refresh(self, model: Model) -> float:
-        """The cost of a refresh, with the choice of parameters after it where there is one."""
+    def of_refresh(self, model: Model, n: int) -> float:
+        """The cost of a refresh, with the weighing of candidates where there are several."""
         if model.noncentred is None:
             return 1.0
-        return 1 + (self.choice if model.noncentred.sums is None else self.choice_by_sums)
+        weighing = self.choice if model.noncentred.sums is None else self.choice_by_sums
+        return 1 + weighing * (2 if n >= MANY_RECORDS else 1)
 
     def of_sweep(self, plan: SweepPlan, n: int) -> float:
         """The cost of a sweep."""

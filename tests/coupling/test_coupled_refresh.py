@@ -44,12 +44,8 @@ def test_both_chains_keep_their_distribution() -> None:
 
 def test_a_proposal_without_its_density_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: the weights leave out prior and proposal, whose centre is off."""
-    honest = refresh.decide
-
-    def wrong(model, tuning, state, proposed, from_prior, log_uniform):
-        return honest(model, tuning, state, proposed, jnp.array(True), log_uniform)
-
-    monkeypatch.setattr(refresh, "decide", wrong)
+    honest = refresh.alone
+    monkeypatch.setattr(refresh, "alone", lambda model, tuning, _, state: honest(model, tuning, jnp.array(True), state))
     off = TUNING._replace(location=jnp.array([1.0]), factor=jnp.array([[0.2]]), prior_share=jnp.array(0.0))
     assert min(p_values(off)[:2]) < REJECT
 

@@ -58,8 +58,8 @@ def test_costs_follow_the_plan(model, release):
     assert moved == alone + costs.interweaving + costs.surrogate / 2_000
     some = costs.of_sweep(replace(plan, imputation=dpjax.soma(10), interweave=False), 100)
     assert some == pytest.approx(alone + 10 * costs.soma_attempt)
-    assert costs.of_refresh(model._replace(noncentred=None)) == 1.0
-    assert costs.of_refresh(model) > 1.0
+    assert costs.of_refresh(model._replace(noncentred=None), 100) == 1.0
+    assert 1.0 < costs.of_refresh(model, 100) < costs.of_refresh(model, 1_000)
 
 
 def test_too_few_draws_choose_nothing(model, release):
