@@ -2,6 +2,7 @@
 
 from dpjax import coupling, exchangeable, mixture, models, plot, private, statistics
 from dpjax._util.jit import enable_compilation_cache
+from dpjax._util.pickles import load
 from dpjax.adapters.numpyro import from_numpyro, private_target
 from dpjax.base import Model
 from dpjax.clt import sample_clt
@@ -107,6 +108,7 @@ __all__ = [
     "joint",
     "laplace_scale",
     "least_squares",
+    "load",
     "mechanism_from_published",
     "mixture",
     "models",

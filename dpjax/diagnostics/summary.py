@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 
 from dpjax._util.validation import fail, read_numbers
 from dpjax.diagnostics import convergence
+from dpjax.diagnostics.frames import to_frame
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
@@ -79,10 +81,60 @@ class Summary:
         remarks = "<br>".join(map(escape, self.remarks()))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{remarks}"
 
+    def take(self, names: Sequence[str]) -> "Summary":
+        """The rows of some parameters, or of single entries such as ``"coef[1]"``, in the order of the names.
+
+        Raises
+        ------
+        ValueError
+            If there is no such row.
+        """
+        chosen: list[int] = []
+        for name in [names] if isinstance(names, str) else names:
+            found = [place for place, row in enumerate(self.rows) if row == name or row.startswith(f"{name}[")]
+            if not found:
+                known = ", ".join(dict.fromkeys(row.split("[")[0] for row in self.rows))
+                fail(
+                    "names",
+                    repr(name),
+                    f"names of parameters, {known}, or entries such as {self.rows[0]!r}",
+                    "See the whole summary.",
+                )
+            chosen += found
+        columns = {name: column[chosen] for name, column in self.columns.items()}
+        return Summary(tuple(self.rows[place] for place in chosen), columns, self.note)
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame, whose rows are the parameters.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return to_frame(self.columns, index={"parameter": np.array(self.rows)})
+
+    def to_markdown(self) -> str:
+        """The table as Markdown, with the figures that are printed."""
+        header, *body = self.cells()
+        rule = ["---", *["---:"] * (len(header) - 1)]
+        return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *body])
+
+    def to_latex(self) -> str:
+        """The table as a LaTeX `tabular` with the rules of the package booktabs, and the figures that are printed."""
+        header, *body = (" & ".join(map(escape_latex, row)) + r" \\" for row in self.cells())
+        lines = [r"\toprule", header, r"\midrule", *body, r"\bottomrule"]
+        return "\n".join([rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}", *lines, r"\end{tabular}"])
+
     def remarks(self) -> list[str]:
         """The lines below the table: the number of rows not shown, and the note."""
         missing = len(self.rows) - MAX_ROWS
         return [f"... and {missing} more rows"] * (missing > 0) + [self.note] * bool(self.note)
+
+
+def escape_latex(text: str) -> str:
+    """The text with the characters that LaTeX reads as commands escaped."""
+    return "".join(f"\\{letter}" if letter in "%_&#$" else letter for letter in text)
 
 
 def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "") -> Summary:

@@ -14,6 +14,7 @@ from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
+from dpjax.diagnostics.frames import to_frame
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import (
     STARTS,
@@ -28,6 +29,7 @@ from dpjax.diagnostics.warnings import (
 )
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
+from dpjax.posterior.completed import DataSets, complete, synthesize
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.streaming import StreamingDraws
@@ -172,18 +174,21 @@ class Posterior(Pickled):
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
 
-    def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
+    def summary(self, *, names: Sequence[str] | None = None, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
 
         Parameters
         ----------
+        names
+            The parameters or entries of them to show, such as ``["coef[1]", "variance"]``; by default all. What is
+            warned of is looked for in all.
         quantiles
             The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
 
         Raises
         ------
         TypeError, ValueError
-            If `quantiles` are not numbers between 0 and 1, in rising order.
+            If `quantiles` are not numbers between 0 and 1, in rising order, or there is no parameter of a name.
 
         Warns
         -----
@@ -211,7 +216,7 @@ class Posterior(Pickled):
         if table.rows:
             late = [] if self.streaming is not None else name_late(self.draws, table)
             warn_of_poor_mixing(table, self.remedy, self._stuck(), STARTS if self.plan is not None else "", late)
-        return table
+        return table if names is None else table.take(names)
 
     def _stuck(self) -> list[str]:
         """What never moved in some chain though it could: rows of the summary, and the records."""
@@ -237,6 +242,78 @@ class Posterior(Pickled):
         from dpjax.adapters.arviz import to_arviz
 
         return to_arviz(self)
+
+    def to_frame(self) -> Any:
+        """The draws as a pandas DataFrame: a row for each draw, a column for each number, such as ``coef[0]``.
+
+        ``posterior.to_frame().to_csv(path)`` writes them for other programs.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        TypeError
+            If the draws were not kept.
+        """
+        draws = dict(self.draws)
+        chain, draw = np.indices(self.info["acceptance_rate"].shape)
+        return to_frame(draws, 2, {"chain": chain.ravel(), "draw": draw.ravel()})
+
+    def completed(self, key: Key, num: int) -> DataSets:
+        """Completed data sets: the confidential records as imputed, draws from p(parameters, records | release).
+
+        The chains go on by the sweeps and refreshes that the draws were made by, each as many steps between two data
+        sets as give about one effective draw of the slowest parameter. What is published of such data reveals no more
+        than the release. Analyses of them are put together by ``data.combine(estimates, covariances)``.
+
+        Parameters
+        ----------
+        key
+            One typed key.
+        num
+            How many data sets. Twenty are enough for most multiple imputation of records of which little is known.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the posterior is approximate and has no imputed records, or the number is not positive.
+
+        Examples
+        --------
+        >>> import dpjax
+        >>> import jax
+        >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+        >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+        >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
+        >>> data = posterior.completed(jax.random.key(2), 20)
+        >>> data, data[0]["y"].shape
+        (20 completed data sets of y, (10,))
+        >>> means = [one["y"].mean() for one in data]
+        >>> low, high = data.combine(means, [one["y"].var(ddof=1) / 10 for one in data]).confidence_interval(0.9)
+        """
+        return complete(self, key, num)
+
+    def synthetic(self, key: Key, num: int, n: int | None = None) -> DataSets:
+        """Synthetic data sets: new records from the model at evenly spaced draws of the parameters.
+
+        They have what the model knows of the records, and no more. Analyses of them are put together by
+        ``data.combine(estimates, covariances)``.
+
+        Parameters
+        ----------
+        key
+            One typed key.
+        num
+            How many data sets, at most as many as there are draws.
+        n
+            How many records each has; by default as many as the confidential data. Only then `combine` is right.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a number is not positive, there are fewer draws, or the number of records is unknown and none is given.
+        """
+        return synthesize(self, key, num, n)
 
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.

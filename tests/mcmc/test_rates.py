@@ -59,7 +59,7 @@ def test_costs_follow_the_plan(model, release):
     some = costs.of_sweep(replace(plan, imputation=dpjax.soma(10), interweave=False), 100)
     assert some == pytest.approx(alone + 10 * costs.soma_attempt)
     assert costs.of_refresh(model._replace(noncentred=None), 100) == 1.0
-    assert 1.0 < costs.of_refresh(model, 100) < costs.of_refresh(model, 1_000)
+    assert costs.of_refresh(model, 100) > costs.of_refresh(model, 1_000) > costs.of_refresh(model, 10_000) > 1.0
 
 
 def test_too_few_draws_choose_nothing(model, release):

@@ -1,0 +1,311 @@
+"""Data sets that a posterior gives, and how analyses of several of them are combined.
+
+*Completed* data are the confidential records as the chains impute them, draws from p(records | release). *Synthetic*
+data are new records, of any number, from the model at draws of the parameters. Both are functions of the release and
+cost no privacy beyond it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy
+from jax.typing import ArrayLike
+
+from dpjax._util.validation import check_count, check_key, check_share, fail, read_numbers
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.counts.table import COUNTS
+from dpjax.data_augmentation.parameters import Tuning
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.refresh import RefreshTuning, build_refreshes, num_due
+from dpjax.data_augmentation.sweep import build_sweep
+from dpjax.diagnostics.convergence import ess_bulk
+from dpjax.models.data_sets import NUMBER
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import GibbsState, parameter_shapes
+from dpjax.release import PrivateRelease
+
+if TYPE_CHECKING:
+    from dpjax.posterior.posterior import Posterior
+
+MOST_STEPS = 1_000
+"""Most steps of a chain between two data sets, however slowly it mixes."""
+
+Kind = Literal["completed", "synthetic"]
+
+
+class Combined(NamedTuple):
+    """What several data sets say together about a vector of estimands.
+
+    Attributes
+    ----------
+    estimate
+        The mean of the estimates [k].
+    covariance
+        Its covariance [k, k].
+    degrees_of_freedom
+        Those of the t distribution of each estimate [k].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> both = Combined(np.array([1.0]), np.array([[0.04]]), np.array([12.0]))
+    >>> low, high = both.confidence_interval(0.9)
+    >>> print(low.round(2), high.round(2))
+    [0.64] [1.36]
+    """
+
+    estimate: np.ndarray
+    covariance: np.ndarray
+    degrees_of_freedom: np.ndarray
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """The square roots of the variances [k]."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends [k] of the intervals of a level."""
+        check_share("level", level)
+        half = scipy.stats.t.ppf((1 + level) / 2, self.degrees_of_freedom) * self.standard_errors
+        return self.estimate - half, self.estimate + half
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DataSets:
+    """Several data sets; ``data[k]`` is one, ``data.frame(k)`` the same as a DataFrame.
+
+    Parameters
+    ----------
+    kind
+        ``"completed"`` or ``"synthetic"``, which decides how analyses are combined.
+    parameters
+        The draw [data set, ...] that each is from.
+    records
+        Arrays [data set, n, ...] by field; or the possible records [c, ...] where `counts` says how many there are of
+        each.
+    counts
+        How many of each possible record there are [data set, c]; None where records are listed.
+    num_records
+        How many records each data set has [data set]; of listed records the others are padding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = DataSets("synthetic", {}, {"y": np.array([0, 1])}, np.array([[2, 1], [0, 3]]), np.array([3, 3]))
+    >>> [one["y"].tolist() for one in data]
+    [[0, 0, 1], [1, 1, 1]]
+    """
+
+    kind: Kind
+    parameters: Parameters
+    records: Records
+    counts: np.ndarray | None
+    num_records: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.num_records)
+
+    def __repr__(self) -> str:
+        return f"{len(self)} {self.kind} data sets of {', '.join(self.records)}"
+
+    def __getitem__(self, number: int) -> dict[str, np.ndarray]:
+        if self.counts is not None:
+            return {name: np.repeat(leaf, self.counts[number], axis=0) for name, leaf in self.records.items()}
+        return {name: leaf[number, : self.num_records[number]] for name, leaf in self.records.items()}
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        return (self[number] for number in range(len(self)))
+
+    def frame(self, number: int) -> Any:
+        """One data set as a pandas DataFrame: a column for each entry of each field, such as ``x[0]``.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        from dpjax.diagnostics.frames import to_frame
+
+        return to_frame(self[number])
+
+    def combine(self, estimates: ArrayLike, covariances: ArrayLike) -> Combined:
+        """What analyses of all data sets say together; see `combine`, whose rule is that of the kind of data."""
+        return combine(estimates, covariances, kind=self.kind)
+
+
+def combine(estimates: ArrayLike, covariances: ArrayLike, *, kind: Kind) -> Combined:
+    """The estimate, its covariance and degrees of freedom by m analyses of m data sets.
+
+    Of completed data the covariance is W + (1 + 1/m) B, with the mean W of the analyses' covariances and the covariance
+    B between their estimates (Rubin 1987, chapter 3). Of synthetic data it is (1 + 1/m) B − W, as B has in it how new
+    records vary about their model, and W says how much that is (Raghunathan, Reiter and Rubin 2003; for private
+    releases Räisä, Jälkö, Kaski and Honkela 2023). The posterior knows of the noise of the mechanism, and so do these.
+
+    Parameters
+    ----------
+    estimates
+        Those of each data set [m, k], or [m].
+    covariances
+        Their covariances within a data set [m, k, k]; variances [m, k] or [m] stand for a diagonal.
+    kind
+        ``"completed"`` or ``"synthetic"``; synthetic data sets have as many records as the confidential ones here.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are fewer than two data sets, shapes do not fit, numbers are not finite, or the kind has another name.
+
+    Notes
+    -----
+    Where (1 + 1/m) B − W of synthetic data has a variance that is not positive, W stands in for it (Reiter 2002): draw
+    more data sets.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> both = dpjax.posterior.combine([1.0, 1.2, 0.9], [0.01, 0.02, 0.01], kind="completed")
+    >>> print(both.estimate.round(3), both.standard_errors.round(3))
+    [1.033] [0.211]
+    """
+    if kind not in ("completed", "synthetic"):
+        fail("kind", repr(kind), "'completed' or 'synthetic'", "Say what the data sets are.")
+    found, within = check_analyses(estimates, covariances)
+    m = len(found)
+    between = (1 + 1 / m) * np.atleast_2d(np.cov(found, rowvar=False))
+    ratio = np.diagonal(within) / np.maximum(np.diagonal(between), np.finfo(float).tiny)
+    if kind == "completed":
+        return Combined(found.mean(axis=0), within + between, (m - 1) * (1 + ratio) ** 2)
+    if np.all(ratio < 1):
+        return Combined(found.mean(axis=0), between - within, (m - 1) * (1 - ratio) ** 2)
+    return Combined(found.mean(axis=0), within, np.full(len(ratio), m - 1.0))
+
+
+def check_analyses(estimates: ArrayLike, covariances: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Estimates [m, k] and the mean of the covariances [k, k], or an error."""
+    remedy = "Pass one analysis for each data set."
+    found = read_numbers("estimates", estimates, "finite numbers [m, k]", remedy)
+    found = found[:, None] if found.ndim == 1 else found
+    if found.ndim != 2 or len(found) < 2 or not np.all(np.isfinite(found)):
+        fail("estimates", f"an array of shape {list(found.shape)}", "finite numbers [m, k], m at least 2", remedy)
+    m, k = found.shape
+    given = read_numbers("covariances", covariances, "finite numbers [m, k, k]", remedy)
+    given = given[:, None] if given.ndim == 1 else given
+    given = given[..., None] * np.eye(k) if given.shape == (m, k) else given
+    if given.shape != (m, k, k) or not np.all(np.isfinite(given)) or np.any(np.diagonal(given, axis1=1, axis2=2) < 0):
+        expected = f"finite covariances of shape [{m}, {k}, {k}], or variances [{m}, {k}]"
+        fail("covariances", f"an array of shape {list(given.shape)}", expected, remedy)
+    return found, given.mean(axis=0)
+
+
+def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
+    """Data sets whose records are imputed; see `Posterior.completed`."""
+    check_key("key", key)
+    check_count("num", num)
+    states, plan = posterior.final_states, posterior.plan
+    if states is None or plan is None:
+        remedy = "Use posterior.synthetic, or dpjax.sample."
+        fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
+    model, release = latent_form(posterior.model, posterior.release, plan.imputation)
+    num_chains = len(posterior.info["acceptance_rate"])
+    parts = {"release": release, "tuning": posterior.tuning, "refresh": posterior.refresh}
+    each = -(-num // num_chains)
+    keys = jax.random.split(key, num_chains)
+    drawn = advance(model, plan, each, keys=keys, states=states, spacing=jnp.int32(spacing_of(posterior)), **parts)
+    drawn = jax.tree.map(lambda leaf: np.asarray(leaf).swapaxes(0, 1).reshape(-1, *leaf.shape[2:])[:num], drawn)
+    return as_data_sets(posterior.model, drawn.parameters, drawn.latent.records)
+
+
+def spacing_of(posterior: "Posterior") -> int:
+    """Steps of a chain that give about one effective draw of the slowest parameter."""
+    if posterior.streaming is not None or not posterior.draws:
+        return MOST_STEPS // 10
+    sizes = np.concatenate([np.ravel(ess_bulk(np.asarray(leaf, float))) for leaf in posterior.draws.values()])
+    share = np.nanmin(sizes, initial=np.inf) / posterior.info["acceptance_rate"].size
+    steps = posterior.settings.get("thin", 1) / max(share, 1 / MOST_STEPS)
+    return int(np.clip(np.ceil(steps), 1, MOST_STEPS)) if np.isfinite(steps) else MOST_STEPS
+
+
+@partial(jit_model, static_argnames=("plan", "num"))
+def advance(
+    model: Model,
+    plan: SweepPlan,
+    num: int,
+    *,
+    release: PrivateRelease,
+    tuning: Tuning | None,
+    refresh: RefreshTuning | None,
+    keys: Key,
+    states: GibbsState,
+    spacing: Array,
+) -> GibbsState:
+    """States [chain, num, ...], so many steps apart: each is a draw from p(parameters, records | release)."""
+    sweep = build_sweep(model, release, plan)
+    refreshes = None if refresh is None else build_refreshes(model, release)
+    step_keys, last_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
+
+    def step(key: Key, number: Array, state: GibbsState) -> GibbsState:
+        sweep_key, refresh_key = jax.random.split(jax.random.fold_in(key, number))
+        if refresh is None or refreshes is None:
+            return sweep.move(sweep_key, state, tuning)[0]
+        due = num_due(refresh.sweeps, number) > 0
+        state = jax.lax.cond(due, lambda: sweep.move(sweep_key, state, tuning)[0], lambda: state)
+        return refreshes(refresh_key, number, state, refresh)[0]
+
+    def all_chains(number: Array, states: GibbsState) -> GibbsState:
+        return jax.vmap(step, in_axes=(0, None, 0))(step_keys, number, states)
+
+    def keep(states: GibbsState, place: Array) -> tuple[GibbsState, GibbsState]:
+        states = jax.lax.fori_loop(place * spacing, (place + 1) * spacing, all_chains, states)
+        final_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(last_keys, place)
+        return states, jax.vmap(sweep.complete)(final_keys, states)[0]
+
+    return jax.tree.map(
+        lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.lax.scan(keep, states, jnp.arange(num, dtype=jnp.int32))[1]
+    )
+
+
+def as_data_sets(model: Model, parameters: Parameters, records: Records) -> DataSets:
+    """Data sets of imputed records [data set, n, ...], of counts, or of records in an unknown number."""
+    parameters = {name: np.asarray(leaf) for name, leaf in parameters.items()}
+    if isinstance(records, dict) and set(records) == {COUNTS} and model.support is not None:
+        counts = np.asarray(records[COUNTS])[:, 0].astype(int)
+        support = {name: np.asarray(leaf) for name, leaf in model.support().items()}
+        return DataSets("completed", parameters, support, counts, counts.sum(axis=1))
+    if isinstance(records, dict) and NUMBER in records:
+        rows = {name: np.asarray(leaf)[:, 0] for name, leaf in records.items() if name != NUMBER}
+        return DataSets("completed", parameters, rows, None, np.asarray(records[NUMBER])[:, 0])
+    rows = {name: np.asarray(leaf) for name, leaf in records.items()}
+    number, length = np.shape(next(iter(rows.values())))[:2]
+    return DataSets("completed", parameters, rows, None, np.full(number, length))
+
+
+def synthesize(posterior: "Posterior", key: Key, num: int, n: int | None) -> DataSets:
+    """Data sets of new records; see `Posterior.synthetic`."""
+    check_key("key", key)
+    size = default_size(posterior) if n is None else check_count("n", n)
+    chosen = posterior.choose_draws(check_count("num", num))
+    names = parameter_shapes(posterior.model)
+    parameters = {name: posterior.draws[name].reshape(-1, *posterior.draws[name].shape[2:])[chosen] for name in names}
+    records = draw_records(posterior.model, size, key, parameters)
+    rows = {name: np.asarray(leaf) for name, leaf in records.items()}
+    return DataSets("synthetic", parameters, rows, None, np.full(len(chosen), size))
+
+
+def default_size(posterior: "Posterior") -> int:
+    """As many records as there are confidential ones."""
+    if posterior.release.n is None or NUMBER in posterior.draws:
+        fail("n", None, "a positive whole number, as the number of records is unknown", "Pass n.")
+    return int(posterior.release.n)
+
+
+@partial(jit_model, static_argnames=("n",))
+def draw_records(model: Model, n: int, key: Key, parameters: Parameters) -> Records:
+    """Records [draw, n, ...] from the model at parameters [draw, ...]."""
+    num = len(jax.tree.leaves(parameters)[0])
+    return jax.vmap(model.sample_records, in_axes=(0, 0, None))(jax.random.split(key, num), parameters, n)
