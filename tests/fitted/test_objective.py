@@ -187,6 +187,43 @@ def test_unknown_number() -> None:
     check(posterior.draws["probabilities"], exact)
 
 
+def variant(number: int) -> dpjax.Release:
+    """One of several fits: other coefficients, penalty and scale."""
+    noise = dpjax.Gaussian(0.9 + 0.1 * number)
+    theta = THETA + 0.2 * number
+    return dpjax.releases.objective_perturbation(theta, loss, noise=noise, regularization=PENALTY + number, n=N)
+
+
+SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "progress": False, "imputation": dpjax.imwg()}
+
+
+def test_other_coefficients_compile_nothing(compilations: list[str]) -> None:
+    dpjax.sample(jax.random.key(1), MODEL, variant(0), **SHORT)
+    compilations.clear()
+    dpjax.sample(jax.random.key(1), MODEL, variant(1), **SHORT)
+    assert compilations == []
+
+
+def test_a_batch_of_fits_has_the_draws_of_each_alone() -> None:
+    both = dpjax.sample_batch(jax.random.key(1), MODEL, [variant(0), variant(1)], refresh=False, **SHORT)
+    for number in range(2):
+        key = jax.random.fold_in(jax.random.key(1), number)
+        alone = dpjax.sample(key, MODEL, variant(number), refresh=False, **SHORT).draws["probabilities"]
+        np.testing.assert_allclose(both.draws["probabilities"][number], alone, rtol=1e-4)
+
+
+def test_coefficients_are_read_from_their_place_in_several_values() -> None:
+    """The contribution of a record to joint releases is that to each of them."""
+    counts = dpjax.Release([3.0], dpjax.Laplace(1.0), statistics.grouped("cell", [0, -1, 0, -1]), N)
+    three = [variant(1), counts, variant(2)]
+    record = {"cell": jnp.array(2)}
+    found = dpjax.joint(dpjax.joint(*three[:2]), three[2]).contribution(record)
+    expected = jnp.concatenate([release.contribution(record) for release in three])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"^statistic: given no coefficients; .*release\.contribution"):
+        variant(1).statistic(record)
+
+
 @frozen_pytree
 @dataclass(frozen=True)
 class WithoutDeterminant(ObjectivePerturbation):
@@ -287,7 +324,7 @@ def test_words_and_text() -> None:
     assert "Gradient and Hessian of the loss loss at 2 published coefficients" in words
     assert "2 coefficients fitted with penalties of 0, 0.8 and a random linear term" in words
     assert "depends on bounds of the loss" in words
-    with pytest.raises(ValueError, match=r"statistic: given the function .*LossDerivatives.*statistic="):
+    with pytest.raises(ValueError, match=r"statistic: given the function .*FittedDerivatives.*statistic="):
         dpjax.from_json(release.to_json())
     again = dpjax.from_json(release.to_json(), statistic=release.statistic)
     assert again.mechanism.noise == release.mechanism.noise
