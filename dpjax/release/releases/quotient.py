@@ -34,9 +34,10 @@ def quotient(
     denominator
         The statistic ``record -> [k]`` by whose sums they were divided, such as the counts of groups.
     numerator_noise
-        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`.
+        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`, or integer noise of whole sums.
     denominator_noise
-        That of the k denominators, likewise, independent of it and drawn anew for each quotient.
+        That of the k denominators, likewise, independent of it and drawn anew for each quotient. Which kinds have an
+        exact density together is said in `dpjax.mechanisms.Quotient`.
     n
         The public number of records, as in `dpjax.Release`.
 
@@ -48,7 +49,8 @@ def quotient(
     Raises
     ------
     TypeError, ValueError
-        If a statistic has not as many coordinates as there are quotients, or noise is of another kind.
+        If a statistic has not as many coordinates as there are quotients, or noise is of another kind. When a model is
+        given: if sums with integer noise are not whole on its records.
 
     Notes
     -----
