@@ -125,10 +125,14 @@ def bounded_line(first: Array, last: Array, first_size: Array, last_size: Array,
 
     Parameters
     ----------
-    first, last
-        The heights at both ends.
-    first_size, last_size
-        The sizes at both ends.
+    first
+        The height at the first end.
+    last
+        That at the last.
+    first_size
+        The size at the first end.
+    last_size
+        That at the last.
     steps
         The number of steps from one end to the other.
     """
