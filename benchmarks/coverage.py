@@ -1,109 +1,265 @@
 """How often intervals of coefficients hold the true ones, where only privately fitted coefficients are published.
 
 Parameters are drawn from the prior, records from the model, and coefficients fitted with objective perturbation. Beside
-the posterior's intervals are those of taking the published coefficients for an ordinary fit.
+the posterior's intervals are those of taking the published coefficients for an ordinary fit. A second row says what
+effective draws cost, beside those given noisy sums of the same ε.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro
 from numpyro import distributions as dist
 
 import dpjax
 from benchmarks.rows import Row
-from benchmarks.timing import Timing
+from benchmarks.timing import Timing, time_call
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
-N = 500
 EPSILON = 1.0
-CLIP = 2.0
-RELEASES, FEW = 100, 10
 LEVEL = 0.9
 TOLERANCE = 0.04
 """Of 200 intervals the share that holds varies by about 0.02."""
 
 NORMAL_QUANTILE = 1.6449
-PENALTY = np.array([0.0, 1.0])
-SAMPLING = {"num_chains": 4, "num_warmup": 400, "num_samples": 400, "progress": False}
 
 
-def logistic(n: int) -> None:
-    """A response of 0 and 1 given one covariate."""
-    coef = numpyro.sample("coef", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
-    with numpyro.plate("records", n):
-        x = numpyro.sample("x", dist.Normal(0.0, 1.0))
-        numpyro.sample("y", dist.Bernoulli(logits=coef[0] + coef[1] * x))
+@dataclass(frozen=True)
+class Setting:
+    """One size of the experiment.
+
+    n, d
+        Records and coefficients, with the intercept.
+    releases
+        How many are simulated.
+    chains, steps
+        Chains of each release, and their steps of warm-up and draws.
+    """
+
+    n: int
+    d: int
+    releases: int
+    chains: int
+    steps: tuple[int, int]
+
+    @property
+    def clip(self) -> float:
+        """The norm to which covariates are clipped: beyond most of them."""
+        return float(np.sqrt(self.d - 1)) + 1
+
+    @property
+    def scale(self) -> float:
+        """That of the linear term, whose density is ∝ exp(-|b| / scale): gradients of two records differ so much."""
+        return 2 * float(np.hypot(1.0, self.clip)) / EPSILON
+
+    @property
+    def penalty(self) -> np.ndarray:
+        """One for each coefficient but the intercept [d]."""
+        return np.append(0.0, np.ones(self.d - 1))
+
+    @property
+    def loss(self) -> Any:
+        """Of logistic regression."""
+        return dpjax.statistics.Logistic(norm=self.clip)
+
+
+SETTINGS = (
+    Setting(500, 2, 200, 2, (300, 300)),
+    Setting(500, 5, 200, 2, (300, 300)),
+    Setting(500, 10, 200, 2, (250, 250)),
+    Setting(10_000, 2, 200, 2, (150, 150)),
+    Setting(10_000, 5, 100, 2, (300, 150)),
+    Setting(10_000, 10, 50, 2, (300, 150)),
+)
+FEW = 4
+"""Releases of a quick run, and those that are timed."""
+
+
+class Fit(NamedTuple):
+    """One simulated fit.
+
+    Attributes
+    ----------
+    truth
+        The coefficients [d] of the records.
+    coefficients
+        Those that are published [d].
+    error
+        Their standard errors [d] in an ordinary fit.
+    """
+
+    truth: np.ndarray
+    coefficients: np.ndarray
+    error: np.ndarray
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """One row: shares of 90 % intervals that hold the truth, over releases and both coefficients."""
-    releases = min(RELEASES, FEW) if quick else RELEASES
-    model = dpjax.from_numpyro(logistic, records=["x", "y"])
-    loss = dpjax.statistics.Logistic(norm=CLIP)
+    """Two rows for each setting: shares of 90 % intervals that hold the truth, and the cost of effective draws."""
+    for setting in SETTINGS:
+        yield measure_coverage(replace(setting, releases=min(FEW, setting.releases)) if quick else setting)
+        yield measure_cost(setting)
+
+
+def measure_coverage(setting: Setting) -> Row:
+    """Shares of intervals that hold the truth, over releases and coefficients."""
+    fits = [simulate(np.random.default_rng(number), setting) for number in range(setting.releases)]
     begin = process_time()
-    held: dict[str, list[np.ndarray]] = {"posterior": [], "plug-in": []}
-    for number in range(releases):
-        rng = np.random.default_rng(number)
-        truth = rng.normal(size=2)
-        design, response = draw_records(rng, truth)
-        scale = 2 * float(np.hypot(1.0, CLIP)) / EPSILON
-        fitted = fit(design, response, draw_noise(rng, scale))
-        release = dpjax.releases.objective_perturbation(
-            fitted, loss, noise=dpjax.VectorLaplace(scale), regularization=PENALTY, n=N
-        )
-        posterior = dpjax.sample(jax.random.key(number), model, release, **SAMPLING)
-        draws = posterior.draws["coef"].reshape(-1, 2)
-        held["posterior"].append(holds(np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0), truth))
-        error = NORMAL_QUANTILE * np.sqrt(np.diag(np.linalg.inv(curvature(design, fitted))))
-        held["plug-in"].append(holds(np.array([fitted - error, fitted + error]), truth))
-    seconds = (process_time() - begin) / releases
-    figures = {name: float(np.mean(each)) for name, each in held.items()} | {"releases": float(releases)}
-    timing = Timing(None, seconds, seconds, releases)
+    draws = sample(setting, [release_of(setting, fit) for fit in fits])
+    seconds = process_time() - begin
+    held, plain = [], []
+    for fit, drawn in zip(fits, draws, strict=True):
+        interval = np.quantile(drawn.reshape(-1, setting.d), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        held.append(holds(interval, fit.truth))
+        margin = NORMAL_QUANTILE * fit.error
+        plain.append(holds(np.array([fit.coefficients - margin, fit.coefficients + margin]), fit.truth))
+    figures = {
+        "posterior": float(np.mean(held)),
+        "plug-in": float(np.mean(plain)),
+        "standard error": float(np.std(np.mean(held, axis=1)) / np.sqrt(setting.releases)),
+        "releases": float(setting.releases),
+        "median R-hat": float(np.median([np.max(split_r_hat(drawn)) for drawn in draws])),
+        "s per release": seconds / setting.releases,
+    }
+    timing = Timing(None, seconds, seconds, 1)
     target = ("posterior", ">=", LEVEL - TOLERANCE)
-    yield Row("coverage", f"logistic regression, ε = {EPSILON:g}", N, 2, 4, timing, figures, target=target)
+    return Row("coverage", "intervals", setting.n, setting.d, setting.chains, timing, figures, target=target)
 
 
-def draw_records(rng: np.random.Generator, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The clipped design [n, 2] and responses [n] of records drawn at the true coefficients."""
-    covariate = rng.normal(size=N)
-    response = rng.uniform(size=N) < 1 / (1 + np.exp(-truth[0] - truth[1] * covariate))
-    return np.column_stack([np.ones(N), np.clip(covariate, -CLIP, CLIP)]), response.astype(float)
+def measure_cost(setting: Setting) -> Row:
+    """Effective draws per CPU second given fitted coefficients, and given noisy sums."""
+    fits = [simulate(np.random.default_rng(number), setting) for number in range(min(FEW, setting.releases))]
+    fitted = [release_of(setting, fit) for fit in fits]
+    summed = [noisy_sums(np.random.default_rng(number), setting) for number in range(len(fits))]
+    timing, draws = time_call(lambda: sample(setting, fitted), repeats=1)
+    sums_timing, sums_draws = time_call(lambda: sample(setting, summed), repeats=1)
+    figures = {
+        "effective per s": effective(draws) / timing.best_seconds,
+        "given noisy sums": effective(sums_draws) / sums_timing.best_seconds,
+    }
+    return Row("coverage", "effective draws", setting.n, setting.d, setting.chains, timing, figures)
 
 
-def draw_noise(rng: np.random.Generator, scale: float) -> np.ndarray:
-    """A linear term [2] of density ∝ exp(-|b| / scale)."""
-    direction = rng.normal(size=2)
-    return rng.gamma(2.0, scale) * direction / np.linalg.norm(direction)
+def effective(draws: np.ndarray) -> float:
+    """Effective draws of the worst coefficient, added up over releases."""
+    return float(sum(np.min(ess_bulk(drawn)) for drawn in draws))
 
 
-def fit(design: np.ndarray, response: np.ndarray, linear: np.ndarray) -> np.ndarray:
-    """The minimiser [2] of the perturbed objective, by Newton steps that are halved until they descend."""
+@cache
+def make_model(d: int) -> dpjax.Model:
+    """A response of 0 and 1 given d − 1 covariates, with an intercept."""
+
+    def logistic(n: int) -> None:
+        coef = numpyro.sample("coef", dist.Normal(0.0, 1.0).expand([d]).to_event(1))
+        with numpyro.plate("records", n):
+            x = numpyro.sample("x", dist.Normal(0.0, 1.0).expand([d - 1]).to_event(1))
+            numpyro.sample("y", dist.Bernoulli(logits=coef[0] + jnp.sum(coef[1:] * x, axis=-1)))
+
+    return dpjax.from_numpyro(logistic, records=["x", "y"])
+
+
+def sample(setting: Setting, releases: list[dpjax.Release]) -> np.ndarray:
+    """Draws [release, chain, draw, d] of the coefficients."""
+    warmup, number = setting.steps
+    batch = dpjax.sample_batch(
+        jax.random.key(1),
+        make_model(setting.d),
+        releases,
+        num_chains=setting.chains,
+        num_warmup=warmup,
+        num_samples=number,
+        progress=False,
+    )
+    return np.asarray(batch.draws["coef"])
+
+
+def release_of(setting: Setting, fit: Fit) -> dpjax.Release:
+    """The release of fitted coefficients."""
+    return dpjax.releases.objective_perturbation(
+        fit.coefficients,
+        setting.loss,
+        noise=dpjax.VectorLaplace(setting.scale),
+        regularization=setting.penalty,
+        n=setting.n,
+    )
+
+
+def noisy_sums(rng: np.random.Generator, setting: Setting) -> dpjax.Release:
+    """Sums of clipped covariates where the response is 1, in place of a fit: of the same noise and sensitivity."""
+    _, design, response = draw_records(rng, setting)
+    value = design.T @ response + draw_noise(rng, setting)
+    return dpjax.Release(value, dpjax.VectorLaplace(setting.scale), make_statistic(setting.clip), setting.n)
+
+
+@cache
+def make_statistic(clip: float) -> Any:
+    """The record's response times one and its clipped covariates."""
+
+    def statistic(record: dict[str, jax.Array]) -> jax.Array:
+        x, y = record["x"], record["y"].astype(record["x"].dtype)
+        shrunk = x * jnp.minimum(1.0, clip / jnp.sqrt(jnp.sum(x**2)))
+        return y * jnp.append(jnp.ones_like(y), shrunk)
+
+    return statistic
+
+
+def draw_records(rng: np.random.Generator, setting: Setting) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """True coefficients [d] from the prior, and the clipped design [n, d] and responses [n] of their records."""
+    truth = rng.normal(size=setting.d)
+    covariates = rng.normal(size=(setting.n, setting.d - 1))
+    response = rng.uniform(size=setting.n) < chances(np.column_stack([np.ones(setting.n), covariates]), truth)
+    shrink = np.minimum(1, setting.clip / np.linalg.norm(covariates, axis=1))
+    return truth, np.column_stack([np.ones(setting.n), covariates * shrink[:, None]]), response.astype(float)
+
+
+def chances(design: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """The probabilities [n] of a response of 1."""
+    return 1 / (1 + np.exp(-design @ coefficients))
+
+
+def draw_noise(rng: np.random.Generator, setting: Setting) -> np.ndarray:
+    """A linear term [d] of density ∝ exp(-|b| / scale)."""
+    direction = rng.normal(size=setting.d)
+    return rng.gamma(setting.d, setting.scale) * direction / np.linalg.norm(direction)
+
+
+def simulate(rng: np.random.Generator, setting: Setting) -> Fit:
+    """A fit of records from the model at coefficients from the prior."""
+    truth, design, response = draw_records(rng, setting)
+    fitted = fit_perturbed(design, response, setting.penalty, draw_noise(rng, setting))
+    error = np.sqrt(np.diag(np.linalg.inv(curvature(design, setting.penalty, fitted))))
+    return Fit(truth, fitted, error)
+
+
+def fit_perturbed(design: np.ndarray, response: np.ndarray, penalty: np.ndarray, linear: np.ndarray) -> np.ndarray:
+    """The minimiser [d] of the perturbed objective, by Newton steps that are halved until they descend."""
 
     def objective(coefficients: np.ndarray) -> Any:
         predictor = design @ coefficients
         risk = np.sum(np.logaddexp(0, predictor) - response * predictor)
-        return risk + PENALTY @ coefficients**2 / 2 + linear @ coefficients
+        return risk + penalty @ coefficients**2 / 2 + linear @ coefficients
 
-    coefficients = np.zeros(2)
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-design @ coefficients))
-        gradient = design.T @ (chance - response) + PENALTY * coefficients + linear
-        step = np.linalg.solve(curvature(design, coefficients), gradient)
+    coefficients = np.zeros(design.shape[1])
+    for _ in range(100):
+        gradient = design.T @ (chances(design, coefficients) - response) + penalty * coefficients + linear
+        step = np.linalg.solve(curvature(design, penalty, coefficients), gradient)
         while objective(coefficients - step) > objective(coefficients) and np.linalg.norm(step) > 1e-12:
             step /= 2
         coefficients = coefficients - step
     return coefficients
 
 
-def curvature(design: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """The Hessian [2, 2] of the objective."""
-    chance = 1 / (1 + np.exp(-design @ coefficients))
-    return (design.T * (chance * (1 - chance))) @ design + np.diag(PENALTY)
+def curvature(design: np.ndarray, penalty: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """The Hessian [d, d] of the objective."""
+    chance = chances(design, coefficients)
+    return (design.T * (chance * (1 - chance))) @ design + np.diag(penalty)
 
 
 def holds(interval: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Whether intervals [2, k] hold the truth [k]."""
+    """Whether intervals [2, d] hold the truth [d]."""
     return (interval[0] <= truth) & (truth <= interval[1])

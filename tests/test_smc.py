@@ -3,6 +3,7 @@
 from itertools import product
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -115,6 +116,66 @@ def test_contingency_table_by_enumeration() -> None:
     for index, mean in enumerate(means):
         row = summary[f"probabilities[{index}]"]
         assert errors_off(row["mean"], mean, row["se_mean"]) < MAX_ERRORS
+
+
+ROUNDED = dpjax.Release([6.0, 9.0, 6.0], dpjax.RandomRounding(base=3), statistics.cells("cell", 3), 20)
+KEYS = 12
+
+
+def log_rounded() -> float:
+    """The log-probability of the rounded table by enumeration: a rest of 1 is rounded down with probability 2/3."""
+    tables = np.array([table for table in product(range(21), repeat=3) if sum(table) == 20])
+    away = np.abs(tables - np.asarray(ROUNDED.value))
+    chance = np.select([away == 0, away == 1, away == 2], [1, 2 / 3, 1 / 3], 0.0).prod(axis=1)
+    log_table = stats.dirichlet_multinomial.logpmf(tables, CONCENTRATION, 20)
+    return float(special.logsumexp(log_table, b=chance))
+
+
+@pytest.fixture(scope="module")
+def rounded() -> list[SMCSample]:
+    """By many keys, of a table that excludes all but one in thirty."""
+    sizes = {"num_particles": 50, "num_islands": 8, "num_sweeps": 1}
+    return [
+        dpjax.sample_smc(jax.random.key(key), CATEGORICAL, ROUNDED, interweave=False, imputation=dpjax.imwg(), **sizes)
+        for key in range(KEYS)
+    ]
+
+
+def scatter(results: list[SMCSample], exact: float) -> tuple[float, float]:
+    """p-values that errors have the size that is stated, and that they are centred."""
+    off = np.array([result.log_marginal_likelihood - exact for result in results])
+    stated = np.array([result.log_marginal_likelihood_error for result in results])
+    centre = stats.norm.sf(abs(off.sum()) / np.sqrt(np.sum(stated**2)))
+    # Each stated variance has 7 degrees of freedom.
+    return float(stats.f.sf(np.mean(off**2) / np.mean(stated**2), len(off), 7 * len(off))), float(2 * centre)
+
+
+def test_errors_under_a_hard_support_are_those_stated(rounded: list[SMCSample]) -> None:
+    exact = log_rounded()
+    assert min(scatter(rounded, exact)) > 1e-3
+    # With particles from single draws, one in thirty of which is possible, errors were above 0.2.
+    assert max(result.log_marginal_likelihood_error for result in rounded) < 0.15
+    # Nearly all of the 50 particles of each first step are possible.
+    assert all(np.all(result.effective_sample_sizes[:, 0] > 0.7 * 40) for result in rounded)
+
+
+def test_a_forgotten_probability_of_the_support_is_noticed(rounded: list[SMCSample]) -> None:
+    """As if the particles of the first step had come from the prior."""
+    shift = np.log(np.mean(np.exp(rounded[0].log_increments[:, 0])))
+    assert min(scatter(rounded, log_rounded() + 0.2 * abs(shift))) < 1e-6
+
+
+def test_the_prior_probability_of_the_support() -> None:
+    """Of draws until as many are possible as there are particles, and of those given up: unbiased."""
+    rng, size, chance = np.random.default_rng(8), 20, 0.3
+    for rounds, tolerance in ((1_000, 0.0), (3, 1 / size)):
+        took = rng.geometric(chance, size=(20_000, size))
+        possible, draws = took <= rounds, np.minimum(took, rounds).sum(axis=1)
+        searches = sampler.Search(None, jnp.asarray(possible), jnp.asarray(draws), jnp.array(0))
+        axes = sampler.Search(None, 0, 0, None)
+        found = np.exp(jax.vmap(sampler.log_excess, in_axes=(axes,))(searches)) * possible.mean(axis=1)
+        error = found.std() / np.sqrt(len(found))
+        assert abs(found.mean() - chance) < 4 * error + tolerance * chance
 
 
 @pytest.mark.slow

@@ -59,9 +59,7 @@ TINY: dict[str, dict[str, Change]] = {
     "first_call": {"BOUNDS": only("README's regression")},
     "batches": {"NUMBERS": to((20,)), "CALLS": to(1)},
     "coverage": {
-        "RELEASES": to(1),
-        "N": to(20),
-        "SAMPLING": lambda settings: {**settings, "num_warmup": 20, "num_samples": 20},
+        "SETTINGS": lambda settings: (replace(settings[0], n=20, releases=2, steps=(20, 20)),),
     },
     "count_records": {
         "SIZES": to((20,)),

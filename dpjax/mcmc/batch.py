@@ -276,8 +276,9 @@ def check_formed(formed: list[PrivateRelease]) -> list[PrivateRelease]:
     """The releases in the form of their latent data, or an error where that form is not the same for all."""
     for number, release in enumerate(formed):
         if form(release) != form(formed[0]):
-            given = f"release {number}, whose known totals are others than those of release 0"
-            fail("releases", given, "the same known totals, for which counts are moved", "Make a batch of each.")
+            given = f"release {number}, whose known totals, or fitted coefficients, are others than those of release 0"
+            remedy = "Make a batch of each, or impute records: dpjax.imwg()."
+            fail("releases", given, "the same sums of counts, for which counts are moved", remedy)
     return formed
 
 

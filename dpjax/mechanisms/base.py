@@ -123,6 +123,10 @@ class Mechanism(JsonNamed, ABC):
         For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
 
+    def whole_sums(self, size: int) -> tuple[slice, ...]:
+        """The coordinates of a statistic of this size that must be whole: all under integer noise, else none."""
+        return (slice(0, size),) if self.integer_noise else ()
+
     def possible_sums(self, value: Array) -> tuple[Array, Array]:
         """The least and the greatest statistic [d] that can have given each coordinate of the value [d].
 

@@ -17,9 +17,56 @@ from dpjax.mechanisms.promises import Promise, Sums
 __all__ = ["PartitionSelection"]
 
 
+@dataclass(frozen=True)
+class Bounded(Mechanism):
+    """What mechanisms share that release an additive mechanism's value within bounds.
+
+    Attributes
+    ----------
+    mechanism
+        The additive mechanism.
+    lower
+        The least value [] or [d], in its units; ``None`` where there is no such bound.
+    upper
+        The greatest, likewise.
+    told
+        How values came to lie within the bounds, in one word.
+    bound_remedy
+        What to do where no bound was given.
+    value_remedy
+        What to do where a value lies beyond them.
+    """
+
+    told: ClassVar[str]
+    bound_remedy: ClassVar[str]
+    value_remedy: ClassVar[str]
+
+    mechanism: Mechanism | Any
+    lower: Array | None = None
+    upper: Array | None = None
+
+    def __post_init__(self) -> None:
+        check_tails(self.mechanism)
+        for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, self.bound_remedy), strict=True):
+            object.__setattr__(self, name, bound)
+
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the value lies within the bounds."""
+        if is_traced(self):
+            return
+        low = -np.inf if self.lower is None else self.lower
+        high = np.inf if self.upper is None else self.upper
+        expected = f"values from {low} to {high}, between which they are {self.told}"
+        check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, self.value_remedy)
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the value [d] given the statistic [d]."""
+        return jnp.sum(self.log_density_terms(value, statistic))
+
+
 @frozen_pytree
 @dataclass(frozen=True)
-class Censored(Mechanism):
+class Censored(Bounded):
     """Releases min(max(w, lower), upper), where w is the value of an additive mechanism.
 
     The distribution has an atom at each bound: everything that fell beyond it. Its log-density is with respect to
@@ -53,16 +100,11 @@ class Censored(Mechanism):
     """
 
     json_name: ClassVar[str | None] = "censored"
-
-    mechanism: Mechanism | Any
-    lower: Array | None = None
-    upper: Array | None = None
-
-    def __post_init__(self) -> None:
-        check_tails(self.mechanism)
-        remedy = "Pass lower=0 for counts clamped at zero."
-        for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, remedy), strict=True):
-            object.__setattr__(self, name, bound)
+    told: ClassVar[str] = "clamped"
+    bound_remedy: ClassVar[str] = "Pass lower=0 for counts clamped at zero."
+    value_remedy: ClassVar[str] = (
+        "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
+    )
 
     def words(self) -> str:
         """The noise, and the bounds."""
@@ -74,13 +116,6 @@ class Censored(Mechanism):
         """That of the noise: clamping what is noisy already costs nothing."""
         return as_mechanism(self.mechanism).promise(sums)
 
-    def check_value(self, argument: str, value: Array) -> None:
-        """Raise unless the value lies within the bounds between which it was clamped."""
-        if is_traced(self):
-            return
-        remedy = "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
-        check_within(argument, value, self.lower, self.upper, "clamped", remedy)
-
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
         value, statistic = as_floating(value), as_floating(statistic)
@@ -90,10 +125,6 @@ class Censored(Mechanism):
         if self.upper is not None:
             terms = jnp.where(value >= self.upper, self.mechanism.log_survival(self.upper - statistic), terms)
         return terms
-
-    def log_density(self, value: Array, statistic: Array) -> Array:
-        """The log-density [] of the value [d] given the statistic [d]."""
-        return jnp.sum(self.log_density_terms(value, statistic))
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A clamped value [d] given the statistic [d]."""
@@ -133,14 +164,6 @@ def _check_order(lower: object, upper: object) -> None:
     if not np.all(np.asarray(lower, float) < np.asarray(upper, float)):
         given = f"lower {summarize(np.asarray(lower))} and upper {summarize(np.asarray(upper))}"
         fail("lower, upper", given, "lower < upper in every coordinate", "Exchange the bounds or drop one.")
-
-
-def check_within(argument: str, value: Array, lower: Any, upper: Any, what: str, remedy: str) -> None:
-    """Raise unless a value lies within the bounds between which it was put."""
-    low = -np.inf if lower is None else lower
-    high = np.inf if upper is None else upper
-    expected = f"values from {low} to {high}, between which they are {what}"
-    check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
 
 
 @frozen_pytree

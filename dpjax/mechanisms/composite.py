@@ -123,6 +123,10 @@ class Padded(Mechanism):
         """That of the mechanism."""
         return as_mechanism(self.drawn).promise(sums)
 
+    def whole_sums(self, size: int) -> tuple[slice, ...]:
+        """Those of the mechanism."""
+        return as_mechanism(self.drawn).whole_sums(size)
+
     @property
     def can_sample(self) -> bool:
         """Whether values can be drawn by the mechanism."""

@@ -1,6 +1,8 @@
 """Quotients of two noisy sums, such as means over a noisy count, of which only the quotient was published."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -8,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_count, fail, name_of
+from dpjax._util.validation import check_count, fail, is_traced, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, smallest
 from dpjax.numerics.quotients import (
@@ -21,16 +24,33 @@ from dpjax.numerics.quotients import (
     laplace_by_gaussian,
     laplace_by_laplace,
 )
+from dpjax.numerics.whole_quotients import (
+    gaussian_by_whole_gaussian,
+    laplace_by_whole_gaussian,
+    laplace_by_whole_laplace,
+    num_terms,
+    of_whole,
+)
 
 __all__ = ["Quotient"]
 
-DENSITIES = {
+DENSITIES: dict[tuple[type, type], Callable[..., Array]] = {
     (Gaussian, Gaussian): gaussian_by_gaussian,
     (Gaussian, Laplace): gaussian_by_laplace,
     (Laplace, Gaussian): laplace_by_gaussian,
     (Laplace, Laplace): laplace_by_laplace,
+    (Laplace, DiscreteLaplace): laplace_by_whole_laplace,
+    (DiscreteLaplace, Laplace): partial(of_whole, laplace_by_whole_laplace),
 }
 """By the noise of numerator and denominator."""
+
+SERIES = {Gaussian: gaussian_by_whole_gaussian, Laplace: laplace_by_whole_gaussian}
+"""By the noise of the other sum, where one has discrete Gaussian noise: these take a number of terms."""
+
+KINDS = (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace)
+
+LARGEST_SCALE = 56.0
+"""Largest scale of discrete Gaussian noise, whose series has 1,024 terms."""
 
 
 @frozen_pytree
@@ -43,9 +63,11 @@ class Quotient(Mechanism):
     Parameters
     ----------
     numerator
-        The noise u: a `dpjax.Gaussian` or a `dpjax.Laplace`, with a scale [] or [k].
+        The noise u: a `dpjax.Gaussian` or a `dpjax.Laplace`, with a scale [] or [k]; or integer noise, as below.
     denominator
-        The noise v, likewise; it may be of the other family.
+        The noise v, likewise; it may be of the other family. One of the two may have integer noise: a
+        `dpjax.DiscreteLaplace` beside a `dpjax.Laplace`, or beside either a `dpjax.DiscreteGaussian` of a scale up to
+        56. Its sums are whole.
     size
         The number k of quotients.
     privacy
@@ -54,12 +76,16 @@ class Quotient(Mechanism):
     Raises
     ------
     TypeError, ValueError
-        If noise is of another kind, or has another number of scales.
+        If noise is of another kind, has another number of scales, or two kinds of noise whose quotient has no exact
+        density are given.
 
     Notes
     -----
     The density of r is the integral over b of |b| f_u(r b − A) f_v(b − B): of Gaussian noise Hinkley's (1969), of
-    Laplace noise four integrals of a line times an exponential function, and else a quadrature, exact to rounding.
+    Laplace noise four integrals of a line times an exponential function, and else a quadrature, exact to rounding. With
+    integer noise it is a sum over whole numbers: four geometric sequences, or as many terms as are above rounding.
+    A whole numerator of 0 is the quotient 0, which has a probability; a whole denominator of 0 gives no quotient, NaN
+    in draws.
 
     Examples
     --------
@@ -76,12 +102,19 @@ class Quotient(Mechanism):
     denominator: Any
     size: int = field(default=1, metadata={"static": True})
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+    terms: int = field(init=False, default=0, repr=False, metadata={"static": True})
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
         size = check_count("size", self.size, "Pass the number of quotients.")
         check_noise("numerator", self.numerator, size)
         check_noise("denominator", self.denominator, size)
+        check_pair(self.numerator, self.denominator)
+        object.__setattr__(self, "terms", terms_for(self.numerator, self.denominator))
+
+    def json_fields(self) -> dict[str, Any]:
+        """What the JSON text holds beside the name: the number of terms follows from it."""
+        return {name: value for name, value in super().json_fields().items() if name != "terms"}
 
     @property
     def value_size(self) -> int:
@@ -107,29 +140,77 @@ class Quotient(Mechanism):
             return type(self.numerator)(least).promise(sums)
         return Promise(None, self.numerator.promise(sums).rho + self.denominator.promise(sums).rho)
 
+    def whole_sums(self, size: int) -> tuple[slice, ...]:
+        """The coordinates of the statistic that must be whole: those with integer noise."""
+        half = size // 2
+        places = (self.numerator, slice(0, half)), (self.denominator, slice(half, size))
+        return tuple(where for noise, where in places if noise.integer_noise)
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the quotients [k] given the sums [2 k]."""
         quotients, sums = as_floating(value), as_floating(statistic)
+        top, bottom = sums[: self.size], sums[self.size :]
         scales = [
             jnp.broadcast_to(jnp.asarray(noise.scale, quotients.dtype), (self.size,))
             for noise in (self.numerator, self.denominator)
         ]
-        density = DENSITIES[type(self.numerator), type(self.denominator)]
-        return jnp.sum(jax.vmap(density)(quotients, sums[: self.size], sums[self.size :], *scales))
+        found = jax.vmap(self._density())(quotients, top, bottom, *scales)
+        if self.numerator.integer_noise:
+            found = jnp.where(quotients == 0, self.numerator.log_noise(-top), found)
+        if self.denominator.integer_noise:
+            found = jnp.where(jnp.isnan(quotients), self.denominator.log_noise(-bottom), found)
+        return jnp.sum(found)
+
+    def _density(self) -> Callable[..., Array]:
+        """The log-density of one quotient given both sums and scales."""
+        kinds = type(self.numerator), type(self.denominator)
+        if DiscreteGaussian not in kinds:
+            return DENSITIES[kinds]
+        other = kinds[0] if kinds[1] is DiscreteGaussian else kinds[1]
+        density = partial(SERIES[other], terms=self.terms)
+        return density if kinds[1] is DiscreteGaussian else partial(of_whole, density)
 
     def sample(self, key: Key, statistic: Array) -> Array:
-        """The quotients [k] of the sums [2 k] with draws of their noise."""
+        """The quotients [k] of the sums [2 k] with draws of their noise; NaN where a denominator is 0."""
         sums = as_floating(statistic)
         key_numerator, key_denominator = jax.random.split(key)
         numerator = self.numerator.sample(key_numerator, sums[: self.size])
-        return numerator / self.denominator.sample(key_denominator, sums[self.size :])
+        denominator = self.denominator.sample(key_denominator, sums[self.size :])
+        return jnp.where(denominator == 0, jnp.nan, numerator / denominator)
 
 
 def check_noise(argument: str, noise: Any, size: int) -> None:
-    """Raise unless the density of a quotient is known for noise of this kind, and it has a scale for each."""
-    if type(noise) not in (Gaussian, Laplace):
+    """Raise unless the noise is of a known kind, and has a scale for each quotient."""
+    if type(noise) not in KINDS:
         remedy = "No density is known for other noise. Where both noisy sums were published, release those."
-        fail(argument, name_of(noise), "a dpjax.Gaussian or a dpjax.Laplace", remedy, error=TypeError)
+        expected = "a dpjax.Gaussian or a dpjax.Laplace, or a discrete one"
+        fail(argument, name_of(noise), expected, remedy, error=TypeError)
     shape = np.shape(noise.scale)
     if shape not in ((), (size,)):
         fail(f"{argument}.scale", f"shape {list(shape)}", f"shape [] or [{size}]", "Give one scale, or one a quotient.")
+    if isinstance(noise, DiscreteGaussian) and not is_traced(noise.scale) and np.max(noise.scale) > LARGEST_SCALE:
+        remedy = "The series of its density would be too long. Of wide noise dpjax.Gaussian is a close approximation."
+        fail(f"{argument}.scale", f"{np.max(noise.scale):g}", f"at most {LARGEST_SCALE:g}", remedy)
+
+
+def check_pair(numerator: Any, denominator: Any) -> None:
+    """Raise where no exact density is known of a quotient, though each noise by itself is of a known kind."""
+    kinds = type(numerator), type(denominator)
+    given = f"{name_of(denominator)} below {name_of(numerator)}"
+    if numerator.integer_noise and denominator.integer_noise:
+        remedy = (
+            "A quotient of two whole numbers tells both but for a common factor, and once it was rounded for print "
+            "nothing exact. Release both noisy sums where they were published."
+        )
+        fail("denominator", given, "integer noise on one of the two", remedy, error=TypeError)
+    if set(kinds) == {Gaussian, DiscreteLaplace}:
+        remedy = "The series of this density has no bound on its length. Take Gaussian with dpjax.DiscreteGaussian."
+        fail("denominator", given, "a DiscreteLaplace beside a Laplace", remedy, error=TypeError)
+
+
+def terms_for(*noises: Any) -> int:
+    """The number of terms of the series of discrete Gaussian noise: the most where its scale is traced, 0 without."""
+    scales = [noise.scale for noise in noises if isinstance(noise, DiscreteGaussian)]
+    if not scales:
+        return 0
+    return num_terms(LARGEST_SCALE if is_traced(scales[0]) else float(np.max(scales[0])))

@@ -41,6 +41,7 @@ RACES = {
 REMOTE = "the likelihood has flat floors, so that remote modes need refreshes or dpjax.sample_smc"
 
 
+@dataclass(frozen=True)
 class Selection(Mechanism):
     """A mechanism that releases the number [1] of the candidate whose utility with noise is the largest.
 
@@ -52,14 +53,16 @@ class Selection(Mechanism):
         ε, where no utility moves by more than the sensitivity between neighbours [].
     sensitivity
         Δ [].
+    privacy
+        What the release promises.
     """
 
     value_size: ClassVar[int] = 1
 
-    utilities: Any
+    utilities: Any = field(metadata={"static": True})
     epsilon: Array | float
     sensitivity: Array | float
-    privacy: Privacy | None
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     @property
     @abstractmethod
@@ -164,11 +167,6 @@ class ExponentialMechanism(Selection):
 
     json_name: ClassVar[str | None] = "exponential"
 
-    utilities: Any = field(metadata={"static": True})
-    epsilon: Array | float
-    sensitivity: Array | float
-    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
-
     @property
     def race(self) -> Race:
         """Gumbel noise, of which the winner is a draw from the softmax."""
@@ -218,11 +216,6 @@ class PermuteAndFlip(Selection):
     """
 
     json_name: ClassVar[str | None] = "permute_and_flip"
-
-    utilities: Any = field(metadata={"static": True})
-    epsilon: Array | float
-    sensitivity: Array | float
-    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     @property
     def race(self) -> Race:
@@ -276,11 +269,7 @@ class ReportNoisyMax(Selection):
 
     json_name: ClassVar[str | None] = "report_noisy_max"
 
-    utilities: Any = field(metadata={"static": True})
-    epsilon: Array | float
-    sensitivity: Array | float
     noise: Literal["exponential", "gumbel", "laplace"] = field(default="exponential", metadata={"static": True})
-    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

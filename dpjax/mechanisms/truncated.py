@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
-from dpjax.mechanisms.censored import check_tails, check_within, read_bounds
+from dpjax.mechanisms.base import as_floating, as_mechanism
+from dpjax.mechanisms.censored import Bounded
 from dpjax.mechanisms.promises import Sums, Unpromised
 from dpjax.mechanisms.rounded import log_probability_between
 
@@ -21,7 +20,7 @@ MAX_REDRAWS = 100_000
 
 @frozen_pytree
 @dataclass(frozen=True)
-class Truncated(Mechanism):
+class Truncated(Bounded):
     """Releases the value of an additive mechanism, with noise drawn anew until the value lies within bounds.
 
     The log-density is that of the noise less log P(lower <= statistic + noise <= upper), which depends on the
@@ -60,16 +59,9 @@ class Truncated(Mechanism):
     """
 
     json_name: ClassVar[str | None] = "truncated"
-
-    mechanism: Mechanism | Any
-    lower: Array | None = None
-    upper: Array | None = None
-
-    def __post_init__(self) -> None:
-        check_tails(self.mechanism)
-        remedy = "Pass lower=0 for counts drawn anew until they are not negative."
-        for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, remedy), strict=True):
-            object.__setattr__(self, name, bound)
+    told: ClassVar[str] = "drawn"
+    bound_remedy: ClassVar[str] = "Pass lower=0 for counts drawn anew until they are not negative."
+    value_remedy: ClassVar[str] = "Check the bounds; values that were clamped at them are those of dpjax.Censored."
 
     def words(self) -> str:
         """The noise, and the bounds."""
@@ -81,13 +73,6 @@ class Truncated(Mechanism):
         """None: how often noise is drawn anew depends on the sum."""
         del sums
         raise Unpromised("Noise that is drawn anew until the value fits depends on the sum in more than its place.")
-
-    def check_value(self, argument: str, value: Array) -> None:
-        """Raise unless the value lies within the bounds."""
-        if is_traced(self):
-            return
-        remedy = "Check the bounds; values that were clamped at them are those of dpjax.Censored."
-        check_within(argument, value, self.lower, self.upper, "drawn", remedy)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
@@ -104,10 +89,6 @@ class Truncated(Mechanism):
         unit = int(as_mechanism(self.mechanism).integer_noise)
         low, high = self._least(self.lower) - statistic, self._greatest(self.upper) - statistic
         return log_probability_between(self.mechanism, low, high, unit)
-
-    def log_density(self, value: Array, statistic: Array) -> Array:
-        """The log-density [] of the value [d] given the statistic [d]."""
-        return jnp.sum(self.log_density_terms(value, statistic))
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A value [d] given the statistic [d]; at a bound where none lay within in 100,000 draws."""

@@ -23,6 +23,7 @@ from dpjax.models.simulation import draw_position
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.unknown_count import is_unknown
 from dpjax.statistics import Stacked
+from dpjax.statistics.base import statistic_at
 
 Contribution = Callable[[Records], Array]
 
@@ -66,8 +67,8 @@ ROUNDING = frozenset({"ceil", "floor", "round", "sign"})
 
 def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     """Raise if a mechanism adds integer noise to a statistic or a field that is not integer on the model's records."""
-    parts = parts_of(release.mechanism, release.observed.shape[-1])
-    if not any(as_mechanism(mechanism).integer_noise for mechanism, _ in parts):
+    whole = tuple(whole_sums_of(release))
+    if not whole:
         return
     contribution: Contribution
     if isinstance(release, LocalRelease):
@@ -77,18 +78,26 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
     num_records = MAX_RECORDS if is_unknown(release) else release.n
-    for mechanism, where in parts:
-        pieces = [contribution] if len(parts) == 1 else functions_of(contribution, where, record)
-        if as_mechanism(mechanism).integer_noise and not all(
-            is_integer(model, num_records, piece, record) for piece in pieces
-        ):
+    for mechanism, where in whole:
+        pieces = [contribution] if where is None else functions_of(contribution, where, record)
+        if not all(is_integer(model, num_records, piece, record) for piece in pieces):
             refuse(argument, mechanism, what)
+
+
+def whole_sums_of(release: PrivateRelease) -> Iterator[tuple[Any, slice | None]]:
+    """The mechanisms with integer noise, and the coordinates of the statistic that must be whole; None for all."""
+    size = release.origin.size if isinstance(release, Release) else release.observed.shape[-1]
+    parts = parts_of(release.mechanism, size)
+    for mechanism, where in parts:
+        for place in as_mechanism(mechanism).whole_sums(where.stop - where.start):
+            is_all = len(parts) == 1 and place == slice(0, where.stop)
+            yield mechanism, None if is_all else slice(where.start + place.start, where.start + place.stop)
 
 
 def statistic_of(release: PrivateRelease) -> Contribution:
     """The statistic of a release of a sum."""
     assert isinstance(release, Release)
-    return release.statistic
+    return statistic_at(release.statistic, release.value)
 
 
 def functions_of(contribution: Contribution, where: slice, record: Records) -> list[Contribution]:

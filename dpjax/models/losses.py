@@ -1,5 +1,6 @@
 """A check that losses of fitted coefficients are finite and convex on records of the model."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -7,14 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail, is_traced, name_of
-from dpjax.base import Model
+from dpjax.base import Array, Model, Records
 from dpjax.mechanisms import ObjectivePerturbation
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.composite import Padded
 from dpjax.models.integer_noise import draw_records
 from dpjax.numerics.triangles import full_matrix
 from dpjax.release import Release
-from dpjax.statistics import LossDerivatives, Stacked
+from dpjax.statistics import Stacked
+from dpjax.statistics.base import statistic_at
+from dpjax.statistics.losses import Derivatives
 
 NUM_PARAMETERS, NUM_RECORDS = 16, 64
 """Number of draws from the prior, and of records for each."""
@@ -28,22 +31,28 @@ def check_losses(model: Model, release: Release) -> None:
     sums = release.statistic
     statistics = sums.statistics if isinstance(sums, Stacked) else (sums,)
     mechanisms = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
-    if not any(isinstance(statistic, LossDerivatives) for statistic in statistics):
+    if not any(isinstance(statistic, Derivatives) for statistic in statistics):
         return
     records = draw_records(model, NUM_PARAMETERS, NUM_RECORDS, jax.random.key(0))
-    if is_traced(records):
+    if is_traced(records, release.value):
         return
     for place, statistic in enumerate(statistics):
-        if isinstance(statistic, LossDerivatives):
-            found = jax.jit(jax.vmap(statistic))(records)
+        if isinstance(statistic, Derivatives):
+            found = derivatives(statistic, release.value, records)
             check_derivatives(statistic, found)
             if len(mechanisms) == len(statistics):
                 check_curvature(mechanisms[place], found)
 
 
-def check_derivatives(statistic: LossDerivatives, found: Any) -> None:
+@partial(jax.jit, static_argnames="statistic")
+def derivatives(statistic: Derivatives, value: Array, records: Records) -> Array:
+    """The derivatives [m, q] of the loss of each of m records, where this value was released."""
+    return jax.vmap(statistic_at(statistic, value))(records)
+
+
+def check_derivatives(statistic: Derivatives, found: Any) -> None:
     """Raise unless derivatives [m, q] of the loss of records are finite, and their Hessians are not negative."""
-    name, d = name_of(statistic.loss), len(statistic.coefficients)
+    name, d = name_of(statistic.loss), statistic.num_coefficients
     if not np.all(np.isfinite(found)):
         given = f"{name}, of which a derivative is not finite at the coefficients"
         fail("loss", given, "finite derivatives on all records of the model", "Check its formula and the units.")

@@ -1,9 +1,11 @@
 """Several releases of the same records as one."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
@@ -13,6 +15,7 @@ from dpjax.release.checks import PrecisionWarning
 from dpjax.release.local import LocalRelease
 from dpjax.release.summed import Release
 from dpjax.statistics.combinators import Stacked, stacked
+from dpjax.statistics.losses import FittedDerivatives
 
 
 def joint(*releases: Release) -> Release:
@@ -61,7 +64,12 @@ def joint(*releases: Release) -> Release:
             fail(f"releases[{place}]", f"n = {release.n}", f"n = {releases[0].n}, as releases[0]", remedy)
     sizes = tuple(len(release.value) for release in releases)
     mechanism = Independent(tuple(release.mechanism for release in releases), sizes)
-    statistics = [statistic for release in releases for statistic in _statistics(release)]
+    starts = np.cumsum([0, *sizes]).tolist()
+    statistics = [
+        placed(statistic, start)
+        for release, start in zip(releases, starts, strict=False)
+        for statistic in _statistics(release)
+    ]
     value = jnp.concatenate([release.value for release in releases])
     return Release(value, mechanism, stacked(*statistics), releases[0].n)
 
@@ -88,6 +96,13 @@ def fill_up(release: Release) -> Release:
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)
         return Release(value, Padded(release.mechanism), release.statistic, release.n)
+
+
+def placed(statistic: Statistic, start: int) -> Statistic:
+    """The statistic of a release whose value begins so far into that of several."""
+    if not isinstance(statistic, FittedDerivatives):
+        return statistic
+    return replace(statistic, start=statistic.start + start)
 
 
 def _statistics(release: Release) -> tuple[Statistic, ...]:

@@ -30,7 +30,7 @@ from dpjax.release.checks import (
     warn_where_coarse,
 )
 from dpjax.release.unknown_count import UnknownCount, check_number_known, expected_number, read_number
-from dpjax.statistics.base import dimension_of
+from dpjax.statistics.base import dimension_of, statistic_at
 
 
 @frozen_pytree
@@ -122,7 +122,7 @@ class Release:
 
     def contribution(self, record: Records) -> Array:
         """The statistic [d] of one record in the type of the value; counts may come as integers."""
-        return self.statistic(record).astype(self.value.dtype)
+        return statistic_at(self.statistic, self.value)(record).astype(self.value.dtype)
 
     def total(self, records: Records) -> Array:
         """The statistic [d] summed over records."""
@@ -180,7 +180,7 @@ class Release:
         """
         record = one_record(records)
         try:
-            result = jax.eval_shape(self.statistic, record)
+            result = jax.eval_shape(statistic_at(self.statistic, self.value), record)
         except Exception as error:
             if is_refusal(error):
                 raise

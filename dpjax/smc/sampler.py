@@ -1,8 +1,9 @@
 """One island: a tempered sequential Monte Carlo sampler (Del Moral, Doucet and Jasra 2006), independent of the others.
 
-Particles (θ, x) from p(θ) f(x | θ) pass through the distributions ∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse
-temperatures 0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η to the power λ_t − λ_{t−1}, resampled, and
-moved by Gibbs sweeps that leave the distribution at λ_t invariant. The product of the mean weights estimates p(s).
+Particles (θ, x) from p(θ) f(x | θ), of positive density η(s | x) where such are found, pass through the distributions
+∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse temperatures 0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η
+to the power λ_t − λ_{t−1}, resampled, and moved by Gibbs sweeps that leave the distribution at λ_t invariant. The
+product of the mean weights estimates p(s).
 
 Step, resampling, effective sample size and root solver are BlackJAX's. Its adaptive tempered sampler is not used: it
 passes a log-density to the mutation kernel, where a Gibbs sweep needs λ itself; and it chooses each λ from particles
@@ -24,11 +25,14 @@ from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.models.simulation import GibbsState, Position, draw_state, init_state
-from dpjax.numerics import proper_density
+from dpjax.numerics import proper_density, take_if
 from dpjax.release import PrivateRelease
 
 MAX_TEMPERATURES = 200
 """Largest number of steps of an island."""
+
+MAX_ROUNDS = 128
+"""Largest number of draws from the prior for a particle of positive density."""
 
 STEP_SIZE_CHAINS = 4
 """Number of particles to which the step size is fitted, for kernels that have one."""
@@ -44,7 +48,8 @@ class Trace(NamedTuple):
     ess
         The effective sample size of the weights before resampling.
     log_increment
-        The logarithm of the mean weight; the sum over steps estimates log p(s).
+        The logarithm of the mean weight, of the first step times the estimated prior probability of positive density
+        over the share of particles that have it; the sum over steps estimates log p(s).
     acceptance_rate
         The fraction of imputation proposals accepted.
     num_nonfinite
@@ -58,6 +63,27 @@ class Trace(NamedTuple):
     num_nonfinite: Array
 
 
+class Search(NamedTuple):
+    """The state of the search for particles of positive density.
+
+    Attributes
+    ----------
+    particles
+        States [particle, ...].
+    possible
+        Which of them have positive density [particle].
+    num_draws
+        The number of draws from the prior so far [].
+    round
+        How many draws those particles took that are not possible yet [].
+    """
+
+    particles: GibbsState
+    possible: Array
+    num_draws: Array
+    round: Array
+
+
 class Island(NamedTuple):
     """The state of the loop.
 
@@ -69,11 +95,16 @@ class Island(NamedTuple):
         The inverse temperature λ of their distribution [].
     number
         The number of steps made [].
+    log_excess
+        What the logarithm of the first step's mean weight leaves out of that of p(s) [].
+    trace
+        The reports on them.
     """
 
     particles: GibbsState
     temperature: Array
     number: Array
+    log_excess: Array
     trace: Trace
 
 
@@ -101,11 +132,44 @@ def run_island(
 
 
 def start(model: Model, num_particles: int, key: Key, release: PrivateRelease) -> Island:
-    """Particles from the prior."""
-    draw = partial(draw_state, model=model, release=release)
-    particles = jax.vmap(draw)(jax.random.split(key, num_particles))
+    """Particles from the prior, of which those of zero density were drawn anew.
+
+    Where a release excludes data sets, the prior probability of the others is a factor of p(s). It is estimated by the
+    number of draws that each particle took, so that it does not depend on how few particles of one draw are possible.
+    """
+    draw = jax.vmap(partial(draw_state, model=model, release=release))
+    particles = draw(jax.random.split(key, num_particles))
+
+    def wanted(search: Search) -> Array:
+        return ~jnp.all(search.possible) & (search.round < MAX_ROUNDS)
+
+    def again(search: Search) -> Search:
+        fresh = draw(jax.random.split(jax.random.fold_in(key, search.round), num_particles))
+        particles = take_if(~search.possible, fresh, search.particles)
+        num_draws = search.num_draws + jnp.sum(~search.possible)
+        return Search(particles, is_possible(particles), num_draws, search.round + 1)
+
+    first = Search(particles, is_possible(particles), jnp.array(num_particles), jnp.array(1))
+    found = jax.lax.while_loop(wanted, again, first)
     nothing = jnp.full(MAX_TEMPERATURES, jnp.nan)
-    return Island(particles, jnp.zeros(()), jnp.array(0), Trace(nothing, nothing, nothing, nothing, nothing))
+    trace = Trace(nothing, nothing, nothing, nothing, nothing)
+    return Island(found.particles, jnp.zeros(()), jnp.array(0), log_excess(found), trace)
+
+
+def is_possible(particles: GibbsState) -> Array:
+    """Which particles [particle] have positive density."""
+    return proper_density(particles.latent.log_density) > -jnp.inf
+
+
+def log_excess(search: Search) -> Array:
+    """The log of the estimated prior probability of positive density over the share of particles that have it [].
+
+    Of draws until the N-th possible one (N − 1) / (draws − 1) is an unbiased estimate; where the search was given up,
+    that of possible ones over draws has a bias far below its error.
+    """
+    size, number = search.possible.size, jnp.sum(search.possible)
+    complete, given_up = (size - 1) / (search.num_draws - 1), size / search.num_draws
+    return jnp.log(jnp.where(number == size, complete, given_up).astype(float))
 
 
 def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Island:
@@ -126,11 +190,12 @@ def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Isla
     state, info = base.step(key, state, move, lambda particles: jnp.zeros_like(weights), resampling.systematic)
     rates, broken = info.update_info
     num_nonfinite = jnp.sum(~(raw < jnp.inf)) + jnp.sum(broken)
-    figures = Trace(temperature, 1 / jnp.sum(weights**2), log_mean(log_weights), jnp.mean(rates), num_nonfinite)
+    increment = log_mean(log_weights) + jnp.where(island.number == 0, island.log_excess, 0.0)
+    figures = Trace(temperature, 1 / jnp.sum(weights**2), increment, jnp.mean(rates), num_nonfinite)
     trace = jax.tree.map(
         lambda held, figure: held.at[island.number].set(figure.astype(held.dtype)), island.trace, figures
     )
-    return Island(state.particles, temperature, island.number + 1, trace)
+    return Island(state.particles, temperature, island.number + 1, island.log_excess, trace)
 
 
 def move(

@@ -7,7 +7,7 @@ from dpjax.statistics.around import Around, around
 from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.linear import Linear, linear
-from dpjax.statistics.losses import Huber, Logistic, LossDerivatives, Squared, loss_derivatives
+from dpjax.statistics.losses import FittedDerivatives, Huber, Logistic, LossDerivatives, Squared, loss_derivatives
 from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
@@ -15,6 +15,7 @@ __all__ = [
     "Around",
     "Cells",
     "ClassFeatures",
+    "FittedDerivatives",
     "Gram",
     "Grouped",
     "Histogram",

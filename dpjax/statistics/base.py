@@ -12,7 +12,7 @@ from dpjax._util.jit import jit_quickly
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import check_array, check_count, check_number, fail, name_of
 from dpjax._util.words import amount
-from dpjax.base import Array, Records
+from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 
 Norm = Literal[1, 2]
@@ -31,6 +31,22 @@ def is_sparse(statistic: Any) -> bool:
 def words_of(statistic: Any) -> str:
     """What was summed, in words."""
     return statistic.words() if isinstance(statistic, RecordStatistic) else f"the sum of {name_of(statistic)}"
+
+
+class TakenAtValue(ABC):
+    """A statistic that depends on the released value, such as the gradient of a loss at published coefficients.
+
+    The value is data of a release, its statistic is not: releases that differ in their value alone share programs.
+    """
+
+    @abstractmethod
+    def at(self, value: Array) -> Statistic:
+        """The statistic ``record -> [d]`` where this value was released."""
+
+
+def statistic_at(statistic: Statistic, value: Array) -> Statistic:
+    """The function of one record that is summed where this value was released."""
+    return statistic.at(value) if isinstance(statistic, TakenAtValue) else statistic
 
 
 class RecordStatistic(JsonNamed, ABC):

@@ -13,10 +13,12 @@ from dpjax.mechanisms.base import as_floating
 from dpjax.statistics.base import (
     Norm,
     RecordStatistic,
+    TakenAtValue,
     as_number,
     check_function,
     dimension_of,
     is_sparse,
+    statistic_at,
     words_of,
 )
 
@@ -76,7 +78,7 @@ class Scaled(RecordStatistic):
 
 
 @dataclass(frozen=True)
-class Stacked(RecordStatistic):
+class Stacked(RecordStatistic, TakenAtValue):
     """Several statistics in one vector; see `stacked`.
 
     Examples
@@ -100,6 +102,10 @@ class Stacked(RecordStatistic):
     def __call__(self, record: Records) -> Array:
         """The joined contributions [d] of one record."""
         return jnp.concatenate([as_floating(statistic(record)) for statistic in self.statistics])
+
+    def at(self, value: Array) -> "Stacked":
+        """The statistics where this value, of all of them, was released."""
+        return Stacked(tuple(statistic_at(statistic, value) for statistic in self.statistics))
 
     @property
     def is_sparse(self) -> bool:

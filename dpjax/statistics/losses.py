@@ -1,19 +1,29 @@
 """Losses of a model with coefficients, and the sums of their derivatives at published coefficients."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from dpjax._util.validation import check_hashable_function, fail, name_of
+from dpjax._util.validation import check_hashable_function, fail, is_traced, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records
 from dpjax.numerics.triangles import triangle_size, upper_triangle
-from dpjax.statistics.base import Norm, RecordStatistic, as_floats, as_number, check_field_name, read_field
+from dpjax.statistics.base import (
+    Norm,
+    RecordStatistic,
+    TakenAtValue,
+    as_floats,
+    as_number,
+    check_field_name,
+    read_field,
+)
 
-__all__ = ["Huber", "Logistic", "LossDerivatives", "Squared", "loss_derivatives"]
+__all__ = ["FittedDerivatives", "Huber", "Logistic", "LossDerivatives", "Squared", "loss_derivatives"]
 
 Loss = Callable[[Array, Records], Array]
 
@@ -168,37 +178,30 @@ class Huber(Linear):
         return inside**2 / 2 + self.threshold * (size - inside)
 
 
-@dataclass(frozen=True)
-class LossDerivatives(RecordStatistic):
-    """Gradient and Hessian of the loss of one record at fixed coefficients; see `loss_derivatives`.
+class Derivatives(RecordStatistic):
+    """Gradient and Hessian of the loss of one record at d coefficients.
 
-    Examples
-    --------
-    >>> loss_derivatives(Squared(), [0.0, 1.0]).dimension
-    5
+    Attributes
+    ----------
+    loss
+        The function ``(coefficients [d], record) -> []``.
     """
 
     loss: Loss
-    coefficients: tuple[float, ...]
+
+    @property
+    @abstractmethod
+    def num_coefficients(self) -> int:
+        """The number d of coefficients."""
 
     @property
     def dimension(self) -> int:
         """The coefficients, and the pairs of them."""
-        return len(self.coefficients) + triangle_size(len(self.coefficients))
-
-    def __call__(self, record: Records) -> Array:
-        """The gradient [d] and the upper triangle of the Hessian [d (d + 1) / 2] of one record."""
-        at = jnp.asarray(self.coefficients, jnp.result_type(float))
-        result = jax.eval_shape(self.loss, at, record)
-        if getattr(result, "shape", None) != () or not jnp.issubdtype(result.dtype, jnp.floating):
-            given = f"a result {getattr(result, 'dtype', type(result).__name__)}{list(getattr(result, 'shape', ()))}"
-            fail("loss", given, "one real number [] for each record", "Return the loss of one record.")
-        gradient, hessian = jax.grad(self.loss)(at, record), jax.hessian(self.loss)(at, record)
-        return jnp.concatenate([gradient, upper_triangle(hessian)])
+        return self.num_coefficients + triangle_size(self.num_coefficients)
 
     def words(self) -> str:
         """The loss, and the number of coefficients."""
-        number = quantity(len(self.coefficients), "published coefficient")
+        number = quantity(self.num_coefficients, "published coefficient")
         return f"gradient and Hessian of the loss {name_of(self.loss)} at {number}"
 
     def diameter(self, norm: Norm) -> float:
@@ -215,6 +218,85 @@ class LossDerivatives(RecordStatistic):
         """
         remedy = "The privacy of fitted coefficients does not follow from it."
         fail("norm", norm, "a statistic whose contributions have a known bound", remedy)
+
+
+@dataclass(frozen=True)
+class LossDerivatives(Derivatives):
+    """Gradient and Hessian of the loss of one record at fixed coefficients; see `loss_derivatives`.
+
+    Examples
+    --------
+    >>> loss_derivatives(Squared(), [0.0, 1.0]).dimension
+    5
+    """
+
+    loss: Loss
+    coefficients: tuple[float, ...] | Array
+
+    @property
+    def num_coefficients(self) -> int:
+        """The number d of coefficients."""
+        return len(self.coefficients)
+
+    def __call__(self, record: Records) -> Array:
+        """The gradient [d] and the upper triangle of the Hessian [d (d + 1) / 2] of one record."""
+        at = jnp.asarray(self.coefficients, jnp.result_type(float))
+        result = jax.eval_shape(self.loss, at, record)
+        if getattr(result, "shape", None) != () or not jnp.issubdtype(result.dtype, jnp.floating):
+            given = f"a result {getattr(result, 'dtype', type(result).__name__)}{list(getattr(result, 'shape', ()))}"
+            fail("loss", given, "one real number [] for each record", "Return the loss of one record.")
+        gradient, hessian = jax.grad(self.loss)(at, record), jax.hessian(self.loss)(at, record)
+        return jnp.concatenate([gradient, upper_triangle(hessian)])
+
+
+@dataclass(frozen=True)
+class FittedDerivatives(Derivatives, TakenAtValue):
+    """Gradient and Hessian of the loss of one record at the coefficients that a release publishes.
+
+    The coefficients are the released value, and no part of the statistic: releases of one loss share their programs.
+
+    Parameters
+    ----------
+    loss
+        The function ``(coefficients [d], record) -> []``, twice differentiable by JAX.
+    size
+        The number d of coefficients.
+    start
+        Where they begin in the value, which may be that of several releases.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> statistic = FittedDerivatives(Squared(intercept=False), 1)
+    >>> statistic.at(jnp.array([1.0]))({"x": jnp.array(2.0), "y": jnp.array(3.0)}).tolist()
+    [-2.0, 4.0]
+    """
+
+    loss: Loss
+    size: int
+    start: int = 0
+
+    @property
+    def num_coefficients(self) -> int:
+        """The number d of coefficients."""
+        return self.size
+
+    def at(self, value: Array) -> LossDerivatives:
+        """The derivatives at the coefficients in the value: hashable where they are numbers."""
+        found = value[self.start : self.start + self.size]
+        return LossDerivatives(self.loss, found if is_traced(found) else tuple(np.asarray(found).tolist()))
+
+    def __call__(self, record: Records) -> Array:
+        """Refused: the coefficients are part of a release.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        del record
+        remedy = "Call release.contribution(record), or statistic.at(release.value)(record)."
+        fail("statistic", "no coefficients", "those that a release publishes", remedy, error=TypeError)
 
 
 def loss_derivatives(loss: Loss, coefficients: Any) -> LossDerivatives:
@@ -240,7 +322,12 @@ def loss_derivatives(loss: Loss, coefficients: Any) -> LossDerivatives:
     >>> statistic({"x": jnp.array(2.0), "y": jnp.array(3.0)}).tolist()
     [-2.0, 4.0]
     """
+    check_loss(loss)
+    return LossDerivatives(loss, as_floats("coefficients", coefficients))
+
+
+def check_loss(loss: Loss) -> None:
+    """Raise unless a loss is a hashable function, for which programs can be compiled."""
     if isinstance(loss, type):
         fail("loss", f"the class {loss.__name__}", "an instance", f"Pass {loss.__name__}(...).", error=TypeError)
     check_hashable_function("loss", loss, "a hashable function (coefficients [d], record) -> []")
-    return LossDerivatives(loss, as_floats("coefficients", coefficients))

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -169,6 +170,7 @@ def test_beside_a_noisy_count() -> None:
     check(dpjax.sample(jax.random.key(2), MODEL, both, **RUN).draws["probabilities"], exact)
 
 
+@pytest.mark.slow
 def test_one_class_against_the_rest_twice() -> None:
     """Two fits with noise of their own: their densities multiply."""
     noise = NOISES["Gaussian"]
@@ -179,12 +181,104 @@ def test_one_class_against_the_rest_twice() -> None:
     check(dpjax.sample(jax.random.key(7), MODEL, both, **RUN).draws["probabilities"], exact)
 
 
+CLASSES = {"covariate": np.array([-0.8, 0.5, -0.8, 0.5]), "label": np.array([0, 1, 2, 2])}
+
+
+def classify(coefficients: jax.Array, record: dict[str, jax.Array], positive: int) -> jax.Array:
+    """The shipped loss of one class against the rest, of records that are cells."""
+    fields = {
+        "x": jnp.asarray(CLASSES["covariate"], coefficients.dtype)[record["cell"]],
+        "y": jnp.asarray(CLASSES["label"])[record["cell"]],
+    }
+    return statistics.Logistic(positive=positive)(coefficients, fields)
+
+
+ONE_AGAINST_REST = [partial(classify, positive=positive) for positive in range(3)]
+FITS = np.array([[-0.3, -0.7], [-0.5, 0.6], [0.2, 0.1]])
+
+
+def one_against_rest() -> dpjax.Release:
+    """Three fits as a library publishes them, with noise of their own."""
+    releases = [
+        dpjax.releases.objective_perturbation(theta, one, noise=NOISES["Gaussian"], regularization=PENALTY, n=N)
+        for theta, one in zip(FITS, ONE_AGAINST_REST, strict=True)
+    ]
+    return dpjax.joint(*releases)
+
+
+def log_likelihood_of_classes(table: np.ndarray) -> float:
+    """By gradients and Hessians in formulas."""
+    design, total = np.column_stack([np.ones(4), CLASSES["covariate"]]), 0.0
+    for positive, theta in enumerate(FITS):
+        chance = special.expit(design @ theta)
+        gradient = design.T @ (table * (chance - (CLASSES["label"] == positive))) + PENALTY * theta
+        hessian = (design.T * (table * chance * (1 - chance))) @ design + np.diag(PENALTY)
+        determinant = np.linalg.det(hessian)
+        total += noise_density(NOISES["Gaussian"], -gradient) + np.log(determinant) if determinant > 1e-12 else -np.inf
+    return total
+
+
+def test_likelihood_of_three_classes_one_against_the_rest() -> None:
+    every = tables([N], 4)
+    records = np.array([np.repeat(np.arange(4), table) for table in every])
+    found = jax.jit(jax.vmap(lambda cells: one_against_rest().log_likelihood({"cell": cells})))(jnp.asarray(records))
+    expected = np.array([log_likelihood_of_classes(table) for table in every])
+    possible = np.isfinite(expected)
+    difference = (np.asarray(found) - expected)[possible]
+    # Up to a constant; a table of one kind of records has no curvature but for rounding.
+    np.testing.assert_allclose(difference, difference[0], atol=1e-9 if X64 else 1e-3)
+    assert possible.sum() > 40
+
+
+@pytest.mark.slow
+def test_three_classes_one_against_the_rest() -> None:
+    exact = moments(log_likelihood_of_classes, [N], PRIOR)
+    check(dpjax.sample(jax.random.key(8), MODEL, one_against_rest(), **RUN).draws["probabilities"], exact)
+
+
 def test_unknown_number() -> None:
     noise = NOISES["Gaussian"]
     release = release_of(noise, dpjax.UnknownCount(models.UniformCount(3, 6)))
     exact = moments(lambda table: log_likelihood(noise, table), range(3, 7), PRIOR)
     posterior = dpjax.sample(jax.random.key(3), MODEL, release, imputation=dpjax.imwg(), **RUN)
     check(posterior.draws["probabilities"], exact)
+
+
+def variant(number: int) -> dpjax.Release:
+    """One of several fits: other coefficients, penalty and scale."""
+    noise = dpjax.Gaussian(0.9 + 0.1 * number)
+    theta = THETA + 0.2 * number
+    return dpjax.releases.objective_perturbation(theta, loss, noise=noise, regularization=PENALTY + number, n=N)
+
+
+SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "progress": False, "imputation": dpjax.imwg()}
+
+
+def test_other_coefficients_compile_nothing(compilations: list[str]) -> None:
+    dpjax.sample(jax.random.key(1), MODEL, variant(0), **SHORT)
+    compilations.clear()
+    dpjax.sample(jax.random.key(1), MODEL, variant(1), **SHORT)
+    assert compilations == []
+
+
+def test_a_batch_of_fits_has_the_draws_of_each_alone() -> None:
+    both = dpjax.sample_batch(jax.random.key(1), MODEL, [variant(0), variant(1)], refresh=False, **SHORT)
+    for number in range(2):
+        key = jax.random.fold_in(jax.random.key(1), number)
+        alone = dpjax.sample(key, MODEL, variant(number), refresh=False, **SHORT).draws["probabilities"]
+        np.testing.assert_allclose(both.draws["probabilities"][number], alone, rtol=1e-4)
+
+
+def test_coefficients_are_read_from_their_place_in_several_values() -> None:
+    """The contribution of a record to joint releases is that to each of them."""
+    counts = dpjax.Release([3.0], dpjax.Laplace(1.0), statistics.grouped("cell", [0, -1, 0, -1]), N)
+    three = [variant(1), counts, variant(2)]
+    record = {"cell": jnp.array(2)}
+    found = dpjax.joint(dpjax.joint(*three[:2]), three[2]).contribution(record)
+    expected = jnp.concatenate([release.contribution(record) for release in three])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"^statistic: given no coefficients; .*release\.contribution"):
+        variant(1).statistic(record)
 
 
 @frozen_pytree
@@ -287,7 +381,7 @@ def test_words_and_text() -> None:
     assert "Gradient and Hessian of the loss loss at 2 published coefficients" in words
     assert "2 coefficients fitted with penalties of 0, 0.8 and a random linear term" in words
     assert "depends on bounds of the loss" in words
-    with pytest.raises(ValueError, match=r"statistic: given the function .*LossDerivatives.*statistic="):
+    with pytest.raises(ValueError, match=r"statistic: given the function .*FittedDerivatives.*statistic="):
         dpjax.from_json(release.to_json())
     again = dpjax.from_json(release.to_json(), statistic=release.statistic)
     assert again.mechanism.noise == release.mechanism.noise

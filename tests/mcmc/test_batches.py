@@ -199,7 +199,7 @@ def tables(totals):
     ("totals", "message", "notes"),
     [
         ((10.0, 10.0), "totals that contradict", ["It is release 0 of the batch."]),
-        ((4.0, 5.0), "releases: given release 1, whose known totals are others than those of release 0", None),
+        ((4.0, 5.0), "releases: given release 1, whose known totals, or fitted coefficients, are others", None),
     ],
 )
 def test_tables_that_cannot_be_sampled_together_are_named(totals, message, notes):

@@ -31,6 +31,7 @@ from dpjax.release import PrecisionWarning, PrivateRelease, Release
 from dpjax.release.joint import fill_up
 from dpjax.release.unknown_count import UnknownCount, is_unknown
 from dpjax.statistics import linear
+from dpjax.statistics.base import statistic_at
 
 __all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
 
@@ -142,7 +143,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     sizes = tuple(where.stop - where.start for _, where in parts)
     together = any(reads_together(mechanism) for mechanism, _ in parts)
     layout = Layout(sizes, known, limited, release.value.dtype, together)
-    counted, statistic = bind(model, release.statistic, release.n, layout)
+    counted, statistic = bind(model, statistic_at(release.statistic, release.value), release.n, layout)
     with warnings.catch_warnings():
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)
@@ -164,7 +165,7 @@ def with_independent_noise(release: Release) -> Release:
     value = jnp.dot(jnp.asarray(matrix, release.value.dtype), release.value, precision=jax.lax.Precision.HIGHEST)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
-        return Release(value, together, linear(release.statistic, matrix), release.n)
+        return Release(value, together, linear(statistic_at(release.statistic, release.value), matrix), release.n)
 
 
 def known_values(mechanism: Mechanism, value: Array) -> tuple[float | None, ...] | None:

@@ -13,6 +13,7 @@ from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.checks import check_fit
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
+from dpjax.statistics.base import statistic_at
 
 __all__ = ["estimate_counts", "least_squares", "solve_blocks", "sums_of", "variances_of"]
 
@@ -100,7 +101,8 @@ def estimate_counts(release: Release, matrix: sparse.csr_array, variance: np.nda
 def sums_of(release: Release, support: Records) -> sparse.csr_array:
     """The matrix [d, c] of what a record of each possible kind adds to each released number."""
     size = len(release.value)
-    return contributions_of_cells(release.statistic, support, size, release.value.dtype).matrix
+    statistic = statistic_at(release.statistic, release.value)
+    return contributions_of_cells(statistic, support, size, release.value.dtype).matrix
 
 
 def variances_of(mechanism: Any, size: int) -> np.ndarray:

@@ -148,7 +148,7 @@ def sweep(
 
 def contributions_of(release: Release) -> Callable[[Records], Array]:
     """The function that gives what each of m rows adds to the sum [d, m], in the type of the value."""
-    statistic = design_of(release).statistic
+    statistic = design_of(release).at(release.value).statistic
     return jax.vmap(lambda record: statistic(record).astype(release.value.dtype), out_axes=1)
 
 

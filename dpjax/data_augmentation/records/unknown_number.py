@@ -19,7 +19,7 @@ from dpjax.models.recipe import split as separate_numbers
 from dpjax.models.simulation import draw_parameters, parameter_shapes, position_shapes
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import CountPrior, KnownTail, UnknownCount
-from dpjax.statistics.base import dimension_of
+from dpjax.statistics.base import TakenAtValue, dimension_of, statistic_at
 
 __all__ = ["DataSetSum", "check_room", "data_set_form", "log_probabilities", "warn_of_room", "with_equal_capacity"]
 
@@ -47,7 +47,7 @@ REMEDY = "Use dpjax.counts(), or pass dpjax.models.UniformCount(low, high) of wh
 
 
 @dataclass(frozen=True)
-class DataSetSum:
+class DataSetSum(TakenAtValue):
     """The released statistic of a data set: the sum over its real rows.
 
     Parameters
@@ -68,6 +68,10 @@ class DataSetSum:
     def dimension(self) -> int | None:
         """The length d of the sum, None where it depends on the record."""
         return dimension_of(self.statistic)
+
+    def at(self, value: Array) -> "DataSetSum":
+        """The sum where this value was released."""
+        return replace(self, statistic=statistic_at(self.statistic, value))
 
     def __call__(self, record: Records) -> Array:
         """The sum [d] of one data set."""
@@ -211,7 +215,7 @@ def capacity_by_release(model: Model, release: Release, prior: CountPrior) -> in
     within reach of their mean, at parameters drawn from the prior.
     """
     # The points of the prior are the same for every run.
-    moments = moments_of_rows.quickly(model, release.statistic, jax.random.key(0))
+    moments = moments_of_rows.quickly(model, release.statistic, release.value, jax.random.key(0))
     bound = np.asarray(bound_log_likelihood(release, *moments, jnp.asarray(NUMBERS)), np.float64)
     bound = bound + np.asarray(log_probabilities(prior, NUMBERS))
     if not np.any(bound > -np.inf):
@@ -221,13 +225,14 @@ def capacity_by_release(model: Model, release: Release, prior: CountPrior) -> in
 
 
 @partial(jit_model, static_argnames=("statistic",))
-def moments_of_rows(model: Model, statistic: Statistic, key: Key) -> tuple[Array, Array]:
+def moments_of_rows(model: Model, statistic: Statistic, value: Array, key: Key) -> tuple[Array, Array]:
     """The mean and standard deviation of a row's statistic [parameters, d] at parameters from the prior."""
+    contribution = statistic_at(statistic, value)
     parameter_key, row_key = jax.random.split(key)
     parameters = draw_parameters(parameter_key, model, NUM_PARAMETERS)
 
     def moments(key: Key, parameters: Any) -> tuple[Array, Array]:
-        contributions = jax.vmap(statistic)(model.sample_records(key, parameters, NUM_ROWS)).astype(float)
+        contributions = jax.vmap(contribution)(model.sample_records(key, parameters, NUM_ROWS)).astype(float)
         return jnp.mean(contributions, axis=0), jnp.std(contributions, axis=0)
 
     return jax.vmap(moments)(jax.random.split(row_key, NUM_PARAMETERS), parameters)

@@ -2,6 +2,7 @@
 
 from dpjax.release.releases.fitted import objective_perturbation
 from dpjax.release.releases.linear import linear
+from dpjax.release.releases.moments import moments
 from dpjax.release.releases.quantiles import interval_quantile, median, quantile
 from dpjax.release.releases.quotient import quotient
 from dpjax.release.releases.reports import likelihoods, unary_encoding
@@ -13,6 +14,7 @@ __all__ = [
     "likelihoods",
     "linear",
     "median",
+    "moments",
     "objective_perturbation",
     "quantile",
     "quotient",

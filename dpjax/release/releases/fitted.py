@@ -8,7 +8,8 @@ import numpy as np
 from dpjax._util.validation import check_array, fail
 from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.release import Release
-from dpjax.statistics.losses import Loss, loss_derivatives
+from dpjax.statistics.base import as_floats
+from dpjax.statistics.losses import FittedDerivatives, Loss, check_loss
 
 __all__ = ["objective_perturbation"]
 
@@ -34,8 +35,10 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     Returns
     -------
     Release
-        Of `dpjax.statistics.loss_derivatives` at the coefficients, by `dpjax.mechanisms.ObjectivePerturbation`. Another
-        release cannot be drawn from it: to fit coefficients takes the records, not their sums.
+        Of the sums of the gradient and Hessian at the coefficients, by `dpjax.mechanisms.ObjectivePerturbation`.
+        Coefficients, penalties and noise scale are data: releases of one loss, n and number of coefficients share their
+        programs, and `dpjax.sample_batch` takes them together. Another release cannot be drawn from it: to fit
+        coefficients takes the records, not their sums.
 
     Raises
     ------
@@ -63,8 +66,9 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     >>> release.statistic.dimension
     5
     """
-    statistic = loss_derivatives(loss, coefficients)
-    size = len(statistic.coefficients)
+    check_loss(loss)
+    value = jnp.asarray(as_floats("coefficients", coefficients), jnp.result_type(float))
+    size = len(value)
     remedy = "Pass the factor of θ² / 2: one number, or one for each coefficient; 0 for one without penalty."
     check_array("regularization", regularization, lambda array: array >= 0, "finite numbers of at least 0", remedy)
     if np.shape(regularization) not in ((), (size,)):
@@ -74,4 +78,4 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     scale = np.shape(getattr(noise, "scale", 0.0))
     if scale not in ((), (size,)):
         fail("noise.scale", f"shape {list(scale)}", f"shape [] or [{size}]", "Give one scale, or one a coefficient.")
-    return Release(jnp.asarray(statistic.coefficients), ObjectivePerturbation(noise, penalty), statistic, n)
+    return Release(value, ObjectivePerturbation(noise, penalty), FittedDerivatives(loss, size), n)

@@ -34,9 +34,10 @@ def quotient(
     denominator
         The statistic ``record -> [k]`` by whose sums they were divided, such as the counts of groups.
     numerator_noise
-        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`.
+        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`, or integer noise of whole sums.
     denominator_noise
-        That of the k denominators, likewise, independent of it and drawn anew for each quotient.
+        That of the k denominators, likewise, independent of it and drawn anew for each quotient. Which kinds have an
+        exact density together is said in `dpjax.mechanisms.Quotient`.
     n
         The public number of records, as in `dpjax.Release`.
 
@@ -48,7 +49,8 @@ def quotient(
     Raises
     ------
     TypeError, ValueError
-        If a statistic has not as many coordinates as there are quotients, or noise is of another kind.
+        If a statistic has not as many coordinates as there are quotients, or noise is of another kind. When a model is
+        given: if sums with integer noise are not whole on its records.
 
     Notes
     -----
@@ -70,17 +72,17 @@ def quotient(
     2
     """
     vector = as_vector("value", value, "Pass the published quotients.")
-    check_size("numerator", numerator, len(vector))
-    check_size("denominator", denominator, len(vector))
+    remedy = "Pass one sum for each quotient. Several numerators over one noisy denominator have no known density."
+    for name, statistic in {"numerator": numerator, "denominator": denominator}.items():
+        check_size(name, statistic, len(vector), "one for each quotient", remedy)
     mechanism = Quotient(numerator_noise, denominator_noise, len(vector))
     return Release(vector, mechanism, stacked(numerator, denominator), n)
 
 
-def check_size(argument: str, statistic: Any, size: int) -> None:
-    """Raise unless a statistic is known to have one coordinate for each quotient."""
+def check_size(argument: str, statistic: Any, size: int, each: str, remedy: str) -> None:
+    """Raise unless a statistic is known to have so many coordinates, as `each` says of them."""
     if isinstance(statistic, type) or not callable(statistic) or dimension_of(statistic) is None:
-        remedy = "Pass one of dpjax.statistics, or a RecordStatistic of your own with a dimension."
-        fail(argument, name_of(statistic), "a statistic that has a dimension", remedy, error=TypeError)
+        missing = "Pass one of dpjax.statistics, or a RecordStatistic of your own with a dimension."
+        fail(argument, name_of(statistic), "a statistic that has a dimension", missing, error=TypeError)
     if dimension_of(statistic) != size:
-        remedy = "Pass one sum for each quotient. Several numerators over one noisy denominator have no known density."
-        fail(argument, f"{dimension_of(statistic)} coordinates", f"{size}, one for each quotient", remedy)
+        fail(argument, f"{dimension_of(statistic)} coordinates", f"{size}, {each}", remedy)

@@ -1,0 +1,114 @@
+"""Means and variances that were computed from noisy sums and a noisy count, such as those of the classes of a model."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from dpjax._util.validation import check_array, fail
+from dpjax.base import Array, Statistic
+from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.composite import Independent
+from dpjax.release.checks import as_vector
+from dpjax.release.releases.quotient import check_size
+from dpjax.release.summed import Release
+from dpjax.statistics import stacked
+
+__all__ = ["moments"]
+
+
+def moments(
+    mean: Array,
+    variance: Array,
+    count: Array,
+    *,
+    sums: Statistic,
+    squares: Statistic,
+    counts: Statistic,
+    sum_noise: Mechanism,
+    square_noise: Mechanism,
+    count_noise: Mechanism,
+    n: Any,
+) -> Release:
+    """The release of means and variances of k groups, beside the noisy counts by which noisy sums were divided.
+
+    Parameters
+    ----------
+    mean : [k]
+        The published means: noisy sums over noisy counts.
+    variance : [k]
+        The published variances: noisy sums of squares over noisy counts, less the squares of the means.
+    count : [k]
+        The published noisy counts.
+    sums
+        The statistic ``record -> [k]`` of the sums: the record's value in its own group, 0 in the others.
+    squares
+        The statistic ``record -> [k]`` of the sums of squares, likewise.
+    counts
+        The statistic ``record -> [k]`` of the counts, such as `dpjax.statistics.cells`.
+    sum_noise
+        The noise of the k sums: any mechanism that adds some.
+    square_noise
+        That of the k sums of squares.
+    count_noise
+        That of the k counts.
+    n
+        The public number of records, as in `dpjax.Release`.
+
+    Returns
+    -------
+    Release
+        Of all 3 k noisy sums, which follow from what was published.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the counts are missing or 0, or not as many numbers were published of each kind as its statistic has.
+
+    Notes
+    -----
+    A linear map for given counts: no density but that of the noise enters. Numbers that were rounded for print give
+    sums that are off by half of their last digit times the count, which is to be far below the noise.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> def powers(power):
+    ...     def statistic(record):
+    ...         return jnp.where(record["class"] == jnp.arange(2), jnp.clip(record["y"], 0.0, 1.0) ** power, 0.0)
+    ...     statistic.dimension = 2
+    ...     return statistic
+    >>> release = dpjax.releases.moments(
+    ...     [0.2, 0.7],
+    ...     [0.02, 0.05],
+    ...     [31, 68],
+    ...     sums=powers(1),
+    ...     squares=powers(2),
+    ...     counts=dpjax.statistics.cells("class", 2),
+    ...     sum_noise=dpjax.Laplace(1.0),
+    ...     square_noise=dpjax.Laplace(1.0),
+    ...     count_noise=dpjax.DiscreteLaplace(1.0),
+    ...     n=100,
+    ... )
+    >>> release.value.shape
+    (6,)
+    """
+    if count is None:
+        remedy = "Two quotients over one noisy denominator that was kept secret have no density here."
+        fail("count", "None", "the published noisy counts", remedy, error=TypeError)
+    vectors = {
+        name: as_vector(name, value, "Pass one published number for each group.")
+        for name, value in {"mean": mean, "variance": variance, "count": count}.items()
+    }
+    check_array("count", vectors["count"], lambda array: array != 0, "numbers other than 0", "Leave empty groups out.")
+    size = len(vectors["count"])
+    for name, vector in vectors.items():
+        if len(vector) != size:
+            fail(name, f"shape {list(vector.shape)}", f"shape [{size}], as count", "Pass one number for each group.")
+    statistics = {"sums": sums, "squares": squares, "counts": counts}
+    for name, statistic in statistics.items():
+        check_size(name, statistic, size, "one for each group", "Pass one sum for each group.")
+    means, variances, numbers = vectors.values()
+    value = jnp.concatenate([means * numbers, (variances + means**2) * numbers, numbers])
+    mechanism = Independent((sum_noise, square_noise, count_noise), (size,) * 3)
+    return Release(value, mechanism, stacked(*statistics.values()), n)
