@@ -28,7 +28,7 @@ class Censored(Mechanism):
     Parameters
     ----------
     mechanism
-        The additive mechanism whose value was clamped.
+        The additive mechanism whose value was clamped; or `dpjax.Rounded` real noise, clamped at multiples of its step.
     lower : [] or [d]
         The least value that was published, in its units; ``None`` where there is no such bound, but give at least
         one. A value beyond a bound counts as one at the bound; a `Release` refuses it.
@@ -59,7 +59,7 @@ class Censored(Mechanism):
     upper: Array | None = None
 
     def __post_init__(self) -> None:
-        check_tails(self.mechanism)
+        check_tails(self.mechanism, wrapped=True)
         remedy = "Pass lower=0 for counts clamped at zero."
         for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, remedy), strict=True):
             object.__setattr__(self, name, bound)
@@ -100,9 +100,10 @@ class Censored(Mechanism):
         return jnp.clip(self.mechanism.sample(key, statistic), self.lower, self.upper)
 
 
-def check_tails(mechanism: Any) -> None:
-    """Raise unless a mechanism adds noise of known tails."""
-    if not as_mechanism(mechanism).has_tails:
+def check_tails(mechanism: Any, wrapped: bool = False) -> None:
+    """Raise unless a mechanism adds noise of known tails; one that wraps another only where that is said."""
+    known = as_mechanism(mechanism)
+    if not known.has_tails or (known.inner is not None and not wrapped):
         remedy = (
             "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
             "and sample."

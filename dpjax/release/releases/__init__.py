@@ -7,6 +7,7 @@ from dpjax.release.releases.quotient import quotient
 from dpjax.release.releases.reports import likelihoods, unary_encoding
 from dpjax.release.releases.suppressed import suppressed
 from dpjax.release.releases.thresholded import thresholded
+from dpjax.release.releases.variance import variance
 
 __all__ = [
     "interval_quantile",
@@ -19,4 +20,5 @@ __all__ = [
     "suppressed",
     "thresholded",
     "unary_encoding",
+    "variance",
 ]
