@@ -199,7 +199,8 @@ class LossDerivatives(RecordStatistic):
     def words(self) -> str:
         """The loss, and the number of coefficients."""
         number = quantity(len(self.coefficients), "published coefficient")
-        return f"gradient and Hessian of the loss {name_of(self.loss)} at {number}"
+        fields = f" of `{self.loss.response}` given `{self.loss.covariates}`," if isinstance(self.loss, Linear) else ""
+        return f"gradient and Hessian of the loss {name_of(self.loss)}{fields} at {number}"
 
     def diameter(self, norm: Norm) -> float:
         """Refused: it is not known of any loss."""

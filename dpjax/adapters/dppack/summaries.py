@@ -108,7 +108,11 @@ def read_var(
         The ``eps`` of the call.
     n
         The public number of records.
-    mechanism, delta, type_dp
+    mechanism
+        As in `read_mean`.
+    delta
+        As in `read_mean`.
+    type_dp
         As in `read_mean`.
 
     Returns
@@ -158,7 +162,11 @@ def read_sd(
         The ``eps`` of the call.
     n
         The public number of records.
-    mechanism, delta, type_dp
+    mechanism
+        As in `read_mean`.
+    delta
+        As in `read_mean`.
+    type_dp
         As in `read_mean`.
 
     Raises
@@ -201,7 +209,11 @@ def read_histogram(
         The ``eps`` of the call.
     n
         The public number of records, or `dpjax.UnknownCount`.
-    mechanism, delta, type_dp
+    mechanism
+        As in `read_mean`.
+    delta
+        As in `read_mean`.
+    type_dp
         As in `read_mean`.
     which_sensitivity
         The ``which.sensitivity`` of the call; of ``"both"`` read each histogram with its own.
@@ -260,7 +272,15 @@ def read_table(
         The ``eps`` of the call.
     n
         The public number of records, or `dpjax.UnknownCount`.
-    mechanism, delta, type_dp, which_sensitivity, allow_negative
+    mechanism
+        As in `read_histogram`.
+    delta
+        As in `read_histogram`.
+    type_dp
+        As in `read_histogram`.
+    which_sensitivity
+        As in `read_histogram`.
+    allow_negative
         As in `read_histogram`.
 
     Returns
