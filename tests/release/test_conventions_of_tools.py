@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import dpjax
+from dpjax.adapters import tumult
 from dpjax.adapters.opendp import mechanism_from_opendp, read_quantile, selection_from_opendp
 from dpjax.adapters.tumult import mechanism_from_tumult
 
@@ -176,3 +177,33 @@ def test_noise_of_tumult_is_read(kind, parameter, mechanism):
 def test_other_noise_of_tumult_is_refused(noise, error, message):
     with pytest.raises(error, match=message):
         mechanism_from_tumult(noise)
+
+
+AGES = {"low": 0, "high": 100, "field": "age", "n": 20, "num_bins": 400}
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 0.8}, {"rho": 0.08}])
+def test_quantiles_of_tumult_are_drawn_between_neighbouring_values(budget):
+    """The density is that of the interval that the value is in, over its length, by the formula of its source."""
+    release = tumult.read_quantile(41.3, 0.25, **AGES, **budget)
+    records = np.sort(np.random.default_rng(1).uniform(0, 100, 20))
+    total = np.histogram(records, release.statistic.edges)[0].astype(float)
+    ends = np.r_[0.0, records, 100.0]
+    weights = np.diff(ends) * np.exp(-0.8 * np.abs(np.arange(21) - 5) / (2 * 0.75))
+    place = np.searchsorted(records, 41.3)
+    expected = np.log(weights[place] / weights.sum() / np.diff(ends)[place])
+    np.testing.assert_allclose(release.mechanism.log_density(np.array([41.3]), total), expected, atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "epsilon, rho: given neither"),
+        ({"epsilon": 1.0, "rho": 1.0}, "epsilon, rho: given epsilon and rho"),
+        ({"rho": -1.0}, "rho: given -1.0"),
+        ({"epsilon": 1.0, "quantile": 1.0}, "quantile: given 1.0"),
+    ],
+)
+def test_quantiles_of_tumult_without_one_budget_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        tumult.read_quantile(41.3, **{"quantile": 0.25} | AGES | options)
