@@ -88,7 +88,7 @@ class Levels:
 
     def total(self, concentration: Array) -> Array:
         """The sums [K, I] over possible levels."""
-        return jnp.sum(concentration, axis=2, where=self.flags)
+        return jnp.sum(concentration if self.is_whole else jnp.where(self.flags, concentration, 0.0), axis=2)
 
     def log_density(self, concentration: Array, value: Array) -> Array:
         """The Dirichlet log-densities [K, I] of the possible levels."""
