@@ -163,7 +163,7 @@ print({name: f"{share:.0%}" for name, share in held.items()})
 assert held["dpjax"] > 0.9 - 3 * np.sqrt(0.09 / (2 * CLINICS))
 assert held["naive"] < held["dpjax"]
 
-# %% thumbnail=true alt="Two panels, of intercept and slope, with the 90 % intervals of twelve clinics less the true value: dpjax's nearly all hold zero, while several of the shorter naive ones miss it."
+# %% thumbnail=true alt="Two panels, of intercept and slope, with the 90 % intervals of twelve clinics less the true value: most of dpjax's hold zero, while more of the shorter naive ones miss it."
 figure, panels = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained", sharey=True)
 for which, (panel, title) in enumerate(zip(panels, ("intercept", "slope"), strict=True)):
     for shift, color, (name, each) in zip((-0.15, 0.15), ("C1", "C0"), intervals.items(), strict=True):
