@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, Unpack, get_args, get_origin
 
 import dpjax
-from dpjax.adapters import census, diffprivlib, opendp, pageviews, tumult
+from dpjax.adapters import census, diffprivlib, dppack, opendp, pageviews, tumult
 from dpjax.private import accounting, events, noise
 
 FILE = Path(__file__).with_name("public_api.txt")
@@ -16,6 +16,7 @@ MODULES = {
     "dpjax": dpjax,
     "dpjax.adapters.census": census,
     "dpjax.adapters.diffprivlib": diffprivlib,
+    "dpjax.adapters.dppack": dppack,
     "dpjax.adapters.opendp": opendp,
     "dpjax.adapters.pageviews": pageviews,
     "dpjax.adapters.tumult": tumult,

@@ -44,7 +44,7 @@ def test_fitted_models(capsys):
     assert "2 coefficients fitted with penalties of 0, 1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["opendp", "tumult", "diffprivlib"])
+@pytest.mark.parametrize("name", ["opendp", "tumult", "diffprivlib", "dppack"])
 def test_tools_that_release(name, capsys):
     run(f"coming-from/{name}.md")
     assert "Where one record is added or removed" in capsys.readouterr().out

@@ -1,13 +1,23 @@
-"""Mechanisms from OpenDP measurements, which record how they were built; OpenDP itself is not imported."""
+"""Mechanisms and quantiles from OpenDP measurements, which record how they were built; OpenDP is not imported."""
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from dpjax._util.validation import fail
-from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse
+from dpjax.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Gaussian,
+    Laplace,
+    PermuteAndFlip,
+    RandomizedResponse,
+)
+from dpjax.release import Release
+from dpjax.release.releases.quantiles import quantile
 
-__all__ = ["mechanism_from_opendp"]
+__all__ = ["mechanism_from_opendp", "read_quantile", "selection_from_opendp"]
 
 SupportedMechanism = Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian | RandomizedResponse
 Arguments = Mapping[str, Any]
@@ -35,8 +45,7 @@ def mechanism_from_opendp(measurement: Any) -> SupportedMechanism:
     TypeError
         If it is not a measurement that records how it was built.
     ValueError
-        If its noise is not supported: post-processed, of bounded support, on a coarse grid, of the exponential
-        mechanism, or composed.
+        If its noise is not supported: post-processed, of bounded support, on a coarse grid, on scores, or composed.
 
     Notes
     -----
@@ -48,13 +57,125 @@ def mechanism_from_opendp(measurement: Any) -> SupportedMechanism:
     >>> mechanism_from_opendp('{"__function__": "make_randomized_response_bool", "__kwargs__": {"prob": 0.75}}')
     RandomizedResponse(keep=0.75, num_categories=2, matrix=None, privacy=None)
     """
-    name, arguments = constructor_of(measurement)
-    if name == "make_chain_mt":
-        return mechanism_from_opendp(arguments["measurement1"])
+    name, arguments = measurement_of(measurement)
     if name not in READERS:
-        remedy = "Pass a mechanism of dpjax, or the measurement before post-processing and composition."
+        remedy = "Read selections by selection_from_opendp or read_quantile, and others before they are composed."
         fail("measurement", name, f"one of {sorted(READERS)}", remedy)
     return READERS[name](arguments)
+
+
+def selection_from_opendp(measurement: Any, utilities: Callable[[Any], Any]) -> ExponentialMechanism | PermuteAndFlip:
+    """The mechanism of an OpenDP measurement that selects the best of several scores.
+
+    Parameters
+    ----------
+    measurement
+        One of ``make_noisy_max`` or ``make_report_noisy_max_gumbel``, alone or after transformations, or its text.
+    utilities
+        The scores that it was given, as a function of the summed statistic, as in `dpjax.ExponentialMechanism`.
+
+    Returns
+    -------
+    ExponentialMechanism or PermuteAndFlip
+        With noise of the measurement's scale on the scores. Its sensitivity is written as 1, and ε as that of scores
+        that one record moves by 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is another measurement, or one that selects the least score.
+
+    Notes
+    -----
+    Under max divergence ``make_noisy_max`` adds exponential noise, which is permute-and-flip, under zero-concentrated
+    divergence Gumbel noise. Checked with OpenDP 0.16.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> text = '{"__function__": "make_report_noisy_max_gumbel", "__kwargs__": {"scale": 4.0, "optimize": "max"}}'
+    >>> selection_from_opendp(text, dpjax.mechanisms.QuantileScores(0.5, 3)).epsilon
+    0.5
+    """
+    name, arguments = measurement_of(measurement)
+    if name not in ("make_noisy_max", "make_report_noisy_max_gumbel"):
+        remedy = "Read noise on numbers by mechanism_from_opendp, and quantiles by read_quantile."
+        fail("measurement", name, "make_noisy_max or make_report_noisy_max_gumbel", remedy)
+    if arguments.get("negate") or str(arguments.get("optimize", "max")).lower() != "max":
+        remedy = "Build the mechanism with utilities of the other sign, epsilon = 2 / scale and sensitivity = 1."
+        fail("measurement", "a selection of the least score", "one of the largest", remedy)
+    flips = name == "make_noisy_max" and noise_on_scores(arguments) == "exponential"
+    return (PermuteAndFlip if flips else ExponentialMechanism)(utilities, 2 / arguments["scale"], 1.0)
+
+
+def read_quantile(value: float, measurement: Any, *, field: str, n: Any) -> Release:
+    """The release of OpenDP's ``make_private_quantile``: `dpjax.releases.quantile` of its candidates.
+
+    Parameters
+    ----------
+    value
+        The published quantile, one of the candidates.
+    measurement
+        The measurement, alone or after transformations, which are not read; or its text.
+    field
+        The record field [].
+    n
+        The public number of records, as in `dpjax.Release`.
+
+    Returns
+    -------
+    Release
+        As that of `dpjax.releases.quantile`. Its ε is that of one record more or less.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is another measurement, or the value is no candidate.
+
+    Notes
+    -----
+    Noise of the measurement's scale is added to −|(1 − α) #(x < c) − α #(x > c)|: exponential noise under max
+    divergence, Gumbel noise under zero-concentrated divergence. Checked with OpenDP 0.16.
+
+    Examples
+    --------
+    >>> text = '''{"__function__": "make_private_quantile", "__kwargs__": {
+    ... "output_measure": {"__function__": "max_divergence", "__kwargs__": {}},
+    ... "candidates": [20, 40, 60], "alpha": 0.5, "scale": 2.0}}'''
+    >>> read_quantile(40, text, field="age", n=100).mechanism.noise
+    'exponential'
+    """
+    name, arguments = measurement_of(measurement)
+    if name != "make_private_quantile":
+        remedy = "Of a selection among scores of your own, see selection_from_opendp."
+        fail("measurement", name, "make_private_quantile", remedy)
+    alpha, scale = arguments["alpha"], arguments["scale"]
+    moved = max(alpha, 1 - alpha)
+    drawn = {"noise": noise_on_scores(arguments), "epsilon": 2 * moved / scale, "sensitivity": moved}
+    return quantile(value, alpha, candidates=arguments["candidates"], field=field, n=n, **drawn)
+
+
+def noise_on_scores(arguments: Arguments) -> Literal["exponential", "gumbel"]:
+    """The noise that selections add under a privacy measure."""
+    return "gumbel" if is_concentrated(arguments) else "exponential"
+
+
+def is_concentrated(arguments: Arguments) -> bool:
+    """Whether noise is for zero-concentrated divergence; an error unless it is for that or max divergence."""
+    measure = arguments["output_measure"]
+    words = str(measure["__function__"] if isinstance(measure, Mapping) else measure)
+    if words in ("ZeroConcentratedDivergence", "zero_concentrated_divergence"):
+        return True
+    if words in ("MaxDivergence", "max_divergence"):
+        return False
+    expected = "noise for max or zero-concentrated divergence"
+    return fail("measurement", f"noise for {words}", expected, "Pass a mechanism of dpjax.")
+
+
+def measurement_of(built: Any) -> tuple[str, Arguments]:
+    """The name and the arguments of a measurement, after whatever transformations."""
+    name, arguments = constructor_of(built)
+    return measurement_of(arguments["measurement1"]) if name == "make_chain_mt" else (name, arguments)
 
 
 def constructor_of(built: Any) -> tuple[str, Arguments]:
@@ -112,17 +233,7 @@ def read_geometric(arguments: Arguments) -> SupportedMechanism:
 
 def read_noise(arguments: Arguments) -> SupportedMechanism:
     """The noise that belongs to a privacy measure."""
-    measure = str(arguments["output_measure"])
-    if "ZeroConcentratedDivergence" in measure or "zero_concentrated_divergence" in measure:
-        return read_gaussian(arguments)
-    if "MaxDivergence" in measure or "max_divergence" in measure:
-        return read_laplace(arguments)
-    return fail(
-        "measurement",
-        f"noise for {measure}",
-        "noise for max or zero-concentrated divergence",
-        "Pass a mechanism of dpjax.",
-    )
+    return read_gaussian(arguments) if is_concentrated(arguments) else read_laplace(arguments)
 
 
 def read_response(arguments: Arguments) -> SupportedMechanism:

@@ -19,6 +19,7 @@ from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
 from dpjax.mechanisms.local_channel import LocalChannel
 from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
+from dpjax.mechanisms.noisy_variance import NoisyVariance
 from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.quotient import Quotient
@@ -50,6 +51,7 @@ __all__ = [
     "LocalChannel",
     "Mechanism",
     "MultivariateGaussian",
+    "NoisyVariance",
     "ObjectivePerturbation",
     "PartitionSelection",
     "PermuteAndFlip",

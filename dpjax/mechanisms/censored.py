@@ -35,8 +35,11 @@ class Bounded(Mechanism):
         What to do where no bound was given.
     value_remedy
         What to do where a value lies beyond them.
+    wraps_rounded
+        Whether the additive mechanism may be rounded itself.
     """
 
+    wraps_rounded: ClassVar[bool] = False
     told: ClassVar[str]
     bound_remedy: ClassVar[str]
     value_remedy: ClassVar[str]
@@ -46,7 +49,7 @@ class Bounded(Mechanism):
     upper: Array | None = None
 
     def __post_init__(self) -> None:
-        check_tails(self.mechanism)
+        check_tails(self.mechanism, wrapped=self.wraps_rounded)
         for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, self.bound_remedy), strict=True):
             object.__setattr__(self, name, bound)
 
@@ -75,7 +78,7 @@ class Censored(Bounded):
     Parameters
     ----------
     mechanism
-        The additive mechanism whose value was clamped.
+        The additive mechanism whose value was clamped; or `dpjax.Rounded` real noise, clamped at multiples of its step.
     lower : [] or [d]
         The least value that was published, in its units; ``None`` where there is no such bound, but give at least
         one. A value beyond a bound counts as one at the bound; a `Release` refuses it.
@@ -100,6 +103,7 @@ class Censored(Bounded):
     """
 
     json_name: ClassVar[str | None] = "censored"
+    wraps_rounded: ClassVar[bool] = True
     told: ClassVar[str] = "clamped"
     bound_remedy: ClassVar[str] = "Pass lower=0 for counts clamped at zero."
     value_remedy: ClassVar[str] = (
@@ -131,9 +135,10 @@ class Censored(Bounded):
         return jnp.clip(self.mechanism.sample(key, statistic), self.lower, self.upper)
 
 
-def check_tails(mechanism: Any) -> None:
-    """Raise unless a mechanism adds noise of known tails."""
-    if not as_mechanism(mechanism).has_tails:
+def check_tails(mechanism: Any, wrapped: bool = False) -> None:
+    """Raise unless a mechanism adds noise of known tails; one that wraps another only where that is said."""
+    known = as_mechanism(mechanism)
+    if not known.has_tails or (known.inner is not None and not wrapped):
         remedy = (
             "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
             "and sample."

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, fail, is_traced, read_numbers, summarize
+from dpjax._util.validation import check_array, check_number, fail, is_traced, read_numbers, summarize
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
@@ -34,6 +34,8 @@ class LocalChannel(Mechanism):
     complete
         Whether these are all possible reports, so that the probabilities of each category sum to 1. False where only
         those that occurred are listed: each column then counts up to a factor of its own, and reports cannot be drawn.
+    largest_ratio
+        The largest log ratio of the probabilities of any report in two categories, where not all reports are listed.
     privacy
         What the release promises; never needed for inference.
 
@@ -57,6 +59,7 @@ class LocalChannel(Mechanism):
 
     log_probabilities: Array
     complete: bool = field(default=True, metadata={"static": True})
+    largest_ratio: float | None = field(default=None, metadata={"static": True}, kw_only=True)
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -64,6 +67,11 @@ class LocalChannel(Mechanism):
         if not isinstance(self.complete, bool):
             remedy = "Say whether all possible reports are listed."
             fail("complete", repr(self.complete), "True or False", remedy, error=TypeError)
+        if self.largest_ratio is not None:
+            remedy = "Pass the largest log ratio between two categories, or leave it out."
+            check_number("largest_ratio", self.largest_ratio)
+            check_array("largest_ratio", self.largest_ratio, lambda array: array >= 0, "a number of at least 0", remedy)
+            object.__setattr__(self, "largest_ratio", float(self.largest_ratio))
         if not is_traced(self.log_probabilities):
             check_log_probabilities(self.log_probabilities, self.complete)
         object.__setattr__(self, "log_probabilities", jnp.asarray(self.log_probabilities, jnp.result_type(float)))
@@ -86,6 +94,8 @@ class LocalChannel(Mechanism):
 
     def local_epsilon(self, num_coordinates: int) -> float:
         """The largest log ratio of the probabilities of one report in two categories."""
+        if self.largest_ratio is not None:
+            return num_coordinates * self.largest_ratio
         if not self.complete:
             raise Unpromised("Reports that did not occur are not listed, and may tell more.")
         return num_coordinates * float(np.max(np.ptp(np.asarray(self.log_probabilities, float), axis=0)))

@@ -106,6 +106,19 @@ class Rounded(Mechanism):
         high = jnp.where((high == center + half) & ~is_even, high - 1, high)
         return log_probability_between(self.mechanism, low, high, unit=1)
 
+    @property
+    def has_tails(self) -> bool:
+        """Whether a value clamped at a multiple of the step has a known probability; not under integer noise."""
+        return not self.integer_noise and super().has_tails
+
+    def log_cdf(self, noise: Array) -> Array:
+        """The log-probability [..., d] of values up to a multiple of the step, this far from the statistic."""
+        return self.mechanism.log_cdf(noise + jnp.asarray(self.step, noise.dtype) / 2)
+
+    def log_survival(self, noise: Array) -> Array:
+        """The log-probability [..., d] of values from a multiple of the step on, this far from the statistic."""
+        return self.mechanism.log_survival(noise - jnp.asarray(self.step, noise.dtype) / 2)
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the value [d] given the statistic [d]."""
         return jnp.sum(self.log_density_terms(value, statistic))

@@ -12,9 +12,9 @@ from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameter
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, scales
 from dpjax.models.distributions import accept_distributions
+from dpjax.models.levels import Levels, list_records, read_levels
 from dpjax.models.priors import may_underflow
 from dpjax.models.recipe import numbered
-from dpjax.models.record_noise import list_places
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density
 from dpjax.numerics.gamma import draw_log_gamma
@@ -27,7 +27,9 @@ FORMS = (("class", "a uniform within its cell"), ("features", "uniforms within t
 
 @accept_distributions
 @numbered
-def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike) -> Model:
+def naive_bayes(
+    class_concentration: ArrayLike, feature_concentration: ArrayLike, possible: ArrayLike | None = None
+) -> Model:
     """Records ``{"class": [] int, "features": [K] int}`` with independent features given the class.
 
     P(class = i) = class_probabilities[i], P(features[k] = j | class = i) = feature_probabilities[k, i, j].
@@ -38,11 +40,16 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         The Dirichlet prior of ``class_probabilities`` [I].
     feature_concentration : [K, I, J]
         The independent Dirichlet priors of the rows of ``feature_probabilities`` [K, I, J].
+    possible : [K, I, J]
+        Which levels a feature can have in each class: the others are structural zeros, whose probability is 0 whatever
+        the records, and the Dirichlet priors are those of the rest. None where all can be. A feature of fewer levels
+        than J has its last ones impossible in every class.
 
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, a concentration is not positive, or there are fewer than two classes or levels.
+        If shapes disagree, a concentration is not positive, there are fewer than two classes or levels, or `possible`
+        is not one flag for each concentration with at least one True for each feature and class.
 
     Notes
     -----
@@ -57,9 +64,11 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
     """
     classes, features = check_concentrations(class_concentration, feature_concentration)
     num_features, num_classes, num_levels = features.shape
+    levels = read_levels(possible, features.shape)
+    features = levels.ones_beyond(features)
     underflows = may_underflow(classes) or may_underflow(features)
 
-    support = list_records(num_classes, num_features, num_levels)
+    support = list_records(levels)
 
     def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
         return records_at(parameters, jax.random.uniform(key, (1 + num_features, n), float))
@@ -69,21 +78,22 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         return {"class": count_cells(records["class"], num_classes), "features": counts.reshape(features.shape)}
 
     def draw_given(key: Key, counts: Records) -> Parameters:
-        return draw_probabilities(key, classes + counts["class"], features + counts["features"])
+        return draw_probabilities(key, classes + counts["class"], features + counts["features"], levels)
 
     def log_density_given(parameters: Parameters, counts: Records) -> Array:
-        return log_density_of_probabilities(parameters, classes + counts["class"], features + counts["features"])
+        shapes = classes + counts["class"], features + counts["features"]
+        return log_density_of_probabilities(parameters, *shapes, levels)
 
     def conjugate() -> ConjugateCounts:
         """The sums are the counts of the classes and of the levels, then the totals of both, with negative signs."""
 
         def split(sums: Array) -> Records:
             counts = sums.astype(float)
-            levels = counts[num_classes : num_classes + features.size]
-            return {"class": counts[:num_classes], "features": levels.reshape(features.shape)}
+            table = counts[num_classes : num_classes + features.size]
+            return {"class": counts[:num_classes], "features": table.reshape(features.shape)}
 
         assert support is not None
-        shift, totals = jnp.append(classes, features), jnp.append(jnp.sum(classes), jnp.sum(features, axis=2))
+        shift, totals = jnp.append(classes, features), jnp.append(jnp.sum(classes), levels.total(features))
         return ConjugateCounts(
             places=sums_of_records(support(), num_classes, num_levels),
             shift=jnp.append(shift, totals),
@@ -97,12 +107,12 @@ def naive_bayes(class_concentration: ArrayLike, feature_concentration: ArrayLike
         sample_prior=lambda key: draw_given(key, none),
         log_prior=lambda parameters: log_density_given(parameters, none),
         sample_records=sample_records,
-        log_density=log_density,
+        log_density=lambda parameters, records: log_density(levels.within(parameters), records),
         update=lambda key, parameters, records: draw_given(key, summarize(records)),
         noncentred=None if underflows else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
-        **scales({"class_probabilities": SIMPLEX, "feature_probabilities": SIMPLEX}),
+        **scales({"class_probabilities": SIMPLEX, "feature_probabilities": levels.bijection}),
         summarize=summarize,
-        log_likelihood=log_likelihood,
+        log_likelihood=lambda parameters, counts: log_likelihood(levels.within(parameters), counts),
         support=support,
         update_log_density=lambda new, parameters, records: log_density_given(new, summarize(records)),
         conjugate=None if support is None else conjugate,
@@ -122,19 +132,19 @@ def check_concentrations(class_concentration: Any, feature_concentration: Any) -
     return classes, features
 
 
-def draw_probabilities(key: Key, classes: Array, features: Array) -> Parameters:
+def draw_probabilities(key: Key, classes: Array, features: Array, levels: Levels) -> Parameters:
     """Dirichlet draws for the classes [I] and for each feature and class [K, I, J], by one call."""
     log_gamma = draw_log_gamma(key, jnp.concatenate([classes, features.ravel()]))
-    rows = log_gamma[classes.size :].reshape(features.shape)
+    rows = levels.less_beyond(log_gamma[classes.size :].reshape(features.shape))
     return {
         "class_probabilities": jax.nn.softmax(log_gamma[: classes.size]),
         "feature_probabilities": jax.nn.softmax(rows, axis=-1),
     }
 
 
-def log_density_of_probabilities(parameters: Parameters, classes: Array, features: Array) -> Array:
+def log_density_of_probabilities(parameters: Parameters, classes: Array, features: Array, levels: Levels) -> Array:
     """The log-density [] of independent Dirichlet priors of the classes [I] and each feature and class [K, I, J]."""
-    rows = dirichlet_log_density(features, parameters["feature_probabilities"])
+    rows = levels.log_density(features, parameters["feature_probabilities"])
     return dirichlet_log_density(classes, parameters["class_probabilities"]) + jnp.sum(rows)
 
 
@@ -191,11 +201,3 @@ def sums_of_records(records: Records, num_classes: int, num_levels: int) -> Arra
         total + 1 + which * num_classes + classes,
     ]
     return jnp.concatenate(columns, axis=1)
-
-
-def list_records(num_classes: int, num_features: int, num_levels: int) -> Any:
-    """The function that lists the possible records, or None if there are too many."""
-    places = list_places((num_classes, *(num_levels,) * num_features))
-    if places is None:
-        return None
-    return lambda: {"class": jnp.asarray(places[0], int), "features": jnp.asarray(places[1:].T, int)}

@@ -9,6 +9,7 @@ from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.losses import FittedDerivatives, Huber, Logistic, LossDerivatives, Squared, loss_derivatives
 from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
+from dpjax.statistics.powers import Powers, powers
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "LogComposition",
     "Logistic",
     "LossDerivatives",
+    "Powers",
     "RecordStatistic",
     "Scaled",
     "Squared",
@@ -39,6 +41,7 @@ __all__ = [
     "log_composition",
     "loss_derivatives",
     "mean",
+    "powers",
     "scaled",
     "stacked",
     "total",

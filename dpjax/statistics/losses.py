@@ -202,7 +202,8 @@ class Derivatives(RecordStatistic):
     def words(self) -> str:
         """The loss, and the number of coefficients."""
         number = quantity(self.num_coefficients, "published coefficient")
-        return f"gradient and Hessian of the loss {name_of(self.loss)} at {number}"
+        fields = f" of `{self.loss.response}` given `{self.loss.covariates}`," if isinstance(self.loss, Linear) else ""
+        return f"gradient and Hessian of the loss {name_of(self.loss)}{fields} at {number}"
 
     def diameter(self, norm: Norm) -> float:
         """Refused: it is not known of any loss."""

@@ -140,8 +140,8 @@ class ClassFeatures(RecordStatistic):
     def words(self) -> str:
         """The numbers of features, levels and classes."""
         return (
-            f"the counts of {self.num_features} features of {self.num_levels} levels in each of "
-            f"{self.num_classes} classes"
+            f"the counts of {self.num_features} `features` of {self.num_levels} levels in each of "
+            f"{self.num_classes} categories of `class`"
         )
 
     @classmethod
@@ -282,9 +282,12 @@ class Grouped(OneCell):
         return self.num_groups
 
     def words(self) -> str:
-        """The number of groups, or the categories of the only one."""
-        if self.num_groups > 1:
+        """The categories of each of a few groups, or the number of groups."""
+        if self.num_groups > SHOWN:
             return f"the counts of {self.num_groups} groups of `{self.field}`"
+        if self.num_groups > 1:
+            members = [np.flatnonzero(self._array == group).tolist() for group in range(self.num_groups)]
+            return f"the counts of {self.num_groups} groups of `{self.field}`, {'; '.join(map(_categories, members))}"
         return f"the count of {_categories(np.flatnonzero(self._array == 0).tolist())} of `{self.field}`"
 
     @classmethod
@@ -353,6 +356,8 @@ def grouped(field: str, groups: Sequence[int], num_groups: int | None = None) ->
 
 def _categories(codes: list[int]) -> str:
     """A few category codes as they are, many by their number and ends."""
+    if not codes:
+        return "no category"
     if len(codes) <= SHOWN:
         return f"{'category' if len(codes) == 1 else 'categories'} {', '.join(map(str, codes))}"
     return f"{len(codes)} categories from {codes[0]} to {codes[-1]}"

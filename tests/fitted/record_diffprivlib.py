@@ -49,6 +49,8 @@ def main() -> None:
         "sum": lambda seed: tools.sum(values, **options, random_state=seed),
         "integer_sum": lambda seed: tools.sum(y, bounds=(0, 2), epsilon=0.5, dtype=int, random_state=seed),
         "count": lambda seed: tools.count_nonzero(y, epsilon=0.2, random_state=seed),
+        "var": lambda seed: tools.var(values, **options, random_state=seed),
+        "std": lambda seed: tools.std(values, **options, random_state=seed),
         "quantile": lambda seed: tools.quantile(values, 0.3, **options, random_state=seed),
         "histogram": lambda seed: tools.histogram(y, bins=2, range=(0, 1), epsilon=0.2, random_state=seed)[0],
     }

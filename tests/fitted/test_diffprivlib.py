@@ -13,6 +13,7 @@ from scipy import special, stats
 
 import dpjax
 from dpjax.adapters import diffprivlib
+from dpjax.adapters.diffprivlib.models import objective_law
 
 X64 = jax.config.jax_enable_x64
 FILED = json.loads(Path(__file__).with_name("diffprivlib.json").read_text())
@@ -31,6 +32,8 @@ READERS: dict[str, Callable[[float, float], dpjax.Release]] = {
     "sum": lambda value, factor: diffprivlib.read_sum(value, epsilon=0.5 * factor, **SCORES),
     "integer_sum": lambda value, factor: diffprivlib.read_sum(value, epsilon=0.5 * factor, **VISITS),
     "count": lambda value, factor: diffprivlib.read_count(value, COUNTED, epsilon=0.2 * factor, n=N),
+    "var": lambda value, factor: diffprivlib.read_var(value, epsilon=0.5 * factor, **SCORES),
+    "std": lambda value, factor: diffprivlib.read_std(value, epsilon=0.5 * factor, **SCORES),
     "quantile": lambda value, factor: diffprivlib.read_quantile(
         value, 0.3, epsilon=0.5 * factor, num_bins=400, **SCORES
     ),
@@ -42,6 +45,10 @@ def support_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name in ("integer_sum", "count"):
         points = np.arange((2 if name == "integer_sum" else 1) * N + 1.0)
         return points, np.ones(points.size)
+    if name in ("var", "std"):
+        edges = np.linspace(0, 1, 4001)
+        middle = (edges[1:] + edges[:-1]) / 2
+        return middle, np.diff(edges)
     end = N if name == "sum" else 1
     edges = np.linspace(-end, end, 4001)
     inner = (edges[1:] + edges[:-1]) / 2
@@ -58,7 +65,8 @@ def randomised_ranks(name: str, factor: float) -> np.ndarray:
     mass = np.exp(np.asarray(density, float)) * measure
     np.testing.assert_allclose(mass.sum(), 1, atol=5e-3)
     ends = np.cumsum(mass)
-    places = np.argmin(np.abs(np.array(FILED[name])[:, None] - points), axis=1)
+    released = np.array(FILED[name]) ** (2 if name == "std" else 1)
+    places = np.argmin(np.abs(released[:, None] - points), axis=1)
     return ends[places] - np.random.default_rng(1).random(places.size) * mass[places]
 
 
@@ -135,11 +143,11 @@ def test_the_linear_terms_do_not_follow_a_wrong_law(wrong):
     mechanism = mechanisms_of(diffprivlib.read_model(FILED[name], n=N))[0]
     scale, penalties, norm = float(mechanism.noise.scale), penalties_of(mechanism), 1.5
     if wrong == "scale without intercept":
-        scale = diffprivlib.objective_law(2.0, 1.5, 1.0, intercept=False).scale
+        scale = objective_law(2.0, 1.5, 1.0, intercept=False).scale
     elif wrong == "no added penalty":
         penalties = np.array([0.0, 1.0, 1.0])
     elif wrong == "budget not split":
-        scale = diffprivlib.objective_law(6.0, 1.5, 1.0, intercept=False).scale
+        scale = objective_law(6.0, 1.5, 1.0, intercept=False).scale
     else:
         norm = 0.3
     assert lowest_p(linear_terms(name, 0, penalties, norm), scale) < MAX_P

@@ -70,22 +70,74 @@ def subset_matrix(inside: float) -> np.ndarray:
 SIGNS = np.array([[1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 HADAMARD = np.where(SIGNS == 1, 0.7, 0.3) / 2
 
+MEMBERS = np.array([[j in subset for j in range(3)] for subset in SUBSETS], int)
+CHANNEL_OF_SUBSETS = dpjax.LocalRelease([0, 2, 1, 1, 0], dpjax.LocalChannel(np.log(subset_matrix(0.8))))
+PEOPLE = np.array([0, 1, 1, 0, 2])  # who made each of five reports
+
 CASES = {
     "hadamard": (
-        dpjax.LocalRelease([0, 3, 1, 1, 2], dpjax.LocalChannel(np.log(HADAMARD))),
+        dpjax.releases.hadamard_response([0, 3, 1, 1, 2], keep=0.7, num_categories=3),
         HADAMARD[:, [0, 3, 1, 1, 2]].T,
     ),
     "matrix": (dpjax.LocalRelease(REPORTS, CHANNEL), MATRIX[:, REPORTS].T),
     "unary": (dpjax.releases.unary_encoding(BITS, keep=KEEP, flip=FLIP), unary_likelihood()),
-    "hashing": (dpjax.releases.likelihoods(np.log(hash_likelihood())), hash_likelihood()),
+    "hashing": (dpjax.releases.local_hashing(HASHED, HASHES, keep=0.6, num_values=3), hash_likelihood()),
     "subsets": (
-        dpjax.LocalRelease([0, 2, 1, 1, 0], dpjax.LocalChannel(np.log(subset_matrix(0.8)))),
+        dpjax.releases.subset_selection(MEMBERS[[0, 2, 1, 1, 0]], keep=0.8),
         subset_matrix(0.8)[:, [0, 2, 1, 1, 0]].T,
+    ),
+    "several each": (
+        dpjax.releases.unary_encoding(BITS, keep=KEEP, flip=FLIP, people=PEOPLE),
+        np.stack([np.prod(unary_likelihood()[person == PEOPLE], axis=0) for person in range(3)]),
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_likelihoods(name: str) -> None:
+    """Of every person, up to a factor of their own, by the definition of each protocol."""
+    release, likelihood = CASES[name]
+    found = np.asarray(release.channel.log_probabilities, np.float64)[:, np.asarray(release.values)].T
+    expected = log_of(likelihood)
+    np.testing.assert_allclose(
+        np.exp(found - found.max(axis=1, keepdims=True)),
+        np.exp(expected - expected.max(axis=1, keepdims=True)),
+        rtol=1e-5,
+    )
+
+
+def test_reports_of_one_person_are_not_those_of_several() -> None:
+    """A planted fault: as if every report were that of another person."""
+    several, apart = CASES["several each"][1], CASES["unary"][1]
+    assert np.max(np.abs(exact(several).mean - exact(apart).mean)) > 0.01
+
+
+def largest_ratio(law: np.ndarray) -> float:
+    """Of a law [c, m] of all reports, which sums to 1 in each category: how far two categories can be apart."""
+    np.testing.assert_allclose(law.sum(axis=1), 1)
+    return float(np.max(np.ptp(np.log(law), axis=0)))
+
+
+def test_the_promise_is_the_largest_ratio_over_all_reports() -> None:
+    every = np.array(list(product([0, 1], repeat=3)))
+    chances = np.where(np.eye(3, dtype=bool)[:, None], KEEP, FLIP)
+    laws = {
+        "unary": np.prod(np.where(every == 1, chances, 1 - chances), axis=2),
+        "subsets": subset_matrix(0.8),
+        "hadamard": HADAMARD,
+        "hashing": np.array([[0.6 if hashed == report else 0.2 for report in range(3)] for hashed in (0, 1, 1)]),
+    }
+    for name, law in laws.items():
+        kept = CASES[name][0].channel.local_epsilon(1)
+        np.testing.assert_allclose(kept, largest_ratio(law), rtol=1e-5)
+    twice = CASES["several each"][0].channel.local_epsilon(1)
+    np.testing.assert_allclose(twice, 2 * largest_ratio(laws["unary"]), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("hadamard", "several each") else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
+)
 def test_posterior(name: str) -> None:
     release, likelihood = CASES[name]
     posterior = dpjax.sample(jax.random.key(1), MODEL, release, **RUN)
@@ -123,11 +175,14 @@ def test_words_promises_and_text() -> None:
         again = dpjax.from_json(release.to_json())
         np.testing.assert_allclose(again.channel.log_probabilities, release.channel.log_probabilities)
         assert again.channel.complete == release.channel.complete
-    words = dpjax.describe(CASES["subsets"][0])
+        assert again.channel.largest_ratio == release.channel.largest_ratio
+    words = dpjax.describe(CHANNEL_OF_SUBSETS)
     assert "one of 3 possible reports, by its probability in each of 3 categories" in words
     assert f"ε = {np.log(0.4 / 0.2):.4g}" in words
     assert "give them away" in dpjax.describe(CASES["matrix"][0])
-    assert "Reports that did not occur are not listed" in dpjax.describe(CASES["unary"][0])
+    assert "ε = 2.234" in dpjax.describe(CASES["unary"][0])
+    unknown = dpjax.releases.likelihoods(np.log(hash_likelihood()))
+    assert "Reports that did not occur are not listed" in dpjax.describe(unknown)
     with pytest.raises(TypeError, match=r"^channel: given LocalChannel, which has no `sample`"):
         CASES["unary"][0].sample(jax.random.key(0), {"cell": jnp.zeros(N, int)})
 
@@ -154,6 +209,21 @@ REFUSED = [
         lambda: dpjax.releases.unary_encoding([[2, 0]], keep=0.7, flip=0.2),
         "bits: given int64[1, 2] [2, 0]; expected bits",
     ),
+    (lambda: dpjax.releases.likelihoods(LOGS, people=[0, 2, 2]), "people: given no report of person 1"),
+    (lambda: dpjax.releases.likelihoods(LOGS, people=[0, 1]), "people: given int64[2]; expected who made each of 3"),
+    (lambda: dpjax.releases.likelihoods(LOGS, people=[0.0, 1.0, 1.0]), "people: given float64[3]"),
+    (lambda: dpjax.releases.likelihoods(LOGS, largest_ratio=-1.0), "largest_ratio: given -1.0"),
+    (lambda: dpjax.releases.subset_selection([[1, 0, 0], [1, 1, 0]], keep=0.8), "subsets: given subsets of [1, 2]"),
+    (lambda: dpjax.releases.subset_selection([[1, 1]], keep=0.8), "subsets: given subsets of [2] of 2 categories"),
+    (lambda: dpjax.releases.subset_selection([[2, 0]], keep=0.8), "subsets: given"),
+    (lambda: dpjax.releases.subset_selection([1, 0], keep=0.8), "subsets: given"),
+    (lambda: dpjax.releases.local_hashing([3], [[0, 1]], keep=0.6, num_values=3), "reports: given"),
+    (lambda: dpjax.releases.local_hashing([1], [[0, 3]], keep=0.6, num_values=3), "hashes: given"),
+    (lambda: dpjax.releases.local_hashing([1, 1], [[0, 1]], keep=0.6, num_values=3), "reports, hashes: given shapes"),
+    (lambda: dpjax.releases.local_hashing([0], [[0, 0]], keep=0.6, num_values=1), "num_values: given 1"),
+    (lambda: dpjax.releases.hadamard_response([4], keep=0.7, num_categories=3), "reports: given int64[1]"),
+    (lambda: dpjax.releases.hadamard_response([0.5], keep=0.7, num_categories=3), "reports: given float64[1]"),
+    (lambda: dpjax.releases.hadamard_response([0], keep=0.0, num_categories=3), "keep: given 0.0"),
     (lambda: dpjax.releases.unary_encoding(BITS, keep=1.0, flip=0.2), "keep: given 1.0; expected a number in (0, 1)"),
     (lambda: dpjax.releases.unary_encoding(BITS, keep=0.7, flip=0.0), "flip: given 0.0; expected a number in (0, 1)"),
 ]

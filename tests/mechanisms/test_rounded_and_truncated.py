@@ -46,6 +46,20 @@ def test_whole_noise_is_rounded_half_to_even(mechanism, statistic, step):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-12)
 
 
+@pytest.mark.parametrize("mechanism", [Laplace, Gaussian])
+def test_rounded_real_noise_can_be_clamped(mechanism):
+    """At multiples of the step; drawing it anew is not known, nor clamping rounded whole noise."""
+    clamped = dpjax.Censored(Rounded(mechanism(SCALE), 2.0), lower=-4.0, upper=6.0)
+    found = np.exp(terms(clamped, np.arange(-4.0, 7.0, 2.0), 0.7))
+    edges = LAWS[mechanism].cdf(np.r_[-np.inf, np.arange(-3.0, 6.0, 2.0), np.inf] - 0.7)
+    np.testing.assert_allclose(found, np.diff(edges), rtol=2e-5)
+    for refused in (lambda: Truncated(Rounded(mechanism(SCALE), 2.0), lower=0.0), lambda: Rounded(clamped, 2.0)):
+        with pytest.raises(TypeError, match=r"^mechanism: given "):
+            refused()
+    with pytest.raises(TypeError, match=r"^mechanism: given Rounded; expected an additive mechanism"):
+        dpjax.Censored(Rounded(DiscreteLaplace(SCALE), 2.0), lower=0.0)
+
+
 @pytest.mark.parametrize("step", [0.25, 10.0])
 @pytest.mark.parametrize("mechanism", [Laplace, Gaussian])
 def test_real_noise_is_rounded(mechanism, step):

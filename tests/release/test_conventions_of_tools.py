@@ -4,10 +4,13 @@ import enum
 import json
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 import dpjax
-from dpjax.adapters.opendp import mechanism_from_opendp
+from dpjax.adapters import tumult
+from dpjax.adapters.opendp import mechanism_from_opendp, read_quantile, selection_from_opendp
 from dpjax.adapters.tumult import mechanism_from_tumult
 
 # What opendp.mod.serialize of version 0.16.0 makes of a vector measurement, shortened by its input metric and versions.
@@ -64,6 +67,67 @@ def test_what_is_not_known_of_opendp_is_refused(measurement, error, message):
         mechanism_from_opendp(measurement)
 
 
+def selection(name: str, **arguments: Any) -> dict[str, Any]:
+    """How OpenDP describes a choice among candidates."""
+    return {"__function__": name, "__kwargs__": {"scale": 4.0, **arguments}}
+
+
+SCORES = dpjax.mechanisms.QuantileScores(0.5, 3)
+
+
+def test_selections_of_opendp_are_read():
+    found = selection_from_opendp(selection("make_noisy_max", output_measure="MaxDivergence", negate=False), SCORES)
+    assert found == dpjax.PermuteAndFlip(SCORES, 0.5, 1.0)
+    found = selection_from_opendp(selection("make_noisy_max", output_measure="ZeroConcentratedDivergence"), SCORES)
+    assert found == dpjax.ExponentialMechanism(SCORES, 0.5, 1.0)
+    found = selection_from_opendp(selection("make_report_noisy_max_gumbel", optimize="max"), SCORES)
+    assert found == dpjax.ExponentialMechanism(SCORES, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda: selection_from_opendp(LAPLACE, SCORES), "make_laplace"),
+        (
+            lambda: selection_from_opendp(
+                selection("make_noisy_max", output_measure="MaxDivergence", negate=True), SCORES
+            ),
+            "the least score",
+        ),
+        (lambda: selection_from_opendp(selection("make_report_noisy_max_gumbel", optimize="min"), SCORES), "the least"),
+        (lambda: selection_from_opendp(selection("make_noisy_max", output_measure="Renyi"), SCORES), "noise for Renyi"),
+        (lambda: read_quantile(1.0, LAPLACE, field="y", n=3), "make_private_quantile"),
+    ],
+)
+def test_what_is_not_known_of_selections_is_refused(read, message):
+    with pytest.raises(ValueError, match=message):
+        read()
+
+
+@pytest.mark.parametrize("measure", ["max_divergence", "zero_concentrated_divergence"])
+def test_quantiles_of_opendp_itself_follow_the_distribution(measure):
+    """And not that of the other kind of noise."""
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance()
+    candidates, records = [1.0, 2.0, 3.0], [0.5, 0.7, 1.0, 2.0, 2.2, 2.9, 3.5]
+    built = dp.m.make_private_quantile(*space, getattr(dp, measure)(), candidates=candidates, alpha=0.3, scale=1.0)
+    drawn = [built(records) for _ in range(8_000)]
+    counts = np.array([drawn.count(candidate) for candidate in candidates])
+    p_values = {}
+    for kind in ("max_divergence", "zero_concentrated_divergence"):
+        text = dp.serialize(built).replace(f'"{measure}"', f'"{kind}"')
+        release = read_quantile(drawn[0], text, field="y", n=len(records))
+        total = np.sum([release.statistic({"y": np.array(record)}) for record in records], axis=0)
+        shares = [np.exp(release.mechanism.log_density(np.array([place]), total)) for place in (0.0, 1.0, 2.0)]
+        p_values[kind] = stats.chisquare(counts, np.array(shares) / np.sum(shares) * counts.sum()).pvalue
+    assert p_values.pop(measure) > 1e-4
+    assert max(p_values.values()) < 1e-4
+    text = dpjax.describe(read_quantile(drawn[0], built, field="y", n=len(records)))
+    if measure == "max_divergence":
+        assert f"added or removed: ε = {built.map(1):.4g}" in text
+
+
 def test_measurements_of_opendp_itself_are_read():
     """A count by categories with noise, whose promise per record is that of `describe`."""
     dp = pytest.importorskip("opendp.prelude")
@@ -113,3 +177,33 @@ def test_noise_of_tumult_is_read(kind, parameter, mechanism):
 def test_other_noise_of_tumult_is_refused(noise, error, message):
     with pytest.raises(error, match=message):
         mechanism_from_tumult(noise)
+
+
+AGES = {"low": 0, "high": 100, "field": "age", "n": 20, "num_bins": 400}
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 0.8}, {"rho": 0.08}])
+def test_quantiles_of_tumult_are_drawn_between_neighbouring_values(budget):
+    """The density is that of the interval that the value is in, over its length, by the formula of its source."""
+    release = tumult.read_quantile(41.3, 0.25, **AGES, **budget)
+    records = np.sort(np.random.default_rng(1).uniform(0, 100, 20))
+    total = np.histogram(records, release.statistic.edges)[0].astype(float)
+    ends = np.r_[0.0, records, 100.0]
+    weights = np.diff(ends) * np.exp(-0.8 * np.abs(np.arange(21) - 5) / (2 * 0.75))
+    place = np.searchsorted(records, 41.3)
+    expected = np.log(weights[place] / weights.sum() / np.diff(ends)[place])
+    np.testing.assert_allclose(release.mechanism.log_density(np.array([41.3]), total), expected, atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "epsilon, rho: given neither"),
+        ({"epsilon": 1.0, "rho": 1.0}, "epsilon, rho: given epsilon and rho"),
+        ({"rho": -1.0}, "rho: given -1.0"),
+        ({"epsilon": 1.0, "quantile": 1.0}, "quantile: given 1.0"),
+    ],
+)
+def test_quantiles_of_tumult_without_one_budget_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        tumult.read_quantile(41.3, **{"quantile": 0.25} | AGES | options)

@@ -3,22 +3,28 @@
 from dpjax.release.releases.fitted import objective_perturbation
 from dpjax.release.releases.linear import linear
 from dpjax.release.releases.moments import moments
+from dpjax.release.releases.protocols import hadamard_response, local_hashing, subset_selection, unary_encoding
 from dpjax.release.releases.quantiles import interval_quantile, median, quantile
 from dpjax.release.releases.quotient import quotient
-from dpjax.release.releases.reports import likelihoods, unary_encoding
+from dpjax.release.releases.reports import likelihoods
 from dpjax.release.releases.suppressed import suppressed
 from dpjax.release.releases.thresholded import thresholded
+from dpjax.release.releases.variance import variance
 
 __all__ = [
+    "hadamard_response",
     "interval_quantile",
     "likelihoods",
     "linear",
+    "local_hashing",
     "median",
     "moments",
     "objective_perturbation",
     "quantile",
     "quotient",
+    "subset_selection",
     "suppressed",
     "thresholded",
     "unary_encoding",
+    "variance",
 ]

@@ -9,19 +9,27 @@ from dpjax._util.validation import check_array, check_share, fail, read_numbers
 from dpjax.mechanisms import LocalChannel
 from dpjax.release import LocalRelease
 
-__all__ = ["likelihoods", "unary_encoding"]
+__all__ = ["likelihoods"]
 
 
-def likelihoods(log_likelihoods: Any, *, field: str = "cell") -> LocalRelease:
-    """The release of one report for each person, known by the probability of that report in each category.
+def likelihoods(
+    log_likelihoods: Any, *, field: str = "cell", people: Any = None, largest_ratio: float | None = None
+) -> LocalRelease:
+    """The release of reports of persons, known by the probability of each report in each category.
 
     Parameters
     ----------
-    log_likelihoods : [n, c]
-        The logarithm of the probability of the report that each of n persons made, in each of c categories; up to a
-        constant for each person; -∞ where the category cannot give it.
+    log_likelihoods : [m, c]
+        The logarithm of the probability of each of m reports, in each of c categories; up to a constant for each
+        report; -∞ where the category cannot give it.
     field
         The integer record field [] that holds the category.
+    people : [m]
+        Who made each report: 0, ..., n - 1 for n persons, each with one report or more. Where a person made several,
+        with noise of their own, their probabilities multiply. By default every report is that of another person.
+    largest_ratio
+        The largest log ratio of the probabilities of any one report in two categories, where it is known:
+        `dpjax.describe` tells the promise that follows.
 
     Returns
     -------
@@ -32,7 +40,8 @@ def likelihoods(log_likelihoods: Any, *, field: str = "cell") -> LocalRelease:
     Raises
     ------
     TypeError, ValueError
-        If they are no matrix, one is NaN or ∞, or a person's report is impossible in every category.
+        If they are no matrix, one is NaN or ∞, reports of a person are impossible in every category, or a person in
+        `people` has none.
 
     Examples
     --------
@@ -50,7 +59,7 @@ def likelihoods(log_likelihoods: Any, *, field: str = "cell") -> LocalRelease:
     array = read_numbers("log_likelihoods", log_likelihoods, expected, remedy)
     if array.ndim != 2 or array.shape[1] < 2 or not len(array):
         fail("log_likelihoods", f"shape {list(array.shape)}", expected, remedy)
-    array = np.asarray(array, np.float64)
+    array, most = by_person(np.asarray(array, np.float64), people)
     largest = array.max(axis=1, keepdims=True)
     if np.any(np.isnan(array)) or not np.all(np.isfinite(largest)):
         person = int(np.flatnonzero(np.isnan(array).any(axis=1) | ~np.isfinite(largest[:, 0]))[0])
@@ -58,51 +67,45 @@ def likelihoods(log_likelihoods: Any, *, field: str = "cell") -> LocalRelease:
         fail("log_likelihoods", f"{array[person].tolist()} of person {person}", expected, "Check the report.")
     # Relative to the largest, what is lost by rounding is lost where a category is all but impossible.
     different, places = np.unique(array - largest, axis=0, return_inverse=True)
-    channel = LocalChannel(jnp.asarray(different.T), complete=False)
+    ratio = None if largest_ratio is None else most * largest_ratio
+    channel = LocalChannel(jnp.asarray(different.T), complete=False, largest_ratio=ratio)
     return LocalRelease(jnp.asarray(places.ravel()), channel, field)
 
 
-def unary_encoding(bits: Any, *, keep: float, flip: float, field: str = "cell") -> LocalRelease:
-    """The release of a bit for each category and person, each 1 with probability `keep` at the true category.
+def by_person(array: np.ndarray, people: Any) -> tuple[np.ndarray, int]:
+    """The sums [n, c] of what reports [m, c] of each person say, and the largest number of reports of one person."""
+    if people is None:
+        return array, 1
+    expected = f"who made each of {len(array)} reports, each of 0, ..., n - 1 at least once"
+    remedy = "Number the persons from 0, for example by np.unique(names, return_inverse=True)[1]."
+    owners = read_numbers("people", people, expected, remedy)
+    if owners.shape != (len(array),) or owners.dtype.kind not in "iu" or np.min(owners) < 0:
+        fail("people", f"{owners.dtype}{list(owners.shape)}", expected, remedy)
+    counts = np.bincount(owners)
+    if np.any(counts == 0):
+        fail("people", f"no report of person {int(np.argmin(counts))}", expected, remedy)
+    sums = np.zeros((len(counts), array.shape[1]))
+    np.add.at(sums, owners, array)
+    return sums, int(counts.max())
 
-    Parameters
-    ----------
-    bits : [n, c]
-        The reported bits, 0 or 1.
-    keep
-        The probability of a 1 at the category of the person.
-    flip
-        The probability of a 1 at any other category. RAPPOR and symmetric unary encoding have 1 - keep, optimised unary
-        encoding has keep = 1/2.
-    field
-        The integer record field [] that holds the category.
 
-    Returns
-    -------
-    LocalRelease
-        As that of `likelihoods`.
+def by_membership(
+    inside: Any, log_in: float, log_out: float, *, field: str, people: Any, largest_ratio: float
+) -> LocalRelease:
+    """The release of reports that are likely in some categories [m, c] and less so in the others."""
+    return likelihoods(np.where(inside, log_in, log_out), field=field, people=people, largest_ratio=largest_ratio)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the bits are no matrix of 0 and 1, or a probability is not strictly between 0 and 1.
 
-    Notes
-    -----
-    What else a person's bits say is the same for all categories: the likelihood of category j is that of bit j under
-    `keep` over that under `flip`. The largest log ratio is log(keep (1 - flip) / (flip (1 - keep))).
+def read_bits(argument: str, bits: Any, remedy: str) -> np.ndarray:
+    """A matrix [m, c] of 0 and 1 as flags, or an error."""
 
-    Examples
-    --------
-    >>> import dpjax
-    >>> release = dpjax.releases.unary_encoding([[1, 0, 0], [1, 0, 1]], keep=0.75, flip=0.25)
-    >>> release.channel.log_probabilities.shape
-    (3, 2)
-    """
-    check_share("keep", keep, "Pass the probability of a 1 at the true category.")
-    check_share("flip", flip, "Pass the probability of a 1 at any other category.")
-    remedy = "Pass one row of bits for each person."
-    check_array("bits", bits, lambda array: (array == 0) | (array == 1), "bits 0 and 1, shape [n, c]", remedy)
-    ones = np.asarray(bits, bool)
-    log_ratio = np.where(ones, np.log(keep / flip), np.log((1 - keep) / (1 - flip)))
-    return likelihoods(log_ratio, field=field)
+    def are_bits(array: np.ndarray) -> np.ndarray | bool:
+        return (array == 0) | (array == 1) if array.ndim == 2 else False
+
+    check_array(argument, bits, are_bits, "bits 0 and 1, shape [m, c]", remedy)
+    return np.asarray(bits, bool)
+
+
+def read_keep(keep: Any) -> None:
+    """Raise unless it is the probability that a report tells of the true category."""
+    check_share("keep", keep, "Pass the probability of a report that tells of the true category.")

@@ -1,45 +1,40 @@
-"""Releases from results of diffprivlib, by the law of its code; that library itself is not imported."""
+"""Results of the functions in diffprivlib.tools."""
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from math import expm1, inf, log1p, sqrt
-from typing import Any, NamedTuple, NoReturn
+from math import exp, expm1, inf, log
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, check_positive_number, fail, name_of
+from dpjax._util.validation import check_array, check_count, check_number, check_positive_number, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.additive import Laplace
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.discrete import DiscreteLaplace
-from dpjax.mechanisms.vector_laplace import VectorLaplace
-from dpjax.release import Release, joint
-from dpjax.release.releases.fitted import objective_perturbation
+from dpjax.mechanisms.truncated import Truncated
+from dpjax.release import Release
 from dpjax.release.releases.quantiles import interval_quantile
-from dpjax.statistics import Logistic, histogram, linear, mean, total
+from dpjax.release.releases.variance import variance
+from dpjax.statistics import histogram, linear, mean, total
 from dpjax.statistics.base import as_floats
 
-__all__ = ["read_count", "read_histogram", "read_mean", "read_model", "read_quantile", "read_sum"]
+__all__ = [
+    "read_count",
+    "read_histogram",
+    "read_mean",
+    "read_quantile",
+    "read_std",
+    "read_sum",
+    "read_var",
+]
 
 EPSILON = "Pass the epsilon of the call, not what is left of a budget."
 BOUNDS = "Pass bounds as they were given; bounds taken from the records cannot be used."
 
-CURVATURE = 0.25
-"""The largest second derivative of the logistic loss."""
-
-TOLERABLE = 0.1
-"""How far the log-density may be off, for what the optimiser left of the gradient, before there is a warning."""
-
-REFUSED = {
-    "GaussianNB": "its noisy class counts were made to add up to n by an adjustment that is not undone",
-    "LinearRegression": "it minimises a polynomial with noisy coefficients that it does not keep, and which its own "
-    "coefficients do not determine",
-}
-"""Models that are refused, and why."""
-
-ATTRIBUTES = ("classes_", "coef_", "intercept_", "n_iter_", "epsilon", "data_norm", "C", "fit_intercept", "tol")
+BISECTIONS = 100
+"""More than halvings of an interval of floats."""
 
 
 def read_mean(value: float, bounds: tuple[float, float], *, field: str, epsilon: float, n: int) -> Release:
@@ -261,129 +256,102 @@ def read_quantile(
     )
 
 
-def read_model(fitted: Any, *, n: int, covariates: str = "x", response: str = "y") -> Release:
-    """The release of a fitted ``models.LogisticRegression``: `dpjax.releases.objective_perturbation`.
+def read_var(value: float, bounds: tuple[float, float], *, field: str, epsilon: float, n: int) -> Release:
+    """The release of ``tools.var``: Laplace noise on the variance of clipped values, drawn anew until it is possible.
 
     Parameters
     ----------
-    fitted
-        The fitted model; or a mapping of ``"model"`` to its class's name, and of its attributes.
+    value
+        The published variance.
+    bounds
+        The ``bounds`` of the call.
+    field
+        The record field [].
+    epsilon
+        The ``epsilon`` of the call; with an ``axis``, divided by the number of variances.
     n
         The public number of records.
-    covariates
-        The record field [p].
-    response
-        The record field [] of the class, by its place in ``classes_``: 0 or 1 of two.
 
     Returns
     -------
     Release
-        Of the coefficients, the intercept first where there is one. Of more than two classes the `dpjax.joint` one of
-        as many fits, each of a class against the rest with its part of ε.
+        `dpjax.releases.variance` of divisor n, by `dpjax.Truncated` Laplace noise from 0 to a quarter of the squared
+        width of the bounds.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no fitted model, or one of another kind, the optimiser did not converge, or n is not known.
-
-    Warns
-    -----
-    UserWarning
-        If ``tol``, which bounds each part of the gradient divided by n where the optimiser stopped, lets the
-        log-density be off by more than 0.1.
+        As in `read_mean`, or if the value is not a possible variance.
 
     Notes
     -----
-    With r the norm of a record and ``C`` as there, it minimises Σ ℓ + |w|² / 2C + bᵀθ + κ |θ|² / 2, with b of density
-    ∝ exp(−|b| ε' / 2r) and ε' = ε − 2 log(1 + rC / 4), κ = 0; where that ε' is not positive, ε' = ε / 2 and κ = r / 4
-    (e^(ε/4) − 1) − 1 / C. Slopes w have the first penalty, the intercept the second alone, and r² is ``data_norm``² + 1
-    where there is one. Read from diffprivlib 0.6.6 with scikit-learn 1.5.2. A ``data_norm`` that was left out was
-    taken from the records, which the fitted model does not tell: then it cannot be used.
+    Noise that is drawn anew needs more of it (Holohan, Antonatos, Braghin and Mac Aonghusa 2020): the scale s solves
+    s (ε − log Δ(s)) = Δ, where Δ = (upper − lower)² (n − 1) / n² and Δ(s) bounds how far one record moves the
+    probability of a draw that is kept.
 
     Examples
     --------
-    >>> published = {
-    ...     **{"model": "LogisticRegression", "classes_": [0, 1], "coef_": [[0.875]], "intercept_": [0.125]},
-    ...     **{"epsilon": 2.0, "data_norm": 1.0, "C": 1.0, "fit_intercept": True},
-    ...     **{"tol": 1e-4, "n_iter_": [7], "max_iter": 100},
-    ... }
-    >>> release = read_model(published, n=500)
-    >>> release.value.tolist(), round(release.mechanism.noise.scale, 2)
-    ([0.125, 0.875], 2.03)
+    >>> round(read_var(210.0, (0, 100), field="age", epsilon=1.0, n=200).mechanism.noise.mechanism.scale, 1)
+    80.2
     """
-    model, number = attributes_of(fitted), read_n(n)
-    check_fit(model)
-    several = len(model["classes_"]) > 2
-    parts = len(model["coef_"])
-    law = objective_law(model["epsilon"] / parts, model["data_norm"], model["C"], intercept=model["fit_intercept"])
-    penalties = [law.extra] * model["fit_intercept"] + [1 / model["C"] + law.extra] * np.shape(model["coef_"])[1]
-    warn_of_tolerance(number * model["tol"] * sqrt(len(penalties)) / law.scale)
-    releases = []
-    for place, slopes in enumerate(model["coef_"]):
-        coefficients = [model["intercept_"][place]] * model["fit_intercept"] + list(slopes)
-        positive = place if several else None
-        loss = Logistic(covariates, response, model["fit_intercept"], float(model["data_norm"]), positive)
-        noise = VectorLaplace(law.scale)
-        releases.append(objective_perturbation(coefficients, loss, noise=noise, regularization=penalties, n=number))
-    return joint(*releases) if several else releases[0]
+    lower, upper = read_range(bounds)
+    number, budget = (
+        check_count("n", n, "Pass the number of records: the noise depends on it.", least=2),
+        read_epsilon(epsilon),
+    )
+    most, moved = (upper - lower) ** 2 / 4, ((upper - lower) / number) ** 2 * (number - 1)
+    noise = redrawn(Laplace(redrawn_scale(budget, moved, most)), 0.0, most)
+    return variance(value, noise, field=field, lower=lower, upper=upper, n=number)
 
 
-class ObjectiveLaw(NamedTuple):
-    """The scale of the linear term b, and the penalty that the calibration adds for every coefficient."""
+def read_std(value: float, bounds: tuple[float, float], *, field: str, epsilon: float, n: int) -> Release:
+    """The release of ``tools.std``, which is the square root of ``tools.var``: `read_var` of its square.
 
-    scale: float
-    extra: float
+    Parameters
+    ----------
+    value
+        The published standard deviation.
+    bounds
+        The ``bounds`` of the call.
+    field
+        The record field [].
+    epsilon
+        The ``epsilon`` of the call.
+    n
+        The public number of records.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As in `read_var`, or if the value is negative.
 
-def objective_law(epsilon: float, data_norm: float, strength: float, *, intercept: bool) -> ObjectiveLaw:
-    """How one logistic regression was perturbed, given its ε, the norm of covariates and the inverse penalty C."""
-    norm = sqrt(data_norm**2 + intercept)
-    left = epsilon - 2 * log1p(CURVATURE * norm * strength)
-    if left > 0:
-        return ObjectiveLaw(2 * norm / left, 0.0)
-    return ObjectiveLaw(4 * norm / epsilon, CURVATURE * norm / expm1(epsilon / 4) - 1 / strength)
-
-
-def attributes_of(fitted: Any) -> dict[str, Any]:
-    """The attributes of a fitted logistic regression, or an error if it is none."""
-    given = dict(fitted) if isinstance(fitted, Mapping) else {**getattr(fitted, "__dict__", {})}
-    name = given.get("model", "a mapping without model") if isinstance(fitted, Mapping) else name_of(fitted)
-    if name in REFUSED:
-        refuse_model(name)
-    if name != "LogisticRegression":
-        fail("fitted", name, "a LogisticRegression of diffprivlib", "Other models cannot be read.", error=TypeError)
-    missing = [key for key in (*ATTRIBUTES, "max_iter") if given.get(key) is None]
-    if missing:
-        fail("fitted", f"no {', '.join(missing)}", "a fitted model with its parameters", "Call fit before.")
-    given["fit_intercept"] = bool(given["fit_intercept"])
-    return given
-
-
-def refuse_model(name: str) -> NoReturn:
-    """Raise for a model whose density given the records is not known."""
-    remedy = "Publish the noisy sums themselves, each a dpjax.Release."
-    fail("fitted", f"{name}: {REFUSED[name]}", "a LogisticRegression", remedy)
+    Examples
+    --------
+    >>> round(float(read_std(14.5, (0, 100), field="age", epsilon=1.0, n=200).value[0]), 2)
+    210.25
+    """
+    check_array("value", value, lambda array: array >= 0, "a number of at least 0", "Pass the standard deviation.")
+    return read_var(float(read_value(value)[0]) ** 2, bounds, field=field, epsilon=epsilon, n=n)
 
 
-def check_fit(model: Mapping[str, Any]) -> None:
-    """Raise unless a logistic regression has sound parameters and its optimiser stopped at a minimum."""
-    for key in ("epsilon", "data_norm", "C", "tol"):
-        check_positive_number(f"fitted.{key}", model[key], "Pass the fitted model as it was published.")
-    fits = 1 if len(model["classes_"]) == 2 else len(model["classes_"])
-    shape, offsets = np.shape(model["coef_"]), np.shape(model["intercept_"])
-    if len(shape) != 2 or shape[0] != fits or offsets != (fits,):
-        given = f"shapes {list(shape)} and {list(offsets)}"
-        fail("fitted.coef_, intercept_", given, f"[{fits}, p] and [{fits}]", "One row for each fit.")
-    if np.max(model["n_iter_"]) >= model["max_iter"]:
-        remedy = "Have it fitted with a larger max_iter: the coefficients of an unfinished fit have no known density."
-        fail("fitted.n_iter_", np.max(model["n_iter_"]), f"fewer than max_iter = {model['max_iter']}", remedy)
+def redrawn(noise: Laplace, lower: Any, upper: Any) -> Truncated:
+    """Noise drawn anew until the value lies within bounds, as the library's mechanisms of a bounded domain do."""
+    return Truncated(noise, lower, upper)
 
 
-def warn_of_tolerance(error: float) -> None:
-    """Warn where the optimiser's tolerance is not small against the scale of the noise."""
-    if error > TOLERABLE:
-        text = f"The optimiser may have stopped where the log-density is off by {error:.2g}, as tol allows."
-        warnings.warn(f"{text} Have it fitted with a smaller tol.", UserWarning, stacklevel=3)
+def redrawn_scale(epsilon: float, moved: float, width: float) -> float:
+    """The scale of Laplace noise drawn anew until a value lies within an interval, by bisection."""
+
+    def needed(scale: float) -> float:
+        kept = (2 - exp(-moved / scale) - exp(-(width - moved) / scale)) / -expm1(-width / scale)
+        return moved / (epsilon - log(kept))
+
+    low = moved / epsilon
+    high = needed(low)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if needed(middle) >= middle else (low, middle)
+    return (low + high) / 2
 
 
 def bins_within(field: str, edges: tuple[float, ...]) -> Statistic:

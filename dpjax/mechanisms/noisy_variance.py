@@ -1,0 +1,105 @@
+"""The variance of records with noise on it."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn
+
+import jax.numpy as jnp
+
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_count, fail, name_of
+from dpjax.base import Array, Key
+from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.promises import Sums, Unpromised
+
+__all__ = ["NoisyVariance"]
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class NoisyVariance(Mechanism):
+    """Releases the variance of n numbers [1] with noise on it.
+
+    The statistic [2] is the sum of their distances from any point, and that of the squares of these distances
+    (`dpjax.statistics.powers`).
+
+    Parameters
+    ----------
+    noise
+        The noise on the variance: such as `dpjax.Laplace`, or that in `dpjax.Truncated` or `dpjax.Censored`.
+    n
+        The public number of records.
+    degrees
+        What the sum of squared deviations is divided by: n or n − 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the noise is no mechanism of one number, n is no number of at least two, or the divisor is no
+        whole number.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> mechanism = NoisyVariance(dpjax.Laplace(0.5), n=4, degrees=4)
+    >>> round(float(mechanism.log_density(jnp.array([1.5]), jnp.array([2.0, 7.0]))), 3)
+    0.0
+    """
+
+    json_name: ClassVar[str | None] = "noisy_variance"
+    value_size: ClassVar[int] = 1
+
+    noise: Mechanism | Any
+    n: int = field(metadata={"static": True})
+    degrees: int = field(metadata={"static": True})
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.noise, "log_density_terms", None)):
+            remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
+            fail("noise", name_of(self.noise), "a mechanism of one number", remedy, error=TypeError)
+        check_count("n", self.n, "Pass the public number of records.", least=2)
+        check_count("degrees", self.degrees, "Pass n or n - 1.")
+
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the noise can lead to the published variance."""
+        for layer in as_mechanism(self.noise).layers:
+            layer.check_value(argument, value)
+
+    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+        """Raise unless the statistic is two sums."""
+        del argument, value
+        if dimension != 2:
+            fail(
+                "statistic",
+                f"{dimension} coordinates",
+                "2: distances and their squares",
+                "Use dpjax.releases.variance.",
+            )
+
+    def words(self) -> str:
+        """The noise on the variance."""
+        return f"none on the sums; on their variance, of divisor {self.degrees:,}, {as_mechanism(self.noise).words()}"
+
+    def promise(self, sums: Sums) -> NoReturn:
+        """Nothing that follows from the release alone.
+
+        Raises
+        ------
+        Unpromised
+            Always.
+        """
+        del sums
+        raise Unpromised("It depends on how far one record can move the variance")
+
+    def variance(self, statistic: Array) -> Array:
+        """The variance [1] of the records with these sums [2]."""
+        total, squares = as_floating(statistic)
+        return jnp.maximum(squares - total**2 / self.n, 0)[None] / self.degrees
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-density [] of the published variance [1] given the sums [2]."""
+        return jnp.sum(self.noise.log_density_terms(as_floating(value), self.variance(statistic)))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """A noisy variance [1] of the sums [2]."""
+        return self.noise.sample(key, self.variance(statistic))

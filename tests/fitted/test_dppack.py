@@ -1,0 +1,231 @@
+"""Results of the shape that DPpack makes, drawn as its code draws them, follow the density that their readers assign.
+
+No object of the package itself is on file: R is not at hand here. The draws below are written from its description.
+"""
+
+import json
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+import dpjax
+from dpjax.adapters import dppack
+
+X64 = jax.config.jax_enable_x64
+N, DRAWS, MIN_P, MAX_P = 30, 400, 1e-3, 1e-4
+AGES = np.random.default_rng(1).uniform(0, 10, N).round(1)
+BOUNDS, FIELD = (0.0, 8.0), {"field": "age", "n": N}
+CLIPPED = np.clip(AGES, *BOUNDS)
+
+
+def total_of(release: dpjax.Release) -> jax.Array:
+    """The summed statistic of the ages."""
+    return jnp.sum(jax.vmap(release.statistic)({"age": jnp.asarray(AGES)}), axis=0)
+
+
+def ranks(release: dpjax.Release, points: np.ndarray, released: np.ndarray) -> np.ndarray:
+    """Where released values lie in the distribution on a grid of points, which holds nearly all of it."""
+    total = total_of(release)
+    density = jax.vmap(lambda point: release.mechanism.log_density(point[None], total))(jnp.asarray(points))
+    mass = np.exp(np.asarray(density, float)) * (points[1] - points[0])
+    np.testing.assert_allclose(mass.sum(), 1, atol=5e-3)
+    return np.interp(released, points, np.cumsum(mass))
+
+
+def noisy_means(rng: np.random.Generator) -> np.ndarray:
+    return CLIPPED.mean() + rng.laplace(scale=8 / N / 0.5, size=DRAWS)
+
+
+def gaussian_means(rng: np.random.Generator) -> np.ndarray:
+    quantile = stats.norm.ppf(0.005)
+    scale = 8 / N * (np.sqrt(quantile**2 + 2 * 0.5) - quantile) / (2 * 0.5)
+    return CLIPPED.mean() + rng.normal(scale=scale, size=DRAWS)
+
+
+def noisy_variances(rng: np.random.Generator) -> np.ndarray:
+    """Drawn again while not positive."""
+    released = np.full(DRAWS, -1.0)
+    while np.any(released <= 0):
+        again = CLIPPED.var(ddof=1) + rng.laplace(scale=64 / N / 0.5, size=DRAWS)
+        released = np.where(released <= 0, again, released)
+    return released
+
+
+CASES = {
+    "mean": (
+        noisy_means,
+        lambda value, factor: dppack.read_mean(value, BOUNDS, eps=0.5 * factor, **FIELD),
+        np.linspace(-12, 20, 8001),
+    ),
+    "Gaussian": (
+        gaussian_means,
+        lambda value, factor: dppack.read_mean(
+            value, BOUNDS, eps=0.5 * factor, mechanism="Gaussian", delta=0.01, type_dp="pDP", **FIELD
+        ),
+        np.linspace(-12, 20, 8001),
+    ),
+    "variance": (
+        noisy_variances,
+        lambda value, factor: dppack.read_var(value, BOUNDS, eps=0.5 * factor, **FIELD),
+        np.linspace(0.002, 60, 8001),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_follow_the_density(name: str) -> None:
+    draw, read, points = CASES[name]
+    released = draw(np.random.default_rng(2))
+    assert stats.kstest(ranks(read(released[0], 1.0), points, released), "uniform").pvalue > MIN_P
+    assert stats.kstest(ranks(read(released[0], 3.0), points, released), "uniform").pvalue < MAX_P
+
+
+def test_a_deviation_is_the_root_of_a_variance() -> None:
+    sd, var = dppack.read_sd(1.5, BOUNDS, eps=1.0, **FIELD), dppack.read_var(2.25, BOUNDS, eps=1.0, **FIELD)
+    assert (sd.value, sd.mechanism, sd.statistic) == (var.value, var.mechanism, var.statistic)
+
+
+def test_the_scale_of_approximate_privacy() -> None:
+    release = dppack.read_mean(4.0, BOUNDS, eps=0.5, mechanism="Gaussian", delta=1e-3, **FIELD)
+    assert release.mechanism == dpjax.Gaussian(8 / N * np.sqrt(2 * np.log(1250)) / 0.5)
+    assert isinstance(dppack.read_mean(4.0, BOUNDS, eps=0.5, mechanism="Gaussian", **FIELD).mechanism, dpjax.Laplace)
+
+
+@pytest.mark.parametrize("allow_negative", [False, True])
+def test_tables_are_rounded_and_not_negative(allow_negative: bool) -> None:
+    """The probability of each count is that of Laplace noise within half of it, or below a half at 0."""
+    release = dppack.read_table([[3, 0]], ("a", "b"), eps=1.0, n=4, allow_negative=allow_negative)
+    law, true, points = stats.laplace(scale=2.0), 1.0, np.arange(-40.0, 60.0)
+    terms = jax.vmap(lambda point: release.mechanism.log_density_terms(point, jnp.array(true)))(jnp.asarray(points))
+    expected = law.cdf(points + 0.5 - true) - law.cdf(points - 0.5 - true)
+    if not allow_negative:
+        terms, points = terms[40:], points[40:]
+        expected = np.append(law.cdf(0.5 - true), expected[41:])
+    np.testing.assert_allclose(np.exp(np.asarray(terms, float)), expected, rtol=1e-4, atol=1e-7)
+    again = dpjax.from_json(release.to_json())
+    assert again.mechanism == release.mechanism
+
+
+def test_bins_have_their_upper_edges() -> None:
+    """As R's: (0, 2], (2, 4], (4, 8], and the first with 0."""
+    published = json.loads('{"breaks": [0, 2, 4, 8], "counts": [4, 1, 0], "xname": "x"}')
+    release = dppack.read_histogram(published, field="age", eps=1.0, n=5, which_sensitivity="unbounded")
+    bins = [int(jnp.argmax(release.statistic({"age": jnp.array(age)}))) for age in (0.0, 2.0, 2.1, 4.0, 4.1, 8.0)]
+    assert bins == [0, 0, 1, 1, 2, 2]
+    assert release.mechanism.mechanism.mechanism == dpjax.Laplace(1.0)
+
+
+def test_a_quantile_is_that_of_an_interval() -> None:
+    release = dppack.read_quantile(3.1, 0.25, BOUNDS, eps=0.7, num_bins=16, **FIELD)
+    assert release.mechanism == dpjax.mechanisms.IntervalQuantile(0.25, 0.0, 8.0, 0.7, 1.0)
+
+
+X = np.random.default_rng(3).normal(size=(N, 2)) * [1.0, 3.0]
+CLASS = (np.random.default_rng(4).random(N) < special.expit(X[:, 0])).astype(float)
+LOWER, UPPER = [-1.0, -2.0], [1.5, 4.0]
+MODELS = {(2.0, 1.0, True): 1, (0.2, 0.05, False): 2}  # ε, γ, and whether there is an intercept
+
+
+def fit(eps: float, gamma: float, bias: bool, rng: np.random.Generator) -> np.ndarray:
+    """The published coefficients, as the package fits them: a mean, with a penalty that its calibration may add."""
+    columns, low, high = np.clip(X, LOWER, UPPER), np.array(LOWER), np.array(UPPER)
+    if bias:
+        columns, low, high = np.c_[np.ones(N), columns], np.r_[1.0, low], np.r_[1.0, high]
+    scales = np.maximum(abs(low), abs(high)) * np.sqrt(low.size)
+    design, left, added = columns / scales, eps - np.log(1 + 0.5 / gamma + 1 / (16 * gamma**2)), 0.0
+    if left <= 0:
+        left, added = eps / 2, 0.25 / (N * (np.exp(eps / 4) - 1)) - gamma / N
+    direction = rng.normal(size=low.size)
+    b = rng.gamma(low.size, 2 / left) * direction / np.linalg.norm(direction)
+
+    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        eta = design @ theta
+        risk = np.mean(np.logaddexp(0, eta) - CLASS * eta) + (gamma * theta @ theta / 2 + b @ theta) / N
+        slope = design.T @ (special.expit(eta) - CLASS) / N + (gamma * theta + b) / N
+        return risk + added * theta @ theta / 2, slope + added * theta
+
+    found = optimize.minimize(objective, np.zeros(low.size), jac=True, method="BFGS", options={"gtol": 1e-9})
+    return found.x / scales
+
+
+def norms(eps: float, gamma: float, bias: bool, wrong: float = 1.0) -> np.ndarray:
+    """The norms of b, in units of its scale, that published coefficients imply by their release's statistic."""
+    rng, found = np.random.default_rng(5), []
+    records = {"x": jnp.asarray(X), "y": jnp.asarray(CLASS)}
+    published = {"model": "LogisticRegressionDP", "perturbation.method": "objective", "eps": eps, "gamma": gamma}
+    for _ in range(60):
+        fitted = published | {"coeff": fit(eps, gamma, bias, rng).tolist()}
+        release = dppack.read_model(fitted, LOWER, UPPER, n=N, add_bias=bias)
+        loss, theta = release.statistic.loss, release.value
+        slopes = jax.vmap(jax.grad(loss), (None, 0))(theta, records)
+        b = jnp.sum(slopes, axis=0) + release.mechanism.regularization * theta * wrong
+        found.append(float(jnp.linalg.norm(b)) / float(release.mechanism.noise.scale))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("options", MODELS, ids=["as it is", "with a penalty added"])
+def test_the_linear_terms_of_fits_follow_the_density(options: tuple[float, float, bool]) -> None:
+    size = 2 + options[2]
+    assert stats.kstest(norms(*options), "gamma", args=(size,)).pvalue > MIN_P
+
+
+def test_the_density_of_a_fit_is_that_of_the_textbook() -> None:
+    fitted = {"model": "LogisticRegressionDP", "perturbation.method": ["objective"], "eps": [2.0], "gamma": 1.0}
+    fitted = fitted | {"eps": 2.0, "coeff": [[0.4], [0.2]]}
+    release = dppack.read_model(fitted, LOWER, UPPER, n=N)
+    scales = np.array([1.5, 4.0]) * np.sqrt(2)
+    design, theta = np.clip(X, LOWER, UPPER) / scales, np.array([0.4, 0.2]) * scales
+    np.testing.assert_allclose(release.value, theta, rtol=1e-6)
+    chance = special.expit(design @ theta)
+    size = np.linalg.norm(design.T @ (chance - CLASS) + theta)
+    rate = (2 - 2 * np.log(1.25)) / 2
+    hessian = (design.T * chance * (1 - chance)) @ design + np.eye(2)
+    expected = -rate * size + 2 * np.log(rate) - np.log(2 * np.pi) + np.linalg.slogdet(hessian)[1]
+    records = {"x": jnp.asarray(X), "y": jnp.asarray(CLASS)}
+    total = jnp.sum(jax.vmap(release.statistic)(records), axis=0)
+    found = float(release.mechanism.log_density(release.value, total))
+    np.testing.assert_allclose(found, expected, rtol=1e-10 if X64 else 1e-5)
+
+
+FITTED = {"model": "LogisticRegressionDP", "coeff": [1.0], "eps": 1.0, "gamma": 1.0, "perturbation.method": "objective"}
+GOOD = {"eps": 1.0, **FIELD}
+REFUSED = [
+    (lambda: dppack.read_mean(4.0, None, **GOOD), "bounds: given None"),
+    (lambda: dppack.read_mean(np.nan, BOUNDS, **GOOD), "value: given nan"),
+    (lambda: dppack.read_mean(4.0, BOUNDS, **GOOD | {"eps": 0.0}), "eps: given 0.0"),
+    (lambda: dppack.read_mean(4.0, BOUNDS, **GOOD | {"n": 3.5}), "n: given 3.5"),
+    (lambda: dppack.read_mean(4.0, BOUNDS, mechanism="laplace", **GOOD), "mechanism: given 'laplace'"),
+    (lambda: dppack.read_mean(4.0, BOUNDS, mechanism="Gaussian", delta=0.1, **GOOD), "type_dp: given type.DP 'aDP'"),
+    (lambda: dppack.read_mean(4.0, BOUNDS, delta=-0.1, **GOOD), "delta: given"),
+    (lambda: dppack.read_var(-4.0, BOUNDS, **GOOD), "value: given"),
+    (lambda: dppack.read_sd(-4.0, BOUNDS, **GOOD), "value: given -4.0"),
+    (lambda: dppack.read_histogram([1, 2], **GOOD), "published: given list"),
+    (lambda: dppack.read_histogram({"breaks": [0, 1], "counts": [0.5]}, **GOOD), "counts: given"),
+    (lambda: dppack.read_histogram({"breaks": [0, 1], "counts": [1, 2]}, **GOOD), "counts: given shape [2]"),
+    (lambda: dppack.read_histogram({"breaks": [1, 1], "counts": [1]}, **GOOD), "breaks: given"),
+    (lambda: dppack.read_table([1, 2], ("a", "b"), eps=1.0, n=4), "published: given"),
+    (lambda: dppack.read_table([1, 2], "a", eps=1.0, n=4, which_sensitivity="both"), "which_sensitivity: given 'both'"),
+    (lambda: dppack.read_table([-1, 2], "a", eps=1.0, n=4), "value: given"),
+    (lambda: dppack.read_quantile(9.0, 0.5, BOUNDS, num_bins=8, **GOOD), "value: given"),
+    (lambda: dppack.read_model({"model": "LinearRegressionDP"}, [0], [1], n=9), "fitted: given LinearRegressionDP: it"),
+    (lambda: dppack.read_model({"coeff": [1]}, [0], [1], n=9), "fitted: given a mapping without model"),
+    (lambda: dppack.read_model({"model": "LogisticRegressionDP"}, [0], [1], n=9), "fitted: given no coeff, eps, gamma"),
+    (
+        lambda: dppack.read_model(FITTED | {"perturbation.method": "output"}, [0], [1], n=9),
+        "fitted: given perturbation.method output",
+    ),
+    (lambda: dppack.read_model(FITTED | {"eps": -1.0}, [0], [1], n=9), "fitted.eps: given -1.0"),
+    (lambda: dppack.read_model(FITTED | {"gamma": -1.0}, [0], [1], n=9), "fitted.gamma: given -1.0"),
+    (lambda: dppack.read_model(FITTED, [0, 1], [1, 2], n=9), "lower_bounds, upper_bounds: given"),
+    (lambda: dppack.read_model(FITTED, [1], [0], n=9), "lower_bounds, upper_bounds: given"),
+]
+
+
+@pytest.mark.parametrize(("read", "message"), REFUSED)
+def test_what_is_refused(read, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        read()
