@@ -57,7 +57,12 @@ STARTS = (
 
 
 def warn_of_poor_mixing(
-    table: Summary, remedy: str, stuck: Sequence[str] = (), starts: str = "", late: Sequence[str] = ()
+    table: Summary,
+    remedy: str,
+    stuck: Sequence[str] = (),
+    starts: str = "",
+    late: Sequence[str] = (),
+    stacklevel: int = 3,
 ) -> None:
     """Warn of parameters whose chains disagree, have too few effective draws, never moved, or found something late.
 
@@ -83,7 +88,7 @@ def warn_of_poor_mixing(
     complaints = [f"{text}: {names}" for text, names in found.items() if names]
     if complaints:
         advice = [remedy] + [starts] * bool(starts and (np.any(apart) or stuck))
-        warnings.warn("; ".join(complaints) + f". {' '.join(advice)}", stacklevel=3)
+        warnings.warn("; ".join(complaints) + f". {' '.join(advice)}", stacklevel=stacklevel)
 
 
 def name_late(draws: Numbers, table: Summary) -> list[str]:

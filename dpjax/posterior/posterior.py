@@ -6,41 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.pickles import Pickled, is_missing
+from dpjax._util.pickles import Pickled
 from dpjax._util.validation import check_count, check_key, fail
-from dpjax._util.words import quantity
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
-from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
+from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
-from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
+from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.diagnostics.frames import to_frame
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import (
-    STARTS,
     advise,
-    free_numbers,
-    name_late,
-    name_refused,
-    name_stuck,
-    warn_of_divergences,
-    warn_of_nonfinite,
-    warn_of_poor_mixing,
 )
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.completed import DataSets, complete, synthesize
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.prediction import Prediction, make_prediction
+from dpjax.posterior.reports import APPROXIMATE, describe, warn_of
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
 
 NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
-APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
-
-FEW_ACCEPTED = 0.01
-"""Share of accepted refreshes below which they are no search for other modes."""
 
 Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 """``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``."""
@@ -151,25 +139,7 @@ class Posterior(Pickled):
 
     def describe(self) -> str:
         """How many draws there are, of what, and the sweep that they were made by."""
-        num_chains, num_draws = self.info["acceptance_rate"].shape
-        if self.streaming is None:
-            head = f"{num_chains} chains of {num_draws} draws of {', '.join(self.draws) or 'no parameters'}"
-        else:
-            head = f"{num_chains} chains of {self.streaming.describe()}"
-        if self.approximate or self.plan is None:
-            how = APPROXIMATE
-        elif missing := [part for part in (self.model, self.release, self.plan) if is_missing(part)]:
-            how = f"{missing[0]}"
-        else:
-            how = self.plan.describe(is_collapsed(self.plan.imputation, self.model, self.release)) + self._refreshes()
-        ended = f"\n{self.ended}" if self.ended else ""
-        return f"{head}{', interrupted' if self.interrupted else ''}{ended}\n{how}"
-
-    def _refreshes(self) -> str:
-        """How often sweeps and refreshes were made, and what became of these; empty where there are none."""
-        if self.refresh is None:
-            return ""
-        return f", {describe_refreshes(self.refresh, self.info)}"
+        return describe(self)
 
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
@@ -208,23 +178,8 @@ class Posterior(Pickled):
             table = tabulate(figures, APPROXIMATE if self.approximate else "")
         else:
             table = tabulate(self.streaming.figures(quantiles), NOT_KEPT)
-        if "num_nonfinite" in self.info:
-            sweeps = self.settings.get("thin", 1) * (1 if self.streaming is None else self.streaming.summary.number)
-            warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3, sweeps=sweeps)
-        if "num_divergent" in self.info:
-            warn_of_divergences(self.info["num_divergent"], stacklevel=3)
-        if table.rows:
-            late = [] if self.streaming is not None else name_late(self.draws, table)
-            warn_of_poor_mixing(table, self.remedy, self._stuck(), STARTS if self.plan is not None else "", late)
+        warn_of(self, table)
         return table if names is None else table.take(names)
-
-    def _stuck(self) -> list[str]:
-        """What never moved in some chain though it could: rows of the summary, and the records."""
-        draws = self.draws if self.streaming is None else self.streaming.spreads()
-        free = {} if is_missing(self.model) else free_numbers(self.model, draws)
-        records = isinstance(self.plan, SweepPlan)
-        refused = name_refused(self.info["acceptance_rate"], self.plan) if records else []  # type: ignore[arg-type]
-        return name_stuck(draws, free) + refused
 
     @property
     def remedy(self) -> str:
@@ -528,18 +483,6 @@ class Posterior(Pickled):
         from dpjax.plot.tables import plot_table
 
         return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
-
-
-def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -> str:
-    """How often sweeps and refreshes were made, and how many of these were accepted."""
-    sweeps, refreshes = int(refresh.sweeps), int(refresh.refreshes)
-    rates = f"{quantity(sweeps, 'sweep')} and {refreshes} refresh{'es' * (refreshes != 1)} in {PERIOD} steps"
-    made = np.sum(info["num_refreshes"])
-    if not made:
-        return f"{rates}, none made yet"
-    accepted = np.sum(info["refresh_acceptance_rate"] * info["num_refreshes"]) / made
-    rare = "" if accepted >= FEW_ACCEPTED else ": modes far from where the chains are have hardly been looked for"
-    return f"{rates}, {accepted:.2g} of them accepted{rare}"
 
 
 def merge(draws: np.ndarray) -> np.ndarray:

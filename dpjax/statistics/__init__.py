@@ -8,7 +8,7 @@ from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.losses import FittedDerivatives, Huber, Logistic, LossDerivatives, Squared, loss_derivatives
-from dpjax.statistics.moments import Gram, LogComposition, Total, gram, log_composition, mean, total
+from dpjax.statistics.moments import Count, Gram, LogComposition, Total, count, gram, log_composition, mean, total
 from dpjax.statistics.powers import Powers, powers
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 
@@ -16,6 +16,7 @@ __all__ = [
     "Around",
     "Cells",
     "ClassFeatures",
+    "Count",
     "FittedDerivatives",
     "Gram",
     "Grouped",
@@ -34,6 +35,7 @@ __all__ = [
     "around",
     "cells",
     "class_features",
+    "count",
     "gram",
     "grouped",
     "histogram",

@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 
-from dpjax._util.validation import check_count, fail
+from dpjax._util.validation import check_count, fail, read_numbers
 from dpjax.base import Array, Records
 from dpjax.statistics.base import (
     Norm,
@@ -113,7 +115,8 @@ class Gram(RecordStatistic):
         """The products, and how their fields were clamped."""
         fields = "(1, x, y)" if self.response is not None else "(1, x)"
         response = "" if self.response is None else f", y {clamped(*self.response)}"
-        return f"the sums of the products of {fields}, x {clamped(self.lower, self.upper)}{response}"
+        scale = "each as (value − centre of its bounds) / half their width"
+        return f"the sums of the products of {fields}, x {clamped(self.lower, self.upper)}{response}, {scale}"
 
     @classmethod
     def from_json_fields(cls, **values: Any) -> Self:
@@ -140,9 +143,94 @@ class Gram(RecordStatistic):
         """The norm at a corner, where every product has size 1; exact."""
         return _norm([1.0] * self.dimension, norm)
 
+    def unscale(self, value: ArrayLike, n: float) -> np.ndarray:
+        """The sums of products in the fields' own units, as the matrix Σ (1, x, y) (1, x, y)ᵀ.
+
+        With c and h the centre and half the width of a field's bounds, the released sums are those of (v − c) / h.
+
+        Parameters
+        ----------
+        value
+            The released sums [d].
+        n
+            The number of records, which the sums leave out.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the value is not d finite numbers.
+
+        Examples
+        --------
+        >>> statistic = gram(lower=[0.0], upper=[10.0])
+        >>> released = sum(statistic({"x": jnp.array([age])}) for age in (2.0, 4.0))
+        >>> print(statistic.unscale(released, n=2))
+        [[ 2.  6.]
+         [ 6. 20.]]
+        """
+        sums = read_numbers("value", value, f"{self.dimension} finite numbers", "Pass the released value.")
+        if sums.shape != (self.dimension,) or not np.all(np.isfinite(sums)):
+            fail(
+                "value", f"an array of shape {list(sums.shape)}", f"{self.dimension} finite numbers", "Pass the value."
+            )
+        num_covariates, first = len(self.lower), 0 if self.response is None else len(self.lower) + 2
+        scaled = np.zeros((self._num_variables + 1,) * 2)
+        scaled[0, 0] = n
+        rows, columns = np.tril_indices(num_covariates + 1)
+        scaled[rows[1:], columns[1:]] = sums[first:]
+        if self.response is not None:
+            scaled[-1] = [*sums[: num_covariates + 1], sums[num_covariates + 1]]
+        scaled = np.tril(scaled) + np.tril(scaled, -1).T
+        bounds = np.array([*zip(self.lower, self.upper, strict=True), *([self.response] if self.response else [])])
+        back = np.diag([1.0, *np.diff(bounds, axis=1)[:, 0] / 2])
+        back[1:, 0] = bounds.mean(axis=1)
+        return back @ scaled @ back.T
+
     @property
     def _num_variables(self) -> int:
         return len(self.lower) + (self.response is not None)
+
+
+@dataclass(frozen=True)
+class Count(RecordStatistic):
+    """One for each record; see `count`.
+
+    Examples
+    --------
+    >>> count().dimension
+    1
+    """
+
+    json_name: ClassVar[str | None] = "count"
+
+    @property
+    def dimension(self) -> int:
+        """One number."""
+        return 1
+
+    def __call__(self, record: Records) -> Array:
+        """One [1], whatever the record."""
+        del record
+        return jnp.ones(1)
+
+    def words(self) -> str:
+        """What is counted."""
+        return "the number of records"
+
+    def diameter(self, norm: Norm) -> float:
+        """Nothing changes where a record is replaced."""
+        del norm
+        return 0.0
+
+    def radius(self, norm: Norm) -> float:
+        """A record that is added or removed counts one."""
+        del norm
+        return 1.0
+
+
+def count() -> Count:
+    """The number of records: for a noisy count beside other sums, where the number is unknown."""
+    return Count()
 
 
 def total(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax import jit, vmap
 
+import dpjax
 from dpjax import statistics
 
 GRID = np.linspace(0, 1, 25)
@@ -142,3 +143,24 @@ def test_a_function_has_no_sensitivity():
     assert of_function.dimension is None
     with pytest.raises(TypeError, match="derive that of a function by hand"):
         of_function.sensitivity(1, "replace-one")
+
+
+def test_a_gram_is_given_back_in_the_units_of_its_fields() -> None:
+    """Products of fields within their bounds, with and without a response."""
+    rng = np.random.default_rng(4)
+    x, y = rng.uniform([-1.0, 2.0], [3.0, 9.0], (7, 2)), rng.uniform(0.0, 5.0, 7)
+    for response, columns in ((None, [np.ones(7), *x.T]), ((0.0, 5.0), [np.ones(7), *x.T, y])):
+        statistic = statistics.gram(lower=[-1.0, 2.0], upper=[3.0, 9.0], response=response)
+        released = vmap(statistic)({"x": jnp.asarray(x), "y": jnp.asarray(y)}).sum(axis=0)
+        exact = np.column_stack(columns).T @ np.column_stack(columns)
+        np.testing.assert_allclose(statistic.unscale(released, n=7), exact, rtol=1e-5)
+    with pytest.raises(ValueError, match="value"):
+        statistic.unscale([1.0, 2.0], n=7)
+
+
+def test_a_count_is_one_for_each_record() -> None:
+    statistic = statistics.count()
+    assert float(statistic({"y": jnp.array(3.0)})[0]) == 1.0
+    assert (statistic.diameter(1), statistic.radius(1), statistic.radius(2)) == (0.0, 1.0, 1.0)
+    release = dpjax.Release([4.0], dpjax.Laplace(1.0), statistic, dpjax.UnknownCount(dpjax.models.UniformCount(1, 9)))
+    assert dpjax.from_json(release.to_json()).statistic == statistic

@@ -1,0 +1,87 @@
+"""What a posterior says of itself: how its draws were made, and what is to be warned of."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpjax._util.pickles import is_missing
+from dpjax._util.words import quantity
+from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
+from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
+from dpjax.diagnostics.summary import Summary
+from dpjax.diagnostics.warnings import (
+    STARTS,
+    free_numbers,
+    name_late,
+    name_refused,
+    name_stuck,
+    warn_of_divergences,
+    warn_of_nonfinite,
+    warn_of_poor_mixing,
+)
+
+if TYPE_CHECKING:
+    from dpjax.posterior.posterior import Posterior
+
+APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
+
+FEW_ACCEPTED = 0.01
+"""Share of accepted refreshes below which they are no search for other modes."""
+
+
+def describe(posterior: "Posterior") -> str:
+    """How many draws there are, of what, and the sweep that they were made by."""
+    num_chains, num_draws = posterior.info["acceptance_rate"].shape
+    if posterior.streaming is None:
+        head = f"{num_chains} chains of {num_draws} draws of {', '.join(posterior.draws) or 'no parameters'}"
+    else:
+        head = f"{num_chains} chains of {posterior.streaming.describe()}"
+    ended = f"\n{posterior.ended}" if posterior.ended else ""
+    return f"{head}{', interrupted' if posterior.interrupted else ''}{ended}\n{describe_sweep(posterior)}"
+
+
+def describe_sweep(posterior: "Posterior") -> str:
+    """The sweep, and the refreshes where there are any."""
+    model, release, plan = posterior.model, posterior.release, posterior.plan
+    if posterior.approximate or plan is None:
+        return APPROXIMATE
+    if missing := [part for part in (model, release, plan) if is_missing(part)]:
+        return f"{missing[0]}"
+    sweep = plan.describe(is_collapsed(plan.imputation, model, release))
+    refresh = posterior.refresh
+    return sweep if refresh is None else f"{sweep}, {describe_refreshes(refresh, posterior.info)}"
+
+
+def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -> str:
+    """How often sweeps and refreshes were made, and how many of these were accepted."""
+    sweeps, refreshes = int(refresh.sweeps), int(refresh.refreshes)
+    rates = f"{quantity(sweeps, 'sweep')} and {refreshes} refresh{'es' * (refreshes != 1)} in {PERIOD} steps"
+    made = np.sum(info["num_refreshes"])
+    if not made:
+        return f"{rates}, none made yet"
+    accepted = np.sum(info["refresh_acceptance_rate"] * info["num_refreshes"]) / made
+    rare = "" if accepted >= FEW_ACCEPTED else ": modes far from where the chains are have hardly been looked for"
+    return f"{rates}, {accepted:.2g} of them accepted{rare}"
+
+
+def warn_of(posterior: "Posterior", table: Summary) -> None:
+    """Warn of whatever makes the figures of the whole summary unreliable."""
+    info, streaming = posterior.info, posterior.streaming
+    if "num_nonfinite" in info:
+        sweeps = posterior.settings.get("thin", 1) * (1 if streaming is None else streaming.summary.number)
+        warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
+    if "num_divergent" in info:
+        warn_of_divergences(info["num_divergent"], stacklevel=4)
+    if table.rows:
+        late = [] if streaming is not None else name_late(posterior.draws, table)
+        starts = STARTS if posterior.plan is not None else ""
+        warn_of_poor_mixing(table, posterior.remedy, stuck_of(posterior), starts, late, stacklevel=4)
+
+
+def stuck_of(posterior: "Posterior") -> list[str]:
+    """What never moved in some chain though it could: rows of the summary, and the records."""
+    draws = posterior.draws if posterior.streaming is None else posterior.streaming.spreads()
+    free = {} if is_missing(posterior.model) else free_numbers(posterior.model, draws)
+    plan, rates = posterior.plan, posterior.info["acceptance_rate"]
+    return name_stuck(draws, free) + (name_refused(rates, plan) if isinstance(plan, SweepPlan) else [])
