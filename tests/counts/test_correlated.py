@@ -37,7 +37,9 @@ COUNTED = {"correlated": CORRELATED, "Tulap": TULAP, "staircase": STAIRCASE}
 TABLE = statistics.cells("cell", 4)
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize(
+    "name", ["correlated", *(pytest.param(n, marks=pytest.mark.slow) for n in ("Tulap", "staircase"))]
+)
 def test_counts_agree_with_enumeration(name: str) -> None:
     check_chains([COUNTED[name], NOISY], imputation=dpjax.counts())
 
@@ -48,7 +50,9 @@ def test_counts_of_unknown_number_agree(name: str) -> None:
     check_chains([COUNTED[name], NOISY], dpjax.UnknownCount(PRIOR), imputation=dpjax.counts())
 
 
-@pytest.mark.parametrize("part", [CORRELATED, MAXIMUM], ids=["correlated", "maximum norm"])
+@pytest.mark.parametrize(
+    "part", [pytest.param(CORRELATED, marks=pytest.mark.slow), MAXIMUM], ids=["correlated", "maximum norm"]
+)
 def test_records_agree_with_enumeration(part: Part) -> None:
     check_chains([part], imputation=dpjax.imwg(), num_samples=8_000)
 

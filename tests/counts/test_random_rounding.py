@@ -1,5 +1,6 @@
 """Counts rounded at random: law, starts, chains against enumeration, a perfect start and a planted fault."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import jax
@@ -75,17 +76,22 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+def usually(*fast: str, among: Iterable[str] = CASES) -> list:
+    """The names of cases; all but these few are slow."""
+    return [name if name in fast else pytest.param(name, marks=pytest.mark.slow) for name in among]
+
+
+@pytest.mark.parametrize("name", usually("with rounded margins"))
 def test_counts_agree_with_enumeration(name: str) -> None:
     check_chains(CASES[name], imputation=dpjax.counts())
 
 
-@pytest.mark.parametrize("name", ["beside noisy rows", "with rounded margins"])
+@pytest.mark.parametrize("name", usually("beside noisy rows", among=["beside noisy rows", "with rounded margins"]))
 def test_counts_of_unknown_number_agree(name: str) -> None:
     check_chains(CASES[name], dpjax.UnknownCount(PRIOR), imputation=dpjax.counts())
 
 
-@pytest.mark.parametrize("name", ["beside noisy rows", "with rounded margins"])
+@pytest.mark.parametrize("name", usually("with rounded margins", among=["beside noisy rows", "with rounded margins"]))
 def test_records_agree_with_enumeration(name: str) -> None:
     check_chains(CASES[name], imputation=dpjax.imwg(), num_samples=8_000)
 

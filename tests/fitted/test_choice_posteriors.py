@@ -37,13 +37,20 @@ EXACT = moments(lambda table: softmax_at(table, 2, EPSILON), [N])
 
 
 @pytest.mark.parametrize(
-    "imputation", [dpjax.imwg(), dpjax.soma(), dpjax.counts(), dpjax.counts(collapse=False)], ids=str
+    "imputation",
+    [
+        dpjax.imwg(),
+        dpjax.counts(),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (dpjax.soma(), dpjax.counts(collapse=False))),
+    ],
+    ids=str,
 )
 def test_a_median_of_categories(imputation) -> None:
     posterior = dpjax.sample(jax.random.key(1), MODEL, MEDIAN, imputation=imputation, **RUN)
     check(posterior.draws["probabilities"], EXACT)
 
 
+@pytest.mark.slow
 def test_a_median_of_many_records_by_counts() -> None:
     """By default, with a hundred records: against enumeration, at a cost that does not grow with them."""
     release = dpjax.releases.median(0, candidates=3, field="cell", epsilon=0.3, n=100)
@@ -54,6 +61,7 @@ def test_a_median_of_many_records_by_counts() -> None:
     assert posterior.predict(jax.random.key(1), num_draws=8).values.shape == (8, 1)
 
 
+@pytest.mark.slow
 def test_points_instead_of_categories() -> None:
     """The same release by counts around the candidates: one of two cells of each stays empty."""
     release = dpjax.releases.median(2.0, candidates=[0.0, 1.0, 2.0], field="cell", epsilon=EPSILON, n=N)
@@ -80,7 +88,7 @@ def test_beside_a_noisy_count() -> None:
     assert "added or removed: ε = 2.5" in dpjax.describe(both)
 
 
-@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.counts()], ids=str)
+@pytest.mark.parametrize("imputation", [dpjax.imwg(), pytest.param(dpjax.counts(), marks=pytest.mark.slow)], ids=str)
 def test_unknown_number(imputation) -> None:
     number = dpjax.UnknownCount(dpjax.models.UniformCount(4, 7))
     release = dpjax.releases.quantile(1, 0.3, candidates=3, field="cell", epsilon=3.0, n=number)

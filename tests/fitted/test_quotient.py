@@ -214,6 +214,7 @@ def test_unknown_number() -> None:
     check(posterior.draws["probabilities"], moments(by_enumeration(kind), range(4, 8)))
 
 
+@pytest.mark.slow
 def test_beside_a_noisy_count() -> None:
     kind = ("Laplace", "Laplace")
     counts = dpjax.Release([5.0], dpjax.Laplace(1.0), statistics.grouped("cell", [0, -1, -1]), N)

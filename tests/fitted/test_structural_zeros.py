@@ -29,7 +29,11 @@ def exact(value: np.ndarray) -> Moments:
     return moments(log_likelihood, [N], PRIOR[INSIDE])
 
 
-@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.counts(), dpjax.counts(collapse=False)], ids=str)
+@pytest.mark.parametrize(
+    "imputation",
+    [dpjax.imwg(), dpjax.counts(), pytest.param(dpjax.counts(collapse=False), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_posterior(imputation) -> None:
     posterior = dpjax.sample(jax.random.key(1), MODEL, RELEASE, imputation=imputation, **RUN)
     draws = posterior.draws["probabilities"]

@@ -133,7 +133,7 @@ def test_the_likelihood_of_noise_is_that_of_its_records(model: dpjax.Model) -> N
 
 
 def p_value(model: dpjax.Model) -> float:
-    after = run(jax.random.key(21), model, RELEASE, dpjax.imwg(), interweave=True, num_chains=2_000, num_sweeps=4)
+    after = run(jax.random.key(21), model, RELEASE, dpjax.imwg(), interweave=True, num_chains=1_000, num_sweeps=3)
     return min(noise_p_value(after.noise, stats.laplace(scale=1.5)), parameter_p_value(after, LAWS))
 
 

@@ -62,12 +62,8 @@ def test_a_summary_shows_what_is_asked_for(posterior: dpjax.Posterior) -> None:
 
 def test_tables_for_papers() -> None:
     assert TABLE.take(["c", "a_b"]).rows == ("c", "a_b[0]", "a_b[1]")
-    lines = ["|  | mean | 5% |", "| --- | ---: | ---: |", "| a_b[0] | 1.000 | 0.5000 |"]
-    assert TABLE.to_markdown().splitlines()[:3] == lines
-        "|  | mean | 5% |",
-        "| --- | ---: | ---: |",
-        "| a_b[0] | 1.000 | 0.5000 |",
-    ]
+    expected = ["|  | mean | 5% |", "| --- | ---: | ---: |", "| a_b[0] | 1.000 | 0.5000 |"]
+    assert TABLE.to_markdown().splitlines()[:3] == expected
     lines = TABLE.to_latex().splitlines()
     assert lines[:4] == [r"\begin{tabular}{lrr}", r"\toprule", r" & mean & 5\% \\", r"\midrule"]
     assert lines[4] == r"a\_b[0] & 1.000 & 0.5000 \\"
