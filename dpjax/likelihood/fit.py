@@ -99,8 +99,17 @@ def maximum_likelihood(
     with one_blas_thread(), Progress(num_steps, 0, progress) as bar:
         surface, vectors, chains = open_surface(open_key, model, release, chosen, imputation, num_chains, initial)
         tell = partial(advance, bar, lengths)
-        settings = {"precision": float(precision), "num_steps": num_steps}
-        found = climb(surface, climb_key, surface.values, vectors, chains, report=tell, **settings)
+        found = climb(
+            surface,
+            climb_key,
+            surface.values,
+            vectors,
+            chains,
+            precision=float(precision),
+            num_steps=num_steps,
+            with_errors=True,
+            report=tell,
+        )
         if isinstance(surface, Approximate):
             surface.check(look_key, found.vectors[0], stacklevel=2)
         remarks = find_remarks(surface, look_key, found, lengths[-1])

@@ -15,7 +15,6 @@ from scipy.stats import chi2, norm
 from dpjax._util.validation import fail
 from dpjax.base import Key
 from dpjax.diagnostics.summary import Summary, tabulate
-from dpjax.likelihood.approximate import Approximate
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.newton import Climb, Held, apply, climb, jackknife
 from dpjax.likelihood.surface import Surface
@@ -30,7 +29,8 @@ REACHES = (0.4, 0.8, 1.2, 1.6, 2.2)
 PROFILE_PRECISION, REFIT_PRECISION = 0.1, 0.2
 """Monte Carlo errors in standard errors: a fifth adds two per cent to the spread of bootstrap estimates."""
 
-REFIT_CHAINS = 8
+REFIT_CHAINS, REFIT_STEPS = 8, 4_096
+"""Chains of each fit to a simulated release, and how many sweeps they make at most."""
 
 
 class Ends(NamedTuple):
@@ -163,6 +163,7 @@ def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_st
         precision=PROFILE_PRECISION,
         num_steps=num_steps,
         hold=path.hold(surface),
+        nearby=np.linalg.inv(fitted.solution.covariance[0]),
     )
     estimate, _ = surface.natural(fitted.vectors[0])
     size, drop = len(estimate), chi2.ppf(level, 1) / 2
@@ -240,8 +241,16 @@ def bootstrap_ends(surface: Surface, key: Any, fitted: Climb, level: float, num_
     few: Surface = replace(surface, num_chains=REFIT_CHAINS) if isinstance(surface, Imputed) else surface
     values, chains = few.simulate(simulate_key, fitted.vectors[0], num_refits)
     starts = np.repeat(fitted.vectors, num_refits, axis=0)
-    precision = REFIT_PRECISION if not isinstance(surface, Approximate) else PROFILE_PRECISION
-    found = climb(few, climb_key, values, starts, chains, precision=precision, num_steps=num_steps)
+    found = climb(
+        few,
+        climb_key,
+        values,
+        starts,
+        chains,
+        precision=REFIT_PRECISION,
+        num_steps=min(num_steps, REFIT_STEPS),
+        nearby=np.linalg.inv(fitted.solution.covariance[0]),
+    )
     estimates, _ = surface.natural(found.vectors)
     tail = (1 - level) / 2
     lower, upper = (quantile_with_error(estimates, share) for share in (tail, 1 - tail))

@@ -7,6 +7,7 @@ where it would be longer. The numbers of parameters are small: all of this is on
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -29,6 +30,13 @@ LEAST_GAP = 1e-6
 FIRST_LENGTH, LONG = 64, 2**14
 """Sweeps of the first step; and how many sweeps make do for the error of the standard errors."""
 
+OVERSHOT, SHARES_BACK = 0.5, (0.05, 0.7)
+"""A step went too far where the likelihood falls at its end by this multiple of its rise at the start; the part that is
+then made of it."""
+
+WORTH = 4_096
+"""How many sweeps of all chains of a fit the information at an estimate nearby is worth."""
+
 GROWTH = 4.0
 MAX_STEPS = 200
 
@@ -48,6 +56,8 @@ class Solution(NamedTuple):
         The eigenvalues [..., k] of the information relative to that of complete data, in rising order.
     steps
         Independent steps [..., k, k] of a standard error along their eigenvectors, one a row.
+    slope
+        The gradient [..., k], less what the held quantity takes of it; 0 at the maximum.
     """
 
     change: np.ndarray
@@ -55,6 +65,7 @@ class Solution(NamedTuple):
     covariance: np.ndarray
     shares: np.ndarray
     steps: np.ndarray
+    slope: np.ndarray
 
 
 class Held(NamedTuple):
@@ -62,6 +73,13 @@ class Held(NamedTuple):
 
     gradient: np.ndarray
     missing: np.ndarray
+
+
+class Near(NamedTuple):
+    """The information [k, k] at an estimate nearby, and its weight beside that of short chains."""
+
+    information: np.ndarray
+    weight: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +116,7 @@ class Climb:
     num_nonfinite: int
 
 
-def solve(mean: Moments, held: Held, floor: np.ndarray) -> Solution:
+def solve(mean: Moments, held: Held, floor: np.ndarray, near: Near | None = None) -> Solution:
     """The step A⁻¹ (S − λ a) for the score S and the information A, whose relative eigenvalues are at least `floor`.
 
     Parameters
@@ -109,9 +127,13 @@ def solve(mean: Moments, held: Held, floor: np.ndarray) -> Solution:
         With gradient a, λ is such that the step makes up for what is missing, to first order.
     floor
         The lower bound [...] of the eigenvalues relative to `Moments.scale`.
+    near
+        An information that is averaged with that of the moments.
     """
     root = inverse_root(mean.scale)
     information = mean.curvature - mean.square + mean.score[..., :, None] * mean.score[..., None, :]
+    if near is not None:
+        information = (1 - near.weight) * information + near.weight * near.information
     shares, basis = np.linalg.eigh(root @ symmetrize(information) @ transpose(root))
     bounded = np.maximum(shares, floor[..., None])
     steps = transpose(transpose(root) @ basis) / np.sqrt(bounded)[..., :, None]
@@ -121,7 +143,8 @@ def solve(mean: Moments, held: Held, floor: np.ndarray) -> Solution:
     is_held = squared > 0
     excess = np.sum(held.gradient * newton, axis=-1) - held.missing
     multiplier = np.where(is_held, excess / np.where(is_held, squared, 1.0), 0.0)
-    return Solution(newton - multiplier[..., None] * along, multiplier, covariance, shares, steps)
+    slope = mean.score - multiplier[..., None] * held.gradient
+    return Solution(newton - multiplier[..., None] * along, multiplier, covariance, shares, steps, slope)
 
 
 def inverse_root(scale: np.ndarray) -> np.ndarray:
@@ -172,12 +195,12 @@ def jackknife(replicates: np.ndarray) -> np.ndarray:
     return np.sqrt((count - 1) * np.var(replicates, axis=0))
 
 
-def choose_floor(mean: Moments, held: Held, least: np.ndarray) -> np.ndarray:
+def choose_floor(mean: Moments, held: Held, least: np.ndarray, near: Near | None) -> np.ndarray:
     """The least bound [release] by which the step is at most `RADIUS` standard errors long; one half if none is."""
     chosen = np.full(least.shape, FLOORS[0])
     for floor in FLOORS:
         bound = np.maximum(floor, least)
-        step = solve(mean, held, bound)
+        step = solve(mean, held, bound, near)
         length = np.sum(step.change * apply(np.linalg.inv(step.covariance), step.change), axis=-1)
         chosen = np.where(length <= RADIUS**2, bound, chosen)
     return chosen
@@ -189,7 +212,8 @@ class Pace:
 
     precision: float
     budget: int
-    length: int = FIRST_LENGTH
+    length: int
+    with_errors: bool
     made: int = 0
 
     def next(self, wanted: float) -> None:
@@ -219,10 +243,15 @@ class Quality(NamedTuple):
     def wanted(self, pace: Pace) -> np.ndarray:
         """By which factor the chains of each fit should be longer; 1 while the step is far above its error."""
         worst = np.maximum(self.noise, self._asked(pace)) / pace.precision
-        return np.where(self.moved > 4 * self.noise, 1.0, np.square(worst))
+        return np.where(self.is_clear, 1.0, np.square(worst))
+
+    @property
+    def is_clear(self) -> np.ndarray:
+        """Whether the step is far above its error [release]."""
+        return self.moved > 4 * self.noise
 
     def _asked(self, pace: Pace) -> np.ndarray:
-        return self.error_of_errors if pace.length < LONG else np.zeros_like(self.noise)
+        return self.error_of_errors if pace.with_errors and pace.length < LONG else np.zeros_like(self.noise)
 
 
 def judge(solution: Solution, replicates: Solution) -> Quality:
@@ -242,7 +271,9 @@ def climb(
     *,
     precision: float,
     num_steps: int,
+    with_errors: bool = False,
     hold: Callable[[np.ndarray], Held] | None = None,
+    nearby: np.ndarray | None = None,
     report: Callable[[int], None] = lambda made: None,
 ) -> Climb:
     """Newton steps until the Monte Carlo error of all estimates is small, or the sweeps are used up.
@@ -256,54 +287,115 @@ def climb(
     chains
         The chains of each [release, group, ...].
     precision
-        The largest Monte Carlo error, in standard errors, and of the standard errors, relative.
+        The largest Monte Carlo error, in standard errors.
     num_steps
         How many sweeps each chain makes at most.
+    with_errors
+        Whether the standard errors are to have this precision, too, relative to their size.
     hold
         ``vectors -> held``, where each fit holds a quantity.
+    nearby
+        The information [k, k] at an estimate nearby, which steadies the steps while chains are short.
     report
         Is told of the sweeps made.
     """
-    pace = Pace(precision, num_steps, min(FIRST_LENGTH, num_steps))
-    before, broken = vectors, 0
+    pace = Pace(precision, num_steps, min(FIRST_LENGTH, num_steps), with_errors)
     nothing = Held(np.zeros_like(vectors), np.zeros(len(vectors)))
+    trail, done, broken = Trail(vectors, np.zeros_like(vectors), nothing.missing), nothing.missing > 0, 0
+    ended: Ended | None = None
     for number in range(MAX_STEPS):
         found, chains = surface.evaluate(jax.random.fold_in(key, number), values, vectors, chains, pace.length)
-        broken += int(np.sum(found.num_nonfinite))
-        held = nothing if hold is None else hold(vectors)
-        solution, replicates = take_step(found, held)
-        quality = judge(solution, replicates)
-        settled = quality.settled(pace)
         report(pace.length)
-        ended = Climb(
-            vectors + solution.change,
-            solution,
-            (vectors[None] + replicates.change, replicates),
-            quality.noise,
-            settled,
-            chains,
-            pace.made + pace.length,
-            broken,
-        )
-        pace.next(float(np.max(np.where(settled, 0.0, quality.wanted(pace)))))
-        if np.all(settled) or pace.is_spent:
+        near = None if nearby is None else Near(nearby, steadiness(found, pace.length))
+        step = Ended.at(vectors, *take_step(found, nothing if hold is None else hold(vectors), near))
+        # What a fit was when it settled stays.
+        ended = step if ended is None else ended.updated(step, ~done)
+        done |= step.quality.settled(pace)
+        broken += int(np.sum(found.num_nonfinite))
+        pace.next(float(np.max(np.where(done, 0.0, step.quality.wanted(pace)))))
+        if np.all(done) or pace.is_spent:
             break
-        before, vectors = vectors, step_from(before, vectors, solution.change, settled)
-    return ended
+        trail = trail.next(vectors, step.solution, step.quality.is_clear)
+        vectors = np.where(done[:, None], vectors, trail.end())
+    assert ended is not None
+    replicates = ended.vectors[None] + ended.replicates.change, ended.replicates
+    last = ended.vectors + ended.solution.change
+    return Climb(last, ended.solution, replicates, ended.quality.noise, done, chains, pace.made, broken)
 
 
-def take_step(found: Moments, held: Held) -> tuple[Solution, Solution]:
+class Ended(NamedTuple):
+    """Where fits are [release, k], their last step with its replicates [group, release, ...], and how good it is."""
+
+    vectors: np.ndarray
+    solution: Solution
+    replicates: Solution
+    quality: Quality
+
+    @classmethod
+    def at(cls, vectors: np.ndarray, solution: Solution, replicates: Solution) -> "Ended":
+        """The step from these vectors."""
+        return cls(vectors, solution, replicates, judge(solution, replicates))
+
+    def updated(self, other: "Ended", where: np.ndarray) -> "Ended":
+        """That of another step for some of the fits [release]."""
+
+        def choose(axis: int, new: np.ndarray, old: np.ndarray) -> np.ndarray:
+            return np.where(where.reshape(*[1] * axis, -1, *[1] * (new.ndim - axis - 1)), new, old)
+
+        replicates = jax.tree.map(partial(choose, 1), other.replicates, self.replicates)
+        chosen: Ended = jax.tree.map(partial(choose, 0), other._replace(replicates=()), self._replace(replicates=()))
+        return chosen._replace(replicates=replicates)
+
+
+def steadiness(found: Moments, length: int) -> float:
+    """The weight of an information nearby beside that of so many sweeps."""
+    return WORTH / (WORTH + length * found.score.shape[1])
+
+
+def take_step(found: Moments, held: Held, near: Near | None) -> tuple[Solution, Solution]:
     """The step by all groups [release, ...], and those that leave out one each [group, release, ...]."""
     mean, others = Moments(*(np.mean(leaf, axis=1) for leaf in found)), leave_one_out(found)
     around = Held(held.gradient[None], held.missing[None])
     none = np.full(len(mean.score), LEAST_GAP)
-    doubt = jackknife(solve(others, around, none[None]).shares)[:, 0]
-    floor = choose_floor(mean, held, np.maximum(doubt, LEAST_GAP))
-    return solve(mean, held, floor), solve(others, around, floor[None])
+    doubt = jackknife(solve(others, around, none[None], near).shares)[:, 0]
+    floor = choose_floor(mean, held, np.maximum(doubt, LEAST_GAP), near)
+    return solve(mean, held, floor, near), solve(others, around, floor[None], near)
 
 
-def step_from(before: np.ndarray, vectors: np.ndarray, change: np.ndarray, settled: np.ndarray) -> np.ndarray:
-    """The next vectors [release, k]: settled fits stay, and those whose step is not finite go half of the way back."""
-    fine = np.all(np.isfinite(change), axis=-1, keepdims=True)
-    moved = np.where(fine, vectors + np.where(fine, change, 0.0), (vectors + before) / 2)
-    return np.where(settled[:, None], vectors, moved)
+class Trail(NamedTuple):
+    """The step that led to where the fits are.
+
+    Attributes
+    ----------
+    origin
+        Where it began [release, k].
+    change
+        The step [release, k].
+    rise
+        The slope of the log-likelihood along it, where it began [release].
+    """
+
+    origin: np.ndarray
+    change: np.ndarray
+    rise: np.ndarray
+
+    def next(self, vectors: np.ndarray, solution: Solution, judged: np.ndarray) -> "Trail":
+        """The next step from vectors [release, k]; where the last one went too far, a part of it instead.
+
+        Parameters
+        ----------
+        judged
+            Which fits [release] are precise enough to see whether it did.
+        """
+        fall = np.sum(self.change * solution.slope, axis=-1)
+        back = judged & (self.rise > 0) & (fall < -self.rise * OVERSHOT)
+        share = np.clip(self.rise / np.where(back, self.rise - fall, 1.0), *SHARES_BACK)
+        onward = Trail(vectors, solution.change, np.sum(solution.change * solution.slope, axis=-1))
+        part = Trail(self.origin, self.change * share[:, None], self.rise * share)
+        return Trail(
+            *(np.where(back.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(part, onward, strict=True))
+        )
+
+    def end(self) -> np.ndarray:
+        """Where the step leads to [release, k]."""
+        return self.origin + self.change
