@@ -20,6 +20,7 @@ from dpjax.models.simulation import draw_values
 from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, solve_lower
 from dpjax.numerics.quadrature import Rule, as_rule, sobol
 from dpjax.release import Release
+from dpjax.release.summed import as_sum
 
 __all__ = ["Approximate", "scale_rules"]
 
@@ -66,9 +67,10 @@ class Approximate(Surface):
     def evaluate(self, key: Key, values: Array, vectors: np.ndarray, chains: Any, length: int) -> tuple[Moments, Any]:
         """See `Surface`; neither the key nor the length matter, as there are no chains."""
         arguments = self.release, self.rule, self.simulated, self.scales, values, jnp.asarray(vectors, float)
-        moments = differentiate(self.model, self.source, *arguments)
-        fine = np.isfinite(np.asarray(moments.score)).all(axis=-1) & np.isfinite(moments.curvature).all(axis=(-2, -1))
-        return Moments(*(keep(np.asarray(leaf, float), fine) for leaf in moments[:-1]), (~fine).astype(float)), chains
+        moments = Moments(*(np.asarray(leaf, float) for leaf in differentiate(self.model, self.source, *arguments)))
+        fine = np.isfinite(moments.score).all(axis=-1) & np.isfinite(moments.curvature).all(axis=(-2, -1))
+        kept = Moments(*(keep(leaf, fine) for leaf in moments))
+        return kept._replace(num_nonfinite=(~fine).astype(float)), chains
 
     def copy(self, chains: Any, count: int) -> Any:
         """See `Surface`; there are no chains."""
@@ -127,7 +129,7 @@ def differentiate(
     """The derivatives [release, group, ...] at vectors [release, k]; the scale is Fisher's information."""
 
     def one(value: Array, vector: Array) -> Moments:
-        problem = build_problem(model, with_observed(release, value), source, rule, simulated)
+        problem = build_problem(model, as_sum(with_observed(release, value)), source, rule, simulated)
         information = expected_information(model, problem, vector)
 
         def group(scales: Rule | None) -> Moments:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
+from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.likelihood.approximate import Approximate
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.surface import Surface, parameters_at
@@ -39,9 +39,15 @@ def estimate_log_likelihood(
         return surface.log_likelihood(vector)
     assert isinstance(surface, Imputed)
     held = hold_parameters(model, parameters_at(model, jnp.asarray(vector, float)))
-    imputation: Imputation = surface.imputation
-    sizes = {"num_particles": NUM_PARTICLES, "num_islands": NUM_ISLANDS, "num_sweeps": NUM_SWEEPS}
-    found = sample_smc(key, held, release, imputation=imputation, **sizes)
+    found = sample_smc(
+        key,
+        held,
+        release,
+        num_particles=NUM_PARTICLES,
+        num_islands=NUM_ISLANDS,
+        num_sweeps=NUM_SWEEPS,
+        imputation=surface.imputation,
+    )
     return found.log_marginal_likelihood, found.log_marginal_likelihood_error
 
 

@@ -54,19 +54,20 @@ class Imputed(Surface):
 
     def evaluate(self, key: Key, values: Array, vectors: np.ndarray, chains: Any, length: int) -> tuple[Moments, Any]:
         """See `Surface`; a group is a chain, and its state the records."""
-        vectors = jnp.asarray(vectors, float)
-        arguments = key, self.release, values, vectors, chains, jnp.asarray(length)
+        arguments = key, self.release, values, jnp.asarray(vectors, float), chains, jnp.asarray(length)
         moments, chains = average_chains(self.model, self.imputation, self.refreshes, *arguments)
         return Moments(*(np.asarray(leaf, float) for leaf in moments)), chains
 
     def copy(self, chains: Any, count: int) -> Any:
         """See `Surface`."""
-        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape[1:])), chains)
+        some = jax.tree.map(lambda leaf: leaf[:, : self.num_chains], chains)
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape[1:])), some)
 
     def simulate(self, key: Key, vector: np.ndarray, count: int) -> tuple[Array, Any]:
         """See `Surface`; chains start at the records that gave the value, which is a draw from their distribution."""
-        vector = jnp.asarray(vector, float)
-        return simulate_releases(self.model, count, self.num_chains, key, self.release, vector)
+        found = simulate_releases(self.model, count, self.num_chains, key, self.release, jnp.asarray(vector, float))
+        values, chains = found
+        return values, chains
 
 
 @partial(jit_model, static_argnames=("imputation", "refresh"))

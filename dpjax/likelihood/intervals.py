@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import brentq
@@ -23,7 +24,7 @@ from dpjax.release import PrivateRelease, Release
 
 __all__ = ["ConfidenceIntervals", "Ends", "bootstrap_ends", "check_resampling", "profile_ends", "wald_ends"]
 
-REACHES = (0.4, 0.8, 1.2, 1.6, 2.2)
+REACHES = (0.5, 1.0, 1.5, 2.2)
 """Where a profile is computed, in half widths of the normal approximation on each side."""
 
 PROFILE_PRECISION, REFIT_PRECISION = 0.1, 0.2
@@ -104,7 +105,8 @@ class ConfidenceIntervals:
         figures = {name: {part: column[name] for part, column in columns.items()} for name in self.lower}
         return tabulate(figures, "\n".join((f"{100 * self.level:g} % intervals, {self.method}", *self.remarks)))
 
-    __str__ = __repr__ = lambda self: str(self.summary())
+    def __repr__(self) -> str:
+        return str(self.summary())
 
 
 def wald_ends(
@@ -152,14 +154,14 @@ def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_st
     interpolated, and its integral from the estimate on is the log-likelihood lost.
     """
     path = lay_path(surface, fitted, np.sqrt(chi2.ppf(level, 1)))
-    count = len(path.places)
-    values = np.broadcast_to(surface.values, (count, *surface.values.shape[1:]))
+    count, few = len(path.places), with_few_chains(surface)
+    values = jnp.broadcast_to(surface.values, (count, *surface.values.shape[1:]))
     found = climb(
-        surface,
+        few,
         key,
         values,
         path.starts,
-        surface.copy(fitted.chains, count),
+        few.copy(fitted.chains, count),
         precision=PROFILE_PRECISION,
         num_steps=num_steps,
         hold=path.hold(surface),
@@ -178,7 +180,13 @@ def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_st
         ]
     )
     errors = np.where(np.isfinite(ends[:, 0]), jackknife(finite(np.swapaxes(ends[:, 1:], 0, 1), ends[:, 0])), np.nan)
-    return Ends(*ends[:, 0].T, *errors.T, remarks_of(ends[:, 0], found))
+    (lower, upper), (lower_error, upper_error) = ends[:, 0].T, errors.T
+    return Ends(lower, upper, lower_error, upper_error, remarks_of(ends[:, 0], found))
+
+
+def with_few_chains(surface: Surface) -> Surface:
+    """The likelihood with as few chains as many fits side by side have."""
+    return replace(surface, num_chains=REFIT_CHAINS) if isinstance(surface, Imputed) else surface
 
 
 def finite(replicates: np.ndarray, middle: np.ndarray) -> np.ndarray:
@@ -238,7 +246,7 @@ def check_resampling(release: PrivateRelease) -> None:
 def bootstrap_ends(surface: Surface, key: Any, fitted: Climb, level: float, num_refits: int, num_steps: int) -> Ends:
     """The quantiles of estimates [refit, p] from releases simulated at the estimate."""
     simulate_key, climb_key = key
-    few: Surface = replace(surface, num_chains=REFIT_CHAINS) if isinstance(surface, Imputed) else surface
+    few = with_few_chains(surface)
     values, chains = few.simulate(simulate_key, fitted.vectors[0], num_refits)
     starts = np.repeat(fitted.vectors, num_refits, axis=0)
     found = climb(

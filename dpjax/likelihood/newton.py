@@ -342,9 +342,12 @@ class Ended(NamedTuple):
         def choose(axis: int, new: np.ndarray, old: np.ndarray) -> np.ndarray:
             return np.where(where.reshape(*[1] * axis, -1, *[1] * (new.ndim - axis - 1)), new, old)
 
-        replicates = jax.tree.map(partial(choose, 1), other.replicates, self.replicates)
-        chosen: Ended = jax.tree.map(partial(choose, 0), other._replace(replicates=()), self._replace(replicates=()))
-        return chosen._replace(replicates=replicates)
+        return Ended(
+            choose(0, other.vectors, self.vectors),
+            jax.tree.map(partial(choose, 0), other.solution, self.solution),
+            jax.tree.map(partial(choose, 1), other.replicates, self.replicates),
+            jax.tree.map(partial(choose, 0), other.quality, self.quality),
+        )
 
 
 def steadiness(found: Moments, length: int) -> float:

@@ -50,34 +50,33 @@ def find_flat(surface: Surface, fitted: Climb) -> Iterator[str]:
     doubt = jackknife(fitted.replicates[1].shares)[0]
     for place, direction in enumerate(fitted.solution.steps[0]):
         if shares[place] <= max(DOUBT * doubt[place], LEAST_GAP):
-            yield name_direction(surface, fitted, direction)[0]
+            yield name_direction(surface, fitted, direction)
 
 
 def find_boundaries(surface: Surface, key: Key, fitted: Climb, length: int, flat: Any) -> Iterator[str]:
     """Along which directions the likelihood hardly falls, a standard error away from the estimate."""
     told = set(flat)
-    for number, direction in enumerate(fitted.solution.steps[0]):
-        for side, step in enumerate((direction, -direction)):
-            name, rising = name_direction(surface, fitted, step)
+    for number, step in enumerate(fitted.solution.steps[0]):
+        name = name_direction(surface, fitted, step)
+        for side, away in enumerate((step, -step)):
             own = jax.random.fold_in(key, 2 * number + side)
-            found, _ = surface.evaluate(own, surface.values, fitted.vectors + step, fitted.chains, length)
-            slope = float(np.mean(found.score[0], axis=0) @ step)
-            if name not in told and not (np.isfinite(slope) and slope < FALL):
+            found, _ = surface.evaluate(own, surface.values, fitted.vectors + away, fitted.chains, length)
+            slope = float(np.mean(found.score[0], axis=0) @ away)
+            if name not in told and not slope < FALL:
                 told.add(name)
-                towards = "larger" if rising else "smaller"
                 yield (
-                    f"The likelihood hardly falls towards {towards} {name}: the estimate is at a boundary, or drifts "
-                    "towards one, as where data are separated. Wald intervals do not hold there; see method='profile'."
+                    f"The likelihood hardly falls a standard error away from the estimate, as {name} changes: it is "
+                    "at a boundary or drifts towards one, as where data are separated. Wald intervals fail there; see "
+                    "method='profile'."
                 )
 
 
-def name_direction(surface: Surface, fitted: Climb, direction: np.ndarray) -> tuple[str, bool]:
-    """The number that changes most along a direction, in its standard errors, and whether it grows."""
+def name_direction(surface: Surface, fitted: Climb, direction: np.ndarray) -> str:
+    """The number that changes most along a direction, in its standard errors."""
     _, slopes = surface.natural(fitted.vectors[0])
     spread = np.sqrt(np.einsum("pi,ij,pj->p", slopes, fitted.solution.covariance[0], slopes))
-    change = slopes @ direction / np.where(spread > 0, spread, np.inf)
-    place = int(np.argmax(np.abs(change)))
-    return row_names(surface, len(spread))[place], bool(change[place] > 0)
+    change = np.abs(slopes @ direction) / np.where(spread > 0, spread, np.inf)
+    return row_names(surface, len(spread))[int(np.argmax(change))]
 
 
 def row_names(surface: Surface, size: int) -> tuple[str, ...]:

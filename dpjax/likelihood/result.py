@@ -174,8 +174,8 @@ class MaximumLikelihood:
             fail("method", repr(method), expected, "Leave it out for 'wald'.")
         check_count("num_refits", num_refits, "Pass a whole number of at least 20.", least=20)
         ends = self._ends(level, method, num_refits)
-        named = [self.fitted.surface.unravel(part) for part in ends[:4]]
-        return ConfidenceIntervals(*named, level, method, ends.remarks)
+        lower, upper, lower_error, upper_error = (self.fitted.surface.unravel(part) for part in ends[:4])
+        return ConfidenceIntervals(lower, upper, lower_error, upper_error, level, method, ends.remarks)
 
     def _ends(self, level: float, method: IntervalMethod, num_refits: int) -> Ends:
         made = self.fitted

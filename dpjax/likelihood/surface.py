@@ -79,7 +79,7 @@ class Surface(ABC):
 
     @abstractmethod
     def copy(self, chains: Any, count: int) -> Any:
-        """The chains [1, group, ...] of one fit as those of several [count, group, ...]."""
+        """The chains [1, group, ...] of one fit, as many as it has, as those of several [count, group, ...]."""
 
     @abstractmethod
     def simulate(self, key: Key, vector: np.ndarray, count: int) -> tuple[Array, Any]:
@@ -141,4 +141,4 @@ def natural_at(model: Model, vectors: Array) -> tuple[Array, Array]:
 def with_observed(release: PrivateRelease, observed: Array) -> PrivateRelease:
     """The release with other published numbers."""
     name = "value" if isinstance(release, Release) else "values"
-    return replace(release, **{name: observed})  # type: ignore[type-var]
+    return replace(release, **{name: observed})
