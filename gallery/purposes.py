@@ -2,7 +2,12 @@
 
 PURPOSES = {
     "You hold a table": ["first_posterior", "census_table", "page_views", "small_areas"],
-    "You hold sums, a regression, or several releases": ["private_regression", "several_releases", "from_numpyro"],
+    "You hold sums, a regression, or several releases": [
+        "private_regression",
+        "several_releases",
+        "from_numpyro",
+        "likelihood_inference",
+    ],
     "You hold one value per person": ["local_privacy_densities"],
     "You hold the data": ["choosing_epsilon", "power_of_a_study", "publishing_posterior_draws"],
     "You check, compare and report": [

@@ -63,6 +63,7 @@ TINY: dict[str, dict[str, Change]] = {
         "N": to(20),
         "SAMPLING": lambda settings: {**settings, "num_warmup": 20, "num_samples": 20},
     },
+    "likelihood_coverage": {"RELEASES": to(1), "N": to(10), "REFITS": to(20)},
     "count_records": {
         "SIZES": to((20,)),
         "CASES": only("Normal", "Poisson"),
