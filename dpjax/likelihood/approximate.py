@@ -41,8 +41,10 @@ class Approximate(Surface):
         The release as it was published.
     source
         The source of the moments of a record's contribution.
-    rule, finer
-        The quadrature of these moments, and the one that it is compared with.
+    rule
+        The quadrature of these moments.
+    finer
+        The one that it is compared with.
     simulated
         Variances [d] of noise of unknown variance.
     scales

@@ -20,7 +20,7 @@ from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_obser
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import all_finite, decision_uniforms, take_if
-from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.release import PrivateRelease, Release
 
 __all__ = ["Imputed", "build_derivatives", "decide_refresh"]
 
@@ -48,7 +48,7 @@ class Imputed(Surface):
     @property
     def refreshes(self) -> bool:
         """Whether wholly new latent data are proposed: not where records are drawn one by one, or totals are known."""
-        if isinstance(self.release, LocalRelease):
+        if not isinstance(self.release, Release):
             return False
         return not (isinstance(self.imputation, Counts) and table_of(self.release).known)
 

@@ -30,8 +30,11 @@ REACHES = (0.5, 1.0, 1.5, 2.2)
 PROFILE_PRECISION, REFIT_PRECISION = 0.1, 0.2
 """Monte Carlo errors in standard errors: a fifth adds two per cent to the spread of bootstrap estimates."""
 
-REFIT_CHAINS, REFIT_STEPS = 8, 4_096
-"""Chains of each fit to a simulated release, and how many sweeps they make at most."""
+REFIT_CHAINS = 8
+"""Chains of each of many fits side by side."""
+
+PROFILE_STEPS, REFIT_STEPS = 8_192, 4_096
+"""How many sweeps each of them makes at most."""
 
 
 class Ends(NamedTuple):
@@ -146,6 +149,13 @@ class Path(NamedTuple):
 
         return hold
 
+    def find_ends(self, estimate: np.ndarray, slopes: np.ndarray, drop: float) -> np.ndarray:
+        """The ends [p, 2] around an estimate [p], by the slopes of the profile [fit]."""
+        own = [self.places == place for place in range(len(estimate))]
+        return np.array(
+            [find_ends(one, self.held[at], slopes[at], drop) for one, at in zip(estimate, own, strict=True)]
+        )
+
 
 def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_steps: int) -> Ends:
     """The ends of the values that a likelihood-ratio test of this level does not reject.
@@ -153,45 +163,33 @@ def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_st
     The slope of the profile log-likelihood in a quantity is the multiplier of the fits that hold it: between them it is
     interpolated, and its integral from the estimate on is the log-likelihood lost.
     """
-    path = lay_path(surface, fitted, np.sqrt(chi2.ppf(level, 1)))
-    count, few = len(path.places), with_few_chains(surface)
-    values = jnp.broadcast_to(surface.values, (count, *surface.values.shape[1:]))
+    path, few = lay_path(surface, fitted, np.sqrt(chi2.ppf(level, 1))), with_few_chains(surface)
+    count = len(path.places)
     found = climb(
         few,
         key,
-        values,
+        jnp.broadcast_to(surface.values, (count, *surface.values.shape[1:])),
         path.starts,
         few.copy(fitted.chains, count),
         precision=PROFILE_PRECISION,
-        num_steps=num_steps,
+        num_steps=min(num_steps, PROFILE_STEPS),
         hold=path.hold(surface),
         nearby=np.linalg.inv(fitted.solution.covariance[0]),
     )
     estimate, _ = surface.natural(fitted.vectors[0])
-    size, drop = len(estimate), chi2.ppf(level, 1) / 2
-    slopes = np.concatenate([found.solution.multiplier[None], found.replicates[1].multiplier])
-    ends = np.array(
-        [
-            [
-                find_ends(estimate[place], path.held[path.places == place], each[path.places == place], drop)
-                for each in slopes
-            ]
-            for place in range(size)
-        ]
-    )
-    errors = np.where(np.isfinite(ends[:, 0]), jackknife(finite(np.swapaxes(ends[:, 1:], 0, 1), ends[:, 0])), np.nan)
-    (lower, upper), (lower_error, upper_error) = ends[:, 0].T, errors.T
-    return Ends(lower, upper, lower_error, upper_error, remarks_of(ends[:, 0], found))
+    drop = chi2.ppf(level, 1) / 2
+    ends = path.find_ends(estimate, found.solution.multiplier, drop)
+    others = np.array([path.find_ends(estimate, each, drop) for each in found.replicates[1].multiplier])
+    known = np.isfinite(ends)
+    middle = np.where(known, ends, 0.0)
+    errors = np.where(known, jackknife(np.where(known & np.isfinite(others), others, middle)), np.nan)
+    (lower, upper), (lower_error, upper_error) = ends.T, errors.T
+    return Ends(lower, upper, lower_error, upper_error, remarks_of(ends, found))
 
 
 def with_few_chains(surface: Surface) -> Surface:
     """The likelihood with as few chains as many fits side by side have."""
     return replace(surface, num_chains=REFIT_CHAINS) if isinstance(surface, Imputed) else surface
-
-
-def finite(replicates: np.ndarray, middle: np.ndarray) -> np.ndarray:
-    """Replicates [group, ...] with those that are not finite at the middle [...]."""
-    return np.where(np.isfinite(replicates), replicates, middle[None])
 
 
 def remarks_of(ends: np.ndarray, found: Climb) -> tuple[str, ...]:
@@ -208,15 +206,17 @@ def remarks_of(ends: np.ndarray, found: Climb) -> tuple[str, ...]:
 def lay_path(surface: Surface, fitted: Climb, half_width: float) -> Path:
     """Fits on both sides of the estimate, along the directions in which the normal approximation has its profile."""
     vector, covariance = fitted.vectors[0], fitted.solution.covariance[0]
-    _, slopes = surface.natural(vector)
+    centre, slopes = surface.natural(vector)
     along = apply(covariance[None], slopes)
     size = np.sqrt(np.maximum(np.sum(along * slopes, axis=-1, keepdims=True), 1e-300))
     reaches = half_width * np.array([sign * reach for sign in (-1, 1) for reach in REACHES])
     starts = vector + reaches[None, :, None] * (along / size)[:, None]
-    values, _ = surface.natural(starts)
     places = np.repeat(np.arange(len(slopes)), len(reaches))
-    held = values[np.arange(len(slopes))[:, None], np.arange(len(reaches))[None], np.arange(len(slopes))[:, None]]
-    return Path(places, held.ravel(), starts.reshape(-1, starts.shape[-1]))
+    starts = starts.reshape(-1, starts.shape[-1])
+    held = surface.natural(starts)[0][np.arange(len(places)), places]
+    # Far out numbers may overflow: such a fit is made at the estimate, where it says nothing.
+    fine = np.isfinite(held)
+    return Path(places, np.where(fine, held, centre[places]), np.where(fine[:, None], starts, vector))
 
 
 def find_ends(estimate: float, held: np.ndarray, slopes: np.ndarray, drop: float) -> tuple[float, float]:
