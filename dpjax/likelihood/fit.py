@@ -28,7 +28,7 @@ def maximum_likelihood(
     method: Method = "auto",
     imputation: Imputation | None = None,
     num_chains: int = 32,
-    num_steps: int = 50_000,
+    num_steps: int = 20_000,
     precision: float = 0.05,
     initial: Parameters | None = None,
     progress: bool = True,
@@ -49,7 +49,7 @@ def maximum_likelihood(
         What was released about a known number of records.
     method
         ``"imputation"``; ``"clt"``, where the sum is taken to be Normal as by `dpjax.sample_clt`, at a cost free of n;
-        or ``"auto"``: the latter from 5,000 records on that would be imputed one by one, where it is possible.
+        or ``"auto"``: the latter from 1,000 records on that would be imputed one by one, where it is possible.
     imputation
         Of the records given the parameters, see `dpjax.impute`; by default counts where a record takes fewer values
         than there are records, else IMwG. Wholly new records are proposed beside it.

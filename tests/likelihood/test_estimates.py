@@ -11,7 +11,6 @@ from scipy import optimize, special, stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.likelihood import MaximumLikelihood
-from dpjax.likelihood.imputed import average_chains
 from dpjax.likelihood.newton import LEAST_GAP, Held, solve
 from dpjax.likelihood.surface import Moments
 from tests.likelihood.oracles import (
@@ -174,6 +173,12 @@ def test_a_table_by_enumeration() -> None:
     errors = np.sqrt(np.diag(slopes @ truth.covariance @ slopes.T))
     assert np.max(np.abs(found.estimate["probabilities"] - probabilities) / errors) < OFF
     np.testing.assert_allclose(found.standard_errors["probabilities"], errors, rtol=OFF_ERRORS)
+
+
+@pytest.mark.slow
+def test_log_likelihood_of_a_table() -> None:
+    found = fit(TABLE, table_release(COUNTED), precision=0.05)
+    truth = find_maximum(table_likelihood(COUNTED, 1.0, 28), np.zeros(2))
     assert abs(found.log_likelihood - truth.log_likelihood) < 5 * found.log_likelihood_error
 
 
@@ -221,8 +226,12 @@ def test_local_values_in_closed_form() -> None:
     assert abs(found.log_likelihood - exact) < 5 * found.log_likelihood_error + 1e-3
 
 
+def test_a_start_of_ones_own_leads_to_the_same_estimate(truth: Truth) -> None:
+    distance, _ = off(fit(models.normal(*PRIORS), RELEASE, initial={"mean": -3.0, "variance": 0.2}), truth)
+    assert distance < OFF
+
+
 def test_equal_keys_give_equal_estimates() -> None:
     model = models.normal(PRIORS[0], 2.5)
     one, other = (fit(model, RELEASE, precision=0.2) for _ in range(2))
     np.testing.assert_array_equal(one.covariance, other.covariance)
-    assert average_chains.jitted is not None
