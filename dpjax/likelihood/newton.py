@@ -395,9 +395,9 @@ class Trail(NamedTuple):
         share = np.clip(self.rise / np.where(back, self.rise - fall, 1.0), *SHARES_BACK)
         onward = Trail(vectors, solution.change, np.sum(solution.change * solution.slope, axis=-1))
         part = Trail(self.origin, self.change * share[:, None], self.rise * share)
-        return Trail(
-            *(np.where(back.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(part, onward, strict=True))
-        )
+        wide = back[:, None]
+        origin = np.where(wide, part.origin, onward.origin)
+        return Trail(origin, np.where(wide, part.change, onward.change), np.where(back, part.rise, onward.rise))
 
     def end(self) -> np.ndarray:
         """Where the step leads to [release, k]."""
