@@ -22,6 +22,7 @@ BENCHMARKS = (
     "batches",
     "count_records",
     "coverage",
+    "likelihood_coverage",
 )
 
 

@@ -11,6 +11,7 @@ from dpjax.data_augmentation.counts import counts, least_squares
 from dpjax.data_augmentation.parameters import parameter_kernel
 from dpjax.data_augmentation.records import imwg, pcn, soma
 from dpjax.importance import importance_sample
+from dpjax.likelihood import MaximumLikelihood, likelihood_ratio_test, maximum_likelihood
 from dpjax.mcmc import sample, sample_batch, until
 from dpjax.mechanisms import (
     CellKeys,
@@ -74,6 +75,7 @@ __all__ = [
     "Laplace",
     "LocalChannel",
     "LocalRelease",
+    "MaximumLikelihood",
     "Mechanism",
     "Model",
     "MultivariateGaussian",
@@ -108,7 +110,9 @@ __all__ = [
     "joint",
     "laplace_scale",
     "least_squares",
+    "likelihood_ratio_test",
     "load",
+    "maximum_likelihood",
     "mechanism_from_published",
     "mixture",
     "models",

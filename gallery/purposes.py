@@ -13,6 +13,7 @@ PURPOSES = {
         "fitted_logistic_regression",
         "several_releases",
         "from_numpyro",
+        "likelihood_inference",
     ],
     "You hold one value per person": ["local_privacy_densities"],
     "You hold the data": ["choosing_epsilon", "power_of_a_study", "publishing_posterior_draws"],

@@ -65,6 +65,14 @@ def test_getting_started_gives_the_same_posterior_twice():
 
 
 @pytest.mark.slow
+def test_likelihood_inference_estimates_what_was_released():
+    names = run("likelihood.md")
+    assert abs(names["fit"].estimate["mean"] - 0.603) < 0.02
+    assert abs(names["fit"].standard_errors["variance"] - 0.399) < 0.05
+    assert names["smaller"].num_parameters == 1
+
+
+@pytest.mark.slow
 def test_numpyro_models_are_sampled_from():
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         names = run("numpyro.md")

@@ -58,6 +58,12 @@ GROUPS = (
         ),
     ),
     Group(
+        "Maximum likelihood",
+        "estimates, standard errors, likelihoods, intervals and tests from releases",
+        "enumeration, quadrature, plain simulation and closed forms",
+        ("tests/likelihood/*",),
+    ),
+    Group(
         "Distributions at ordinary and extreme parameters",
         "densities, samplers and non-centred forms of every distribution that records and priors may have",
         "SciPy in float64, and grids",

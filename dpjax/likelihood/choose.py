@@ -1,0 +1,181 @@
+"""Input checks of `maximum_likelihood` before compilation, the choice of how the likelihood is computed, and starts."""
+
+from functools import partial
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_count, check_key, check_positive_number, fail
+from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.clt import check_problem, default_points
+from dpjax.clt.density import release_noise, simulate_variance, smooth
+from dpjax.clt.moments import make_points
+from dpjax.clt.sample import REFINEMENT
+from dpjax.clt.starts import check_starts, find_starts
+from dpjax.data_augmentation.counts import counts
+from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
+from dpjax.data_augmentation.parameters.coordinates import to_vector
+from dpjax.data_augmentation.plan import check_closed, check_size, choose_imputation
+from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.likelihood.approximate import Approximate, scale_rules
+from dpjax.likelihood.imputed import Imputed
+from dpjax.likelihood.surface import Surface
+from dpjax.mcmc.starts import holding, starts_by
+from dpjax.models.checks import check_fit
+from dpjax.models.positions import check_derived, check_parameters
+from dpjax.models.record_noise import support_size
+from dpjax.models.simulation import parameter_shapes
+from dpjax.release import PrivateRelease
+from dpjax.release.summed import as_sum
+from dpjax.release.unknown_count import is_unknown
+
+__all__ = ["Method", "Opened", "check_inputs", "choose_method", "open_surface"]
+
+Method = Literal["auto", "imputation", "clt"]
+
+MANY_RECORDS = 1_000
+"""Smallest number of records that are not imputed one by one where their sum can be taken to be Normal. With a thousand
+and noise at ε = 1 a fiftieth of the information is left, and chains take minutes to tell it from none."""
+
+START_CHAINS = 4
+"""Climbs from the prior, of which the best is taken."""
+
+
+class Opened(NamedTuple):
+    """A likelihood, a start [1, k], and the chains there [1, group, ...]."""
+
+    surface: Surface
+    vectors: np.ndarray
+    chains: Any
+
+
+def check_inputs(
+    key: Any, model: Any, release: Any, method: Any, num_chains: Any, num_steps: Any, precision: Any, progress: Any
+) -> None:
+    """Raise unless the arguments are usable and there is something to estimate.
+
+    Raises
+    ------
+    TypeError, ValueError
+        With the argument, what was given, what was expected and the remedy.
+    """
+    check_key("key", key)
+    check_fit(model, release)
+    check_derived(model)
+    check_real(model)
+    if is_unknown(release):
+        remedy = "A prior of the number of records has no place in a likelihood: use dpjax.sample."
+        fail("release.n", repr(release.n), "a known number of records", remedy)
+    if method not in get_args(Method):
+        fail("method", repr(method), " or ".join(map(repr, get_args(Method))), "Leave it out for 'auto'.")
+    check_count("num_chains", num_chains, "Errors come from the variation between chains: pass 8 or more.", least=8)
+    check_count("num_steps", num_steps, "Pass a whole number of at least 64.", least=64)
+    check_positive_number("precision", precision, "Pass a number such as 0.05.")
+    if not isinstance(progress, bool):
+        fail("progress", repr(progress), "True or False", "Pass False for no bar.", error=TypeError)
+
+
+def check_real(model: Model) -> None:
+    """Raise unless there are parameters, all of them real numbers."""
+    shapes = parameter_shapes(model)
+    if not shapes:
+        fail("model", "a model without parameters", "parameters to estimate", "Give one of its numbers a prior.")
+    whole = [name for name, leaf in shapes.items() if not jnp.issubdtype(leaf.dtype, jnp.floating)]
+    if whole:
+        fail("model", f"parameters {whole} of whole numbers", "real numbers", "Fit each of their values by itself.")
+
+
+def choose_method(
+    model: Model, release: PrivateRelease, method: Method, imputation: Imputation | None
+) -> Literal["imputation", "clt"]:
+    """The method: imputation, unless many records would be imputed one by one whose sum can be taken to be Normal."""
+    if method == "clt":
+        if imputation is not None:
+            fail("imputation", repr(imputation), "None with method='clt', which imputes nothing", "Leave one out.")
+        check_clt(model, release)
+    if method != "auto":
+        return method
+    if imputation is not None or counts_fit(model, release) or release.n < MANY_RECORDS:
+        return "imputation"
+    try:
+        check_clt(model, release)
+    except (TypeError, ValueError):
+        return "imputation"
+    return "clt"
+
+
+def check_clt(model: Model, release: Any) -> None:
+    """Raise unless the sum can be taken to be Normal, with noise that is Normal given its variance."""
+    check_problem(model, release)
+    real = release.with_mechanism(smooth(release.mechanism))
+    if release_noise(real, jnp.ones_like(real.value)).held:
+        expected = "Gaussian or Laplace noise, for method='clt'"
+        fail("release", f"noise of {type(release.mechanism).__name__}", expected, "Use method='imputation'.")
+
+
+def counts_fit(model: Model, release: PrivateRelease) -> bool:
+    """Whether how many records take each value can be imputed, and these are fewer than the records."""
+    if find_obstacle(model, release):
+        return False
+    return prefers_counts(model, release) or (support_size(model) or 0) <= release.n
+
+
+def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation | None) -> Imputation:
+    """The imputation asked for, or counts where they fit and else records, with parameters that are held."""
+    wanted = counts() if imputation is None and counts_fit(model, release) else imputation
+    chosen = choose_imputation(model, release, wanted)
+    if imputation is not None:
+        check_closed(chosen, imputation)
+    return holding(chosen)
+
+
+def open_surface(
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    method: Literal["imputation", "clt"],
+    imputation: Imputation | None,
+    num_chains: int,
+    initial: Parameters | None,
+) -> Opened:
+    """The likelihood by a method, at a start."""
+    start = None if initial is None else check_parameters("initial", model, initial)
+    if method == "clt":
+        return open_approximate(key, model, release, start)
+    chosen = choose_latent(model, release, imputation)
+    model, release = latent_form(model, release, chosen)
+    check_size(release)
+    surface = Imputed(model=model, release=release, imputation=chosen, num_chains=num_chains)
+    several = None if start is None else jax.tree.map(lambda leaf: jnp.stack([leaf] * num_chains), start)
+    search_key, climb_key = jax.random.split(key)
+    states = starts_by(chosen)((search_key, climb_key), model, release, num_chains, several)
+    vectors = np.asarray(jax.vmap(lambda parameters: to_vector(model, parameters)[0])(states.parameters), float)
+    chains = jax.tree.map(lambda leaf: leaf[None], states.latent.records)
+    return Opened(surface, np.mean(vectors, axis=0, keepdims=True), chains)
+
+
+def open_approximate(key: Key, model: Model, release: Any, start: Parameters | None) -> Opened:
+    """The likelihood of a sum that is taken to be Normal, at the mode of its posterior unless a start is given."""
+    source, given = check_problem(model, release), as_sum(release)
+    rule_key, noise_key, scale_key, prior_key, candidate_key, spread_key = jax.random.split(key, 6)
+    release = given.with_mechanism(smooth(given.mechanism))
+    make = partial(make_points, rule_key, model, source, default_points(source))
+    simulated = simulate_variance(noise_key, release)
+    surface = Approximate(
+        model=model,
+        release=release,
+        given=given,
+        source=source,
+        rule=make(1),
+        finer=make(REFINEMENT),
+        simulated=simulated,
+        scales=scale_rules(scale_key, release, simulated),
+    )
+    if start is not None:
+        return Opened(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
+    keys = prior_key, candidate_key, spread_key
+    starts = find_starts(keys, model, release, source, surface.rule, simulated, START_CHAINS)
+    check_starts(starts, release)
+    return Opened(surface, np.asarray(starts.tuning.location, float)[None], None)

@@ -1,0 +1,134 @@
+"""Maximum likelihood from a private release: the function that users call."""
+
+import warnings
+from functools import partial
+
+import jax
+import numpy as np
+
+from dpjax._util.threads import one_blas_thread
+from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.data_augmentation.counts import Counts
+from dpjax.likelihood.approximate import Approximate
+from dpjax.likelihood.choose import Method, check_inputs, choose_method, open_surface
+from dpjax.likelihood.imputed import Imputed
+from dpjax.likelihood.newton import climb
+from dpjax.likelihood.remarks import find_remarks, row_names
+from dpjax.likelihood.result import Fitted, MaximumLikelihood, report, split_keys
+from dpjax.likelihood.surface import Surface
+from dpjax.release import PrivateRelease
+from dpjax.runtime.run import Progress
+
+
+def maximum_likelihood(
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    *,
+    method: Method = "auto",
+    imputation: Imputation | None = None,
+    num_chains: int = 32,
+    num_steps: int = 20_000,
+    precision: float = 0.05,
+    initial: Parameters | None = None,
+    progress: bool = True,
+) -> MaximumLikelihood:
+    """The parameters under which the release is most likely, with standard errors and their Monte Carlo errors.
+
+    Chains impute the confidential records at the present parameters. By Fisher's identity they give the score of the
+    release's likelihood, and by Louis's its information; Newton steps lead to the maximum, with longer and longer
+    chains until the Monte Carlo error is small. No prior enters: that of the model is only where the search starts.
+
+    Parameters
+    ----------
+    key
+        One typed key; equal keys give equal results.
+    model
+        The model of the records. All of its parameters are estimated.
+    release
+        What was released about a known number of records.
+    method
+        ``"imputation"``; ``"clt"``, where the sum is taken to be Normal as by `dpjax.sample_clt`, at a cost free of n;
+        or ``"auto"``: the latter from 1,000 records on that would be imputed one by one, where it is possible.
+    imputation
+        Of the records given the parameters, see `dpjax.impute`; by default counts where a record takes fewer values
+        than there are records, else IMwG. Wholly new records are proposed beside it.
+    num_chains
+        The chains, from whose differences all Monte Carlo errors are computed.
+    num_steps
+        How many sweeps each chain makes at most.
+    precision
+        The largest Monte Carlo error of an estimate, in its standard errors; and of the standard errors, relative,
+        as far as some ten thousand sweeps allow that.
+    initial
+        Parameters to start from; by default those of starts near the release.
+    progress
+        Whether to show a bar; there is none where standard error is not a terminal.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the input is unusable (before compilation), or no start of positive density is found.
+
+    Warns
+    -----
+    UserWarning
+        If the precision was not reached, the likelihood is flat along some direction, or the estimate is at a boundary
+        or drifts to infinity. All of this is in `MaximumLikelihood.remarks`, too.
+
+    Notes
+    -----
+    The maximum is that which the steps lead to from their start; pass several `initial` where there may be others. The
+    standard errors are those of the observed information (Louis 1982), with parameters on their natural scale by the
+    delta method.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> fit = maximum_likelihood(jax.random.key(1), model, release, progress=False)
+    >>> bool(abs(fit.estimate["mean"] - 1.2) < 0.1 * fit.standard_errors["mean"])
+    True
+    """
+    check_inputs(key, model, release, method, num_chains, num_steps, precision, progress)
+    chosen = choose_method(model, release, method, imputation)
+    open_key, climb_key, look_key, later_key = jax.random.split(key, 4)
+    lengths: list[int] = []
+    with one_blas_thread(), Progress(num_steps, 0, progress) as bar:
+        surface, vectors, chains = open_surface(open_key, model, release, chosen, imputation, num_chains, initial)
+        tell = partial(advance, bar, lengths)
+        found = climb(
+            surface,
+            climb_key,
+            surface.values,
+            vectors,
+            chains,
+            precision=float(precision),
+            num_steps=num_steps,
+            with_errors=True,
+            report=tell,
+        )
+        if isinstance(surface, Approximate):
+            surface.check(look_key, found.vectors[0], stacklevel=2)
+        remarks = find_remarks(surface, look_key, found, lengths[-1])
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=2)
+    fitted = Fitted(model, release, surface, found, split_keys(later_key), num_steps)
+    rows = row_names(surface, np.shape(surface.natural(found.vectors[0])[0])[0])
+    return report(fitted, in_words(surface), rows, remarks)
+
+
+def advance(bar: Progress, lengths: list[int], made: int) -> None:
+    """Move the bar by the sweeps made, and note them."""
+    lengths.append(made)
+    bar.advance(made, "maximum likelihood")
+
+
+def in_words(surface: Surface) -> str:
+    """How the likelihood was computed."""
+    if not isinstance(surface, Imputed):
+        return surface.METHOD
+    what = "counts" if isinstance(surface.imputation, Counts) else "records"
+    return f"{surface.METHOD} of {what}"

@@ -1,0 +1,144 @@
+"""What a climb asks of a likelihood, whether it is imputed or approximated: score and information at given parameters.
+
+All vectors are unconstrained parameters. A leading axis [release] stands for several releases, or several fits to one.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.data_augmentation.parameters.coordinates import constrain
+from dpjax.models.recipe import jit_model
+from dpjax.models.simulation import parameter_shapes
+from dpjax.release import PrivateRelease, Release
+
+__all__ = ["Moments", "Surface", "natural_at", "parameters_at", "with_observed"]
+
+
+class Moments(NamedTuple):
+    """Averages of the derivatives of the complete-data log-density given the release, for independent groups.
+
+    Attributes
+    ----------
+    score
+        Of the gradient [..., k]: by Fisher's identity the score of the release's likelihood.
+    square
+        Of the gradient's outer product [..., k, k].
+    curvature
+        Of minus the Hessian [..., k, k]; less the covariance of the gradient it is the information (Louis 1982).
+    scale
+        A positive semi-definite matrix [..., k, k] of the size of `curvature` at any parameters, also far off.
+    num_nonfinite
+        How many derivatives were left out because they were not finite [...].
+    """
+
+    score: Any
+    square: Any
+    curvature: Any
+    scale: Any
+    num_nonfinite: Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Surface(ABC):
+    """The likelihood of a release as a function of unconstrained parameters.
+
+    Parameters
+    ----------
+    model
+        The model, in the form of the latent data.
+    release
+        The release, in the form of the latent data.
+    """
+
+    model: Model
+    release: PrivateRelease
+
+    METHOD: ClassVar[str]
+    """How the likelihood is computed, in words."""
+
+    @abstractmethod
+    def evaluate(self, key: Key, values: Array, vectors: np.ndarray, chains: Any, length: int) -> tuple[Moments, Any]:
+        """The moments [release, group, ...] at vectors [release, k], and the chains [release, group, ...] after that.
+
+        Parameters
+        ----------
+        values
+            What was released [release, ...].
+        chains
+            Where the chains are; they are carried from one evaluation to the next.
+        length
+            How many sweeps each chain makes.
+        """
+
+    @abstractmethod
+    def copy(self, chains: Any, count: int) -> Any:
+        """The chains [1, group, ...] of one fit, as many as it has, as those of several [count, group, ...]."""
+
+    @abstractmethod
+    def simulate(self, key: Key, vector: np.ndarray, count: int) -> tuple[Array, Any]:
+        """Released values [count, ...] of new records at a vector [k], with chains [count, group, ...] for each."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the moments have no Monte Carlo error."""
+        return False
+
+    @property
+    def values(self) -> Array:
+        """The released value [1, ...], as one of several."""
+        return self.release.observed[None]
+
+    def natural(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Parameters and derived quantities in one vector [..., p], and their Jacobian [..., p, k]."""
+        flat = jnp.asarray(np.reshape(vectors, (-1, np.shape(vectors)[-1])), float)
+        values, slopes = (np.asarray(leaf, float) for leaf in natural_at.quickly(self.model, flat))
+        leading = np.shape(vectors)[:-1]
+        return values.reshape(*leading, *values.shape[1:]), slopes.reshape(*leading, *slopes.shape[1:])
+
+    def unravel(self, flat: np.ndarray) -> dict[str, np.ndarray]:
+        """The named arrays of a vector [p] of parameters and derived quantities."""
+        shapes = jax.eval_shape(lambda parameters: with_derived(self.model, parameters), parameter_shapes(self.model))
+        stops = np.cumsum([leaf.size for leaf in shapes.values()])
+        parts = np.split(np.asarray(flat), stops[:-1])
+        return {name: part.reshape(leaf.shape) for (name, leaf), part in zip(shapes.items(), parts, strict=True)}
+
+
+def with_derived(model: Model, parameters: Parameters) -> Parameters:
+    """The parameters and what is derived from them, in the order of their names."""
+    derived = {} if model.derived is None else model.derived(parameters)
+    together = {**parameters, **derived}
+    return {name: together[name] for name in sorted(together)}
+
+
+def parameters_at(model: Model, vector: Array) -> Parameters:
+    """The parameters on their natural scale at an unconstrained vector [k]."""
+    shapes = parameter_shapes(model)
+    free = shapes if model.unconstrain is None else jax.eval_shape(model.unconstrain, shapes)
+    _, unravel = ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))
+    return constrain(model, unravel(vector))
+
+
+@jit_model
+def natural_at(model: Model, vectors: Array) -> tuple[Array, Array]:
+    """Parameters and derived quantities [m, p] at vectors [m, k], and their Jacobians [m, p, k]."""
+
+    def flat(vector: Array) -> tuple[Array, Array]:
+        together = with_derived(model, parameters_at(model, vector))
+        values = jnp.concatenate([jnp.ravel(leaf) for leaf in together.values()])
+        return values, values
+
+    slopes, values = jax.vmap(jax.jacfwd(flat, has_aux=True))(vectors)
+    return values, slopes
+
+
+def with_observed(release: PrivateRelease, observed: Array) -> PrivateRelease:
+    """The release with other published numbers."""
+    name = "value" if isinstance(release, Release) else "values"
+    return replace(release, **{name: observed})
