@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import PchipInterpolator
-from scipy.optimize import brentq
-from scipy.stats import chi2, norm
+import scipy
 
 from dpjax._util.validation import fail
 from dpjax.base import Key
@@ -116,7 +114,7 @@ def wald_ends(
     estimate: np.ndarray, errors: np.ndarray, replicates: tuple[np.ndarray, np.ndarray], level: float
 ) -> Ends:
     """Estimates [p] plus and minus so many standard errors [p], with replicates [group, p] of both."""
-    factor = norm.ppf((1 + level) / 2)
+    factor = scipy.stats.norm.ppf((1 + level) / 2)
     estimates, widths = replicates
     ends = (estimate - factor * errors, estimate + factor * errors)
     return Ends(*ends, jackknife(estimates - factor * widths), jackknife(estimates + factor * widths))
@@ -163,7 +161,7 @@ def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_st
     The slope of the profile log-likelihood in a quantity is the multiplier of the fits that hold it: between them it is
     interpolated, and its integral from the estimate on is the log-likelihood lost.
     """
-    path, few = lay_path(surface, fitted, np.sqrt(chi2.ppf(level, 1))), with_few_chains(surface)
+    path, few = lay_path(surface, fitted, np.sqrt(scipy.stats.chi2.ppf(level, 1))), with_few_chains(surface)
     count = len(path.places)
     found = climb(
         few,
@@ -177,7 +175,7 @@ def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_st
         nearby=np.linalg.inv(fitted.solution.covariance[0]),
     )
     estimate, _ = surface.natural(fitted.vectors[0])
-    drop = chi2.ppf(level, 1) / 2
+    drop = scipy.stats.chi2.ppf(level, 1) / 2
     ends = path.find_ends(estimate, found.solution.multiplier, drop)
     others = np.array([path.find_ends(estimate, each, drop) for each in found.replicates[1].multiplier])
     known = np.isfinite(ends)
@@ -222,13 +220,15 @@ def lay_path(surface: Surface, fitted: Climb, half_width: float) -> Path:
 def find_ends(estimate: float, held: np.ndarray, slopes: np.ndarray, drop: float) -> tuple[float, float]:
     """Where the integral of the slopes has fallen by `drop` on both sides; infinite where it does not fall so far."""
     places, order = np.unique(np.append(held, estimate), return_index=True)
-    lost = PchipInterpolator(places, np.append(slopes, 0.0)[order]).antiderivative()
+    lost = scipy.interpolate.PchipInterpolator(places, np.append(slopes, 0.0)[order]).antiderivative()
     excess = [float(lost(estimate) - lost(place) - drop) for place in (places[0], places[-1])]
 
     def end(last: float, beyond: float, infinite: float) -> float:
         if beyond < 0:
             return infinite
-        return float(brentq(lambda place: lost(estimate) - lost(place) - drop, *sorted((estimate, last))))
+        return float(
+            scipy.optimize.brentq(lambda place: lost(estimate) - lost(place) - drop, *sorted((estimate, last)))
+        )
 
     return end(places[0], excess[0], -np.inf), end(places[-1], excess[1], np.inf)
 

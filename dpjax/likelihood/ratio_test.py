@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+import scipy
 
 from dpjax._util.validation import check_instance, fail
 from dpjax.likelihood.result import MaximumLikelihood
@@ -89,8 +89,10 @@ def likelihood_ratio_test(full: MaximumLikelihood, restricted: MaximumLikelihood
         fail("restricted", given, "fewer parameters than the full model", "Exchange the two, if it is the other way.")
     statistic = 2 * (full.log_likelihood - restricted.log_likelihood)
     error = 2 * float(np.hypot(full.log_likelihood_error, restricted.log_likelihood_error))
-    low, high = (float(chi2.sf(max(statistic + sign * error, 0.0), degrees)) for sign in (1, -1))
-    return LikelihoodRatioTest(statistic, degrees, float(chi2.sf(max(statistic, 0), degrees)), error, (high - low) / 2)
+    low, high = (float(scipy.stats.chi2.sf(max(statistic + sign * error, 0.0), degrees)) for sign in (1, -1))
+    return LikelihoodRatioTest(
+        statistic, degrees, float(scipy.stats.chi2.sf(max(statistic, 0), degrees)), error, (high - low) / 2
+    )
 
 
 def check_alike(full: MaximumLikelihood, restricted: MaximumLikelihood) -> None:
