@@ -12,6 +12,7 @@ from dpjax.private.kernels.schedules import halton_steps
 from dpjax.private.kernels.sgld import dp_sgld, largest_langevin_noise
 from dpjax.private.kernels.sgnht import dp_sgnht
 from dpjax.private.planning.plan import Plan, plan
+from dpjax.private.releases.release import release
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.sample import sample
 from dpjax.private.sums.clipped import ClippedSum, clipped_gradients, clipped_ratios
@@ -48,6 +49,7 @@ __all__ = [
     "noise",
     "noise_multiplier_for",
     "plan",
+    "release",
     "rwmh",
     "sample",
     "target",

@@ -5,6 +5,7 @@ Any function ``record -> [d]`` of the user's own is equally welcome wherever a s
 
 from dpjax.statistics.around import Around, around
 from dpjax.statistics.base import RecordStatistic
+from dpjax.statistics.clipped import Clipped, clipped
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.losses import Huber, Logistic, LossDerivatives, Squared, loss_derivatives
@@ -15,6 +16,7 @@ __all__ = [
     "Around",
     "Cells",
     "ClassFeatures",
+    "Clipped",
     "Gram",
     "Grouped",
     "Histogram",
@@ -31,6 +33,7 @@ __all__ = [
     "around",
     "cells",
     "class_features",
+    "clipped",
     "gram",
     "grouped",
     "histogram",
