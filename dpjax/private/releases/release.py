@@ -90,6 +90,9 @@ def release(
         If an argument is unusable, a record is not finite or contributes what the statistic's sensitivity is not about,
         or n is not the number of records. Nothing is charged then.
 
+    ImportError
+        If cryptography is not installed, which the noise needs.
+
     Warns
     -----
     PrecisionWarning
