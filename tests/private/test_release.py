@@ -8,7 +8,9 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
+from numpyro import distributions as dist
 from scipy import stats
 
 import dpjax
@@ -200,3 +202,38 @@ def test_functions_are_clipped_in_release_and_posterior_alike():
     np.testing.assert_allclose(published.value - noise, rows.sum(axis=0), rtol=1e-5)
     read = dpjax.Release.from_json(published.to_json(), statistic=short)
     np.testing.assert_array_equal(read.value, published.value)
+
+
+def logistic(n):
+    coef = numpyro.sample("coef", dist.Normal(0.0, 2.0).expand([3]).to_event(1))
+    with numpyro.plate("people", n):
+        x = numpyro.sample("x", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+        numpyro.sample("y", dist.Bernoulli(logits=coef[0] + x @ coef[1:]))
+
+
+def precision_of(x, y, prior_sd):
+    """The negative Hessian of the log-posterior of a logistic regression at its mode, given the records."""
+    rows, coef = np.c_[np.ones(len(x)), x], np.zeros(3)
+    for _ in range(20):
+        p = 1 / (1 + np.exp(-rows @ coef))
+        hessian = (rows * (p * (1 - p))[:, None]).T @ rows + np.eye(3) / prior_sd**2
+        coef = coef + np.linalg.solve(hessian, rows.T @ (y - p) - coef / prior_sd**2)
+    return hessian
+
+
+@pytest.mark.slow
+@pytest.mark.x64
+def test_score_and_curvature_tell_nearly_as_much_as_the_records():
+    rng, coef = np.random.default_rng(5), np.array([-0.5, 1.0, -0.7])
+    x = rng.normal(size=(20_000, 2))
+    y = rng.binomial(1, 1 / (1 + np.exp(-coef[0] - x @ coef[1:])))
+    derivatives = statistics.loss_derivatives(statistics.Logistic(norm=3.0), coef + 0.1)
+    published = release(statistics.clipped(derivatives, 1.0), {"x": x, "y": y}, noise=seeded())
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        model = dpjax.from_numpyro(logistic, records=("x", "y"))
+        sizes = {"num_chains": 2, "num_warmup": 300, "num_samples": 300, "progress": False}
+        draws = dpjax.sample(jax.random.key(1), model, published, **sizes).draws["coef"].reshape(-1, 3)
+    from_records = np.sqrt(np.diag(np.linalg.inv(precision_of(x, y, 2.0))))
+    assert np.all(np.abs(draws.mean(axis=0) - coef) < 4 * draws.std(axis=0))
+    assert np.all(draws.std(axis=0) < 1.2 * from_records)
+    assert np.all(draws.std(axis=0) > 0.9 * from_records)
