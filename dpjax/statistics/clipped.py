@@ -8,7 +8,6 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Records, Statistic
-from dpjax.mechanisms.base import as_floating
 from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_function, dimension_of, words_of
 
 __all__ = ["Clipped", "clipped"]
@@ -32,7 +31,8 @@ class Clipped(RecordStatistic):
 
     def __call__(self, record: Records) -> Array:
         """The contribution [d] of one record, whose length is at most the bound."""
-        value = as_floating(self.statistic(record))
+        # In the widest type, so that rounding leads no further beyond the bound than elsewhere.
+        value = jnp.asarray(self.statistic(record), jnp.result_type(float))
         square = jnp.sum(jnp.square(value))
         # Equal to 1 within the bound, with a gradient also at 0.
         scale = self.bound / jnp.sqrt(jnp.maximum(square, self.bound**2))

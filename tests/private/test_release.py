@@ -17,7 +17,8 @@ import dpjax
 from dpjax import models, private, statistics
 from dpjax.private.accounting.composition import composed_epsilon
 from dpjax.private.noise.secure import grid_of
-from dpjax.private.releases.exact_sum import add_up, sum_on_grid
+from dpjax.private.releases import exact_sum
+from dpjax.private.releases.exact_sum import carried, split, sum_on_grid
 from dpjax.private.releases.price import price
 from dpjax.private.releases.records import read_batches
 from dpjax.private.releases.release import noisy
@@ -62,8 +63,27 @@ def test_sums_are_those_of_integers_in_any_order_and_batches():
 
 
 def test_sums_do_not_overflow():
-    steps = np.array([[2**62, -(2**62), -1], [2**62, -(2**62), -(2**40)]] * 500)
-    assert add_up(steps).tolist() == [1_000 * 2**62, -1_000 * 2**62, -500 * (2**40 + 1)]
+    steps, halves = np.array([[2.0**62, -(2.0**62), -1.0], [2.0**62, -(2.0**62), -(2.0**40)]] * 4_000), 0
+    for _ in range(3):
+        halves = carried(halves + np.stack([np.sum(half, axis=0) for half in split(steps)]))
+    high, low = halves.astype(object)
+    assert (high * 2**32 + low).tolist() == [24_000 * 2**62, -24_000 * 2**62, -12_000 * (2**40 + 1)]
+
+
+@pytest.mark.parametrize("kind", ["table", "stacked", "classes"])
+def test_sums_of_large_tables_are_those_of_all_coordinates(kind, monkeypatch):
+    table = statistics.grouped("group", [1, -1, 0], 2)
+    records = RECORDS | {"class": RECORDS["group"] % 2, "features": np.stack([RECORDS["group"]] * 2, axis=1)}
+    chosen = {
+        "table": TABLE,
+        "stacked": statistics.stacked(TABLE, statistics.scaled(table, -0.3)),
+        "classes": statistics.class_features(2, 2, 3),
+    }[kind]
+    step = np.exp2(-20.0 - np.arange(chosen.dimension) % 3)
+    dense = sum_on_grid(chosen, [records], step)
+    monkeypatch.setattr(exact_sum, "MOST_DENSE", 1)
+    listed = sum_on_grid(chosen, [records], step)
+    assert (listed.steps.tolist(), listed.num_records) == (dense.steps.tolist(), 300)
 
 
 @pytest.mark.parametrize("budget", [BUDGET, ADDED], ids=["replace-one", "add-or-remove"])

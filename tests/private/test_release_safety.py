@@ -12,7 +12,7 @@ from dpjax import models, private, statistics
 from dpjax.private.accounting import ledger_file
 from dpjax.private.noise.secure import grid_of
 from dpjax.private.releases import release as release_module
-from dpjax.private.releases.exact_sum import sum_on_grid
+from dpjax.private.releases.exact_sum import is_covered, sum_on_grid
 from dpjax.private.releases.price import affordable_mu, price
 from dpjax.private.releases.records import read_batches
 from dpjax.private.releases.release import noisy
@@ -118,6 +118,18 @@ class Liar(statistics.RecordStatistic):
         return 1.0
 
 
+class LyingTable(Liar):
+    """A table of which a record has a cell that counts too much, or the same one twice."""
+
+    dimension = 1_000
+
+    def __call__(self, record):
+        return jnp.zeros(1_000).at[0].add(2.0)
+
+    def sparse(self, records):
+        return records["places"], records["values"]
+
+
 SHARES = statistics.log_composition("share", 0.01, dimension=3)
 PARTS = {"share": np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])}
 UNKNOWN = dpjax.UnknownCount(models.PoissonCount(300.0))
@@ -182,6 +194,17 @@ def test_what_is_wrong_is_named_and_free(argument, monkeypatch):
     assert charged == []
 
 
+@pytest.mark.parametrize("values", [[0.6, 0.0], [1.1, 0.0], [0.5, 0.5], [np.inf, 0.0]])
+@pytest.mark.parametrize("places", [[3, -1], [3, 3], [3, 1_000]])
+def test_large_tables_are_covered_where_they_are_right(places, values):
+    right = places == [3, -1] and values[0] < 1
+    covered = is_covered(LyingTable(), np.array([places, [0, 1]]), np.array([values, [0.7, 0.7]]))
+    assert covered == right
+    both = statistics.stacked(LyingTable(), LyingTable())
+    assert is_covered(both, np.array([[3, 1_003]]), np.array([[0.9, 0.9]]))
+    assert not is_covered(both, np.array([[3, 4]]), np.array([[0.9, 0.9]]))
+
+
 @pytest.mark.x64
 def test_sums_far_from_zero_are_refused():
     with pytest.raises(ValueError, match="statistic: given contributions"):
@@ -219,5 +242,7 @@ def test_clipped_functions_stay_within_their_bound():
     rows = jax.vmap(short)({"x": jnp.asarray(np.r_[RECORDS["x"], [[0.0, 0.0], [1e30, 0.0]]])})
     assert np.all(np.isfinite(rows))
     assert np.max(np.linalg.norm(np.asarray(rows, float), axis=1)) <= 2 * (1 + 1e-6)
+    half = statistics.clipped(lambda record: record["x"] / 3, 0.1, dimension=2)
+    assert release(half, {"x": RECORDS["x"].astype(np.float32)}).n == 300
     gradient = jax.jacobian(lambda x: short({"x": x}))(jnp.zeros(2))
     np.testing.assert_allclose(gradient, 1e3 * np.eye(2))

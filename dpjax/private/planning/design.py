@@ -201,6 +201,8 @@ def design(
     A width is forecast for readers who have the same model. Where the prior is vague, parameters drawn from it may be
     nothing like the truth, and so may be the widths: give those of a pilot then, or a prior that says what is known.
 
+    `dpjax.sample_clt` takes seconds for a release, whatever n is; `dpjax.sample_batch` imputes the records of all.
+
     Examples
     --------
     >>> import dpjax

@@ -125,7 +125,7 @@ def noise_of(statistic: RecordStatistic, size: int, length: float, mu: float, ne
             "Raise the budget, or its share.",
         )
     radius = statistic.radius(2)
-    scale = (length + 2 * rounding_of(size) * radius) / step * multiplier / (1 - rounding)
+    scale = (length + 2 * rounding_of(statistic) * radius) / step * multiplier / (1 - rounding)
     if radius > MOST_SCALES * scale:
         given, remedy = (
             f"contributions of {radius:.3g} under noise of {scale:.3g}",
