@@ -178,6 +178,24 @@ plot.budget(ledger)
 plt.show()
 
 # %% [markdown]
+# ## What a release would be worth
+#
+# Before a data holder pays for a release: how wide the intervals of its readers will be, by simulated releases. Products of
+# the variables tell the slope; their sums alone hardly do, and have less noise.
+
+# %% alt="For the intercept the widths of both candidates fall with epsilon; for the slope those of the products fall, and those of the sums stay near the prior's."
+sums = dpjax.statistics.stacked(dpjax.statistics.total("x", [-3], [3]), dpjax.statistics.total("y", -4, 4))
+budgets = [private.Budget(epsilon, delta=1e-6, neighbours="replace-one") for epsilon in (1.0, 4.0)]
+candidates = {"products": statistic, "sums": sums}
+expected = private.design(jax.random.key(12), model, candidates, budgets, n, num_releases=4, num_samples=300)
+expected.plot()
+plt.show()
+
+# %%
+slope = expected.widths["coef"][..., 1].mean(axis=-1)
+assert slope[0, 1] < slope[0, 0] < slope[1, 1]
+
+# %% [markdown]
 # ## Traces and ranks
 #
 # Pictures of chains are ArviZ's: `posterior.to_arviz()` hands over draws, reports and the released value, and

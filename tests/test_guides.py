@@ -152,6 +152,7 @@ def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
     assert np.max(np.abs(deviations)) < MAX_DEVIATION
     assert names["ledger_of_both"].privacy_spent().epsilon < 1.0
     assert 2.999 < names["paid"].privacy_spent().epsilon <= 3.0
+    assert np.all(names["expected"].widths["slope"][1].mean(axis=1) < names["expected"].widths["slope"][0].mean(axis=1))
     for name, truth in {"intercept": -1.0, "slope": 1.0}.items():
         draw = names["posterior"].draws[name]
         assert abs(np.mean(draw) - truth) < MAX_DEVIATION * np.std(draw)

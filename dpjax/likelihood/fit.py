@@ -1,6 +1,5 @@
 """Maximum likelihood from a private release: the function that users call."""
 
-import warnings
 from functools import partial
 
 import jax
@@ -13,7 +12,7 @@ from dpjax.likelihood.approximate import Approximate
 from dpjax.likelihood.choose import Method, check_inputs, choose_method, open_surface
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.newton import climb
-from dpjax.likelihood.remarks import find_remarks, row_names
+from dpjax.likelihood.remarks import find_remarks, row_names, warn_of
 from dpjax.likelihood.result import Fitted, MaximumLikelihood, report, split_keys
 from dpjax.likelihood.surface import Surface
 from dpjax.release import PrivateRelease
@@ -113,8 +112,7 @@ def maximum_likelihood(
         if isinstance(surface, Approximate):
             surface.check(look_key, found.vectors[0], stacklevel=2)
         remarks = find_remarks(surface, look_key, found, lengths[-1])
-    for remark in remarks:
-        warnings.warn(remark, stacklevel=2)
+    warn_of(remarks)
     fitted = Fitted(model, release, surface, found, split_keys(later_key), num_steps)
     rows = row_names(surface, np.shape(surface.natural(found.vectors[0])[0])[0])
     return report(fitted, in_words(surface), rows, remarks)

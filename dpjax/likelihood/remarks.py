@@ -1,5 +1,6 @@
 """What is to be told of a maximum-likelihood estimate: missing precision, flat directions, and boundaries."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from dpjax.diagnostics.summary import entry_names
 from dpjax.likelihood.newton import LEAST_GAP, Climb, jackknife
 from dpjax.likelihood.surface import Surface
 
-__all__ = ["find_remarks", "row_names"]
+__all__ = ["find_remarks", "row_names", "warn_of"]
 
 DOUBT = 2.0
 """How many Monte Carlo errors an eigenvalue of the information is above zero at least."""
@@ -42,6 +43,12 @@ def find_remarks(surface: Surface, key: Key, fitted: Climb, last: int) -> tuple[
     flat = list(find_flat(surface, fitted))
     remarks += [f"The likelihood tells next to nothing of {name}: its standard error means nothing." for name in flat]
     return (*remarks, *find_boundaries(surface, key, fitted, max(last // SHARE, 1), flat))
+
+
+def warn_of(remarks: tuple[str, ...]) -> None:
+    """Warn the caller of the caller."""
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=3)
 
 
 def find_flat(surface: Surface, fitted: Climb) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dpjax._util.validation import check_count, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
+from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["Independent"]
@@ -33,6 +34,8 @@ class Independent(Mechanism):
         The mechanisms, in the order of the coordinates.
     sizes
         How many coordinates each releases.
+    privacy
+        What all of them promise together; never needed for inference.
 
     Raises
     ------
@@ -50,8 +53,10 @@ class Independent(Mechanism):
 
     mechanisms: tuple[Any, ...]
     sizes: tuple[int, ...] = field(metadata={"static": True})
+    privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_privacy(self.privacy)
         _check_pairs(self.mechanisms, self.sizes)
         pairs = [pair for part, size in self.parts for pair in _flatten(part, int(size))]
         object.__setattr__(self, "mechanisms", tuple(mechanism for mechanism, _ in pairs))

@@ -11,7 +11,9 @@ from dpjax.private.kernels.random_walk import dp_penalty, rwmh
 from dpjax.private.kernels.schedules import halton_steps
 from dpjax.private.kernels.sgld import dp_sgld, largest_langevin_noise
 from dpjax.private.kernels.sgnht import dp_sgnht
+from dpjax.private.planning.design import Design, design
 from dpjax.private.planning.plan import Plan, plan
+from dpjax.private.releases.release import release
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.sample import sample
 from dpjax.private.sums.clipped import ClippedSum, clipped_gradients, clipped_ratios
@@ -21,6 +23,7 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "ClippedSum",
+    "Design",
     "Diagnostics",
     "KernelInfo",
     "KernelState",
@@ -35,6 +38,7 @@ __all__ = [
     "accounting",
     "clipped_gradients",
     "clipped_ratios",
+    "design",
     "dp_hmc",
     "dp_penalty",
     "dp_sgld",
@@ -48,6 +52,7 @@ __all__ = [
     "noise",
     "noise_multiplier_for",
     "plan",
+    "release",
     "rwmh",
     "sample",
     "target",

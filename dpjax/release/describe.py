@@ -77,7 +77,8 @@ def describe(release: Release | LocalRelease) -> str:
     ]
     lines += [f"Noise: {as_mechanism(release.mechanism).words()}."]
     lines += [f"{words}: {told(release, relation)}." for relation, words in RELATIONS.items()]
-    return "\n".join([*lines, stated(mechanisms(release))])
+    whole = [release.mechanism] if as_mechanism(release.mechanism).parts is not None else []
+    return "\n".join([*lines, stated([*whole, *mechanisms(release)])])
 
 
 def local_lines(release: LocalRelease) -> list[str]:

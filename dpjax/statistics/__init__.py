@@ -5,6 +5,7 @@ Any function ``record -> [d]`` of the user's own is equally welcome wherever a s
 
 from dpjax.statistics.around import Around, around
 from dpjax.statistics.base import RecordStatistic
+from dpjax.statistics.clipped import Clipped, clipped
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.losses import FittedDerivatives, Huber, Logistic, LossDerivatives, Squared, loss_derivatives
@@ -16,6 +17,7 @@ __all__ = [
     "Around",
     "Cells",
     "ClassFeatures",
+    "Clipped",
     "Count",
     "FittedDerivatives",
     "Gram",
@@ -35,6 +37,7 @@ __all__ = [
     "around",
     "cells",
     "class_features",
+    "clipped",
     "count",
     "gram",
     "grouped",

@@ -118,6 +118,20 @@ class RecordStatistic(JsonNamed, ABC):
         check_neighbours(neighbours)
         return self.diameter(norm) if neighbours == "replace-one" else self.radius(norm)
 
+    def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
+        """Whether the sensitivities are about such contributions [m, d] of records: by default, within the radius.
+
+        A statistic whose records have to be of some kind, such as shares that sum to 1, looks for that here.
+
+        Parameters
+        ----------
+        contributions : [m, d]
+            What each of m records adds.
+        tolerance
+            The relative rounding error that is allowed.
+        """
+        return np.asarray(np.linalg.norm(contributions, axis=1) <= self.radius(2) * (1 + tolerance))
+
 
 class OneCell(RecordStatistic):
     """A statistic that is 1 at one coordinate and 0 elsewhere, or 0 everywhere."""

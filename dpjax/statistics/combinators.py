@@ -6,6 +6,7 @@ from math import hypot
 from typing import Any, ClassVar, Self
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Records, Statistic
@@ -76,6 +77,10 @@ class Scaled(RecordStatistic):
         """The statistic's radius times |factor|; exact where that is."""
         return abs(self.factor) * bounded(self.statistic).radius(norm)
 
+    def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
+        """Whether the statistic covers them, unscaled."""
+        return bounded(self.statistic).covers(contributions / self.factor, tolerance)
+
 
 @dataclass(frozen=True)
 class Stacked(RecordStatistic, TakenAtValue):
@@ -139,6 +144,12 @@ class Stacked(RecordStatistic, TakenAtValue):
     def radius(self, norm: Norm) -> float:
         """The sum (L1) or root sum of squares (L2) of the radii: an upper bound, exact for separate fields."""
         return _join(norm, self.statistics, lambda statistic: statistic.radius(norm))
+
+    def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
+        """Whether each statistic covers its part of them."""
+        ends = np.cumsum([dimension_of(statistic) or 0 for statistic in self.statistics])
+        pieces = zip(self.statistics, np.split(contributions, ends[:-1], axis=1), strict=True)
+        return np.all([bounded(statistic).covers(piece, tolerance) for statistic, piece in pieces], axis=0)
 
 
 def is_sparse_table(statistic: Statistic) -> bool:

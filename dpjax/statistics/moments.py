@@ -394,6 +394,13 @@ class LogComposition(RecordStatistic):
         small, large = -log(self.lower), -log(max(1 - (size - 1) * self.lower, self.lower))
         return (size - 1) * small + large if norm == 1 else sqrt((size - 1) * small**2 + large**2)
 
+    def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
+        """Whether they are those of shares that sum to 1: those above `lower` do not exceed it, and all reach it."""
+        shares, room = np.exp(np.minimum(contributions, 1.0)), tolerance * contributions.shape[1]
+        above = np.sum(np.where(shares > self.lower * (1 + tolerance), shares, 0.0), axis=1)
+        is_composition = (above <= 1 + room) & (np.sum(shares, axis=1) >= 1 - room)
+        return super().covers(contributions, tolerance) & is_composition
+
     def _size(self) -> int:
         if self.dimension is None:
             fail("dimension", "None", "the number of shares", "Pass dimension= to log_composition.")

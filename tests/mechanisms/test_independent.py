@@ -175,6 +175,14 @@ def test_bad_parts_are_named(mechanisms, sizes, argument):
         Independent(mechanisms, sizes)
 
 
+def test_what_the_parts_promise_together_is_kept():
+    promise = Privacy("pure", "replace-one", epsilon=2.0)
+    whole = Independent([LAPLACE, LAPLACE], [1, 1], privacy=promise)
+    assert whole.privacy == promise == jax.tree.map(lambda leaf: leaf, whole).privacy
+    with pytest.raises(TypeError, match=r"^privacy: given 2.0; expected .*\. .+\.$"):
+        Independent([LAPLACE, LAPLACE], [1, 1], privacy=2.0)
+
+
 def test_a_release_checks_each_part():
     cells = statistics.cells("a", 6)
     with pytest.raises(ValueError, match=r"^mechanism: given parts of \[2, 3, 1\] coordinates; expected .*\[5\]"):

@@ -69,6 +69,7 @@ STATISTICS = [
     statistics.stacked(statistics.grouped("a", [0, 0]), statistics.scaled(statistics.grouped("a", [-1, 0]), 0.5)),
     statistics.log_composition("share", 0.01, dimension=2),
     statistics.log_composition("share", 0.01),
+    statistics.clipped(statistics.total("y", dimension=2), 1.5),
     statistics.linear(statistics.cells("a", 2), [[1, -1], [0.1, 1 / 3]]),
     statistics.stacked(statistics.total("y", 0, 1), statistics.scaled(statistics.total("z", 0, 1), 1 / 3)),
 ]

@@ -64,6 +64,12 @@ CASES = {
         lambda point: {"y": 10 * point[0] - 5, "a": category(point[1], 3)},
         True,
     ),
+    "clipped": (
+        statistics.clipped(lambda record: 9 * record["x"] - 4.5, 2.0, dimension=2),
+        2,
+        lambda point: {"x": point},
+        False,
+    ),
     "one_field_twice": (
         statistics.stacked(statistics.total("y", 0, 1), statistics.histogram("y", [0, 1, 2])),
         1,
@@ -103,6 +109,14 @@ def test_no_records_exceed_the_sensitivity(statistic, size, as_record, exact, ne
     claimed = statistic.sensitivity(norm, neighbours)
     assert found <= claimed * (1 + 1e-5)
     assert not exact or found >= 0.99 * claimed
+
+
+@pytest.mark.parametrize(("statistic", "size", "as_record", "exact"), CASES.values(), ids=CASES)
+def test_contributions_are_covered(statistic, size, as_record, exact):
+    points = np.random.default_rng(3).uniform(size=(200, size))
+    rows = np.asarray(jit(vmap(lambda point: statistic(as_record(point))))(jnp.asarray(points)), float)
+    assert np.all(statistic.covers(rows, 50 * float(jnp.finfo(jnp.result_type(float)).eps)))
+    assert not np.any(statistic.covers(np.stack([np.full(rows.shape[1], np.nan), 1e3 + rows[0]]), 1e-6))
 
 
 def test_the_search_rejects_a_sensitivity_that_ignores_interior_records():

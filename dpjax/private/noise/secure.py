@@ -191,10 +191,15 @@ def add_noise(
     scales = scale.astype(np.float64).reshape(scale.shape + (1,) * (len(shape) - scale.ndim))
     usable = (scales >= SMALLEST_SCALE) & (scales <= LARGEST_SCALE)
     deviation = np.where(usable, scales, 1.0)
-    step = np.exp2(np.frexp(deviation)[1] - 1.0 - GRID_BITS)
+    step = grid_of(deviation)
     noisy = in_steps(parts, step) + rounded_normal(keystream, np.broadcast_to(deviation / step, shape))
     with np.errstate(over="ignore"):
         return np.where(usable, noisy * step, np.nan).astype(dtype)
+
+
+def grid_of(deviation: np.ndarray) -> np.ndarray:
+    """The steps [...] of the grids for noise of standard deviations [...]: powers of two, at most 2^-32 of them."""
+    return np.asarray(np.exp2(np.frexp(deviation)[1] - 1.0 - GRID_BITS))
 
 
 def in_steps(parts: tuple[np.ndarray, ...], step: np.ndarray) -> np.ndarray:

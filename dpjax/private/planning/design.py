@@ -1,0 +1,314 @@
+"""What readers can expect of a release, before anything is paid for: simulated releases and their posteriors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_count, check_key, check_share, fail
+from dpjax.base import Key, Model, Parameters
+from dpjax.clt.inputs import check_problem
+from dpjax.clt.sample import sample_clt
+from dpjax.diagnostics.summary import Summary, entry_names
+from dpjax.mcmc.batch import sample_batch
+from dpjax.models.checks import check_fit
+from dpjax.models.simulation import draw_parameters, draw_values, parameter_shapes
+from dpjax.private.accounting.closed_form import largest_mu
+from dpjax.private.accounting.query import Budget
+from dpjax.private.releases.price import price, read_statistic
+from dpjax.private.releases.release import mechanism_of
+from dpjax.release import Release
+from dpjax.statistics import RecordStatistic
+
+__all__ = ["Design", "design"]
+
+ENOUGH_RECORDS = 1_000
+"""From here on the sum is taken to be Normal, where that can be done."""
+NUM_CHAINS = 2
+
+Candidates = Mapping[str, RecordStatistic | tuple[RecordStatistic, Sequence[float]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Widths of posterior intervals that readers of releases can expect: no record was looked at.
+
+    Attributes
+    ----------
+    candidates
+        The names of the statistics.
+    budgets
+        The budgets of each.
+    widths
+        The widths [candidate, budget, release, ...] of the posterior intervals of each parameter, by name.
+    level
+        The probability of the intervals.
+    approximate
+        For each candidate, whether its posteriors took the sum to be Normal.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> widths = {"mean": np.array([[[2.0, 2.2], [0.8, 1.0]]])}
+    >>> budgets = tuple(dpjax.private.Budget(epsilon, 1e-6, "replace-one") for epsilon in (1.0, 4.0))
+    >>> print(Design(("total",), budgets, widths, 0.9, (True,)))
+                    mean  se of mean
+    total, ε = 1   2.100      0.1000
+    total, ε = 4  0.9000      0.1000
+    Mean widths of 90 % posterior intervals over 2 simulated releases, and their standard errors.
+    """
+
+    candidates: tuple[str, ...]
+    budgets: tuple[Budget, ...]
+    widths: dict[str, np.ndarray]
+    level: float
+    approximate: tuple[bool, ...]
+
+    def table(self) -> Summary:
+        """The mean widths over simulated releases and their standard errors, a row for each candidate and budget."""
+        rows = tuple(f"{name}, {told}" for name in self.candidates for told in tell(self.budgets))
+        columns: dict[str, np.ndarray] = {}
+        for name, widths in self.scalars():
+            columns[name] = widths.mean(axis=2).ravel()
+            columns[f"se of {name}"] = (widths.std(axis=2, ddof=1) / sqrt(widths.shape[2])).ravel()
+        number = next(iter(self.widths.values())).shape[2]
+        simulated = f"over {number} simulated releases, and their standard errors."
+        return Summary(
+            rows, columns, f"Mean widths of {self.level:.0%} posterior intervals {simulated}".replace("%", " %")
+        )
+
+    def scalars(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The name of each scalar parameter, such as ``"coef[0]"``, and its widths [candidate, budget, release]."""
+        for name, widths in self.widths.items():
+            flat = np.moveaxis(widths.reshape(*widths.shape[:3], -1), -1, 0)
+            yield from zip(entry_names(name, {"width": widths[0, 0, 0]}), flat, strict=True)
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """The mean widths against ε, one panel for each scalar parameter and one line for each candidate.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw into, one for each scalar parameter; by default those of a new figure.
+
+        Returns
+        -------
+        numpy.ndarray
+            The axes [parameter].
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+        ValueError
+            If there are not as many axes as scalar parameters.
+        """
+        from dpjax.plot.designs import plot_widths
+
+        return plot_widths(self, axes)
+
+    def __repr__(self) -> str:
+        return str(self.table())
+
+
+class Setting(NamedTuple):
+    """What all simulated releases share.
+
+    Attributes
+    ----------
+    key
+        For the posteriors.
+    model
+        What readers will believe.
+    values_key
+        For records and noise: the same for all candidates, whose differences are then known better.
+    parameters
+        Those [release, ...] that records are drawn at.
+    n
+        The number of records.
+    num_samples
+        Draws of each chain, after as many of warm-up.
+    """
+
+    key: Key
+    model: Model
+    values_key: Key
+    parameters: Parameters
+    n: int
+    num_samples: int
+
+
+def design(
+    key: Key,
+    model: Model,
+    candidates: Candidates | RecordStatistic,
+    budgets: Sequence[Budget] | Budget,
+    n: int,
+    *,
+    parameters: Parameters | None = None,
+    num_releases: int = 8,
+    num_samples: int = 500,
+    level: float = 0.9,
+    approximate: bool | None = None,
+) -> Design:
+    """Forecast the widths of the posterior intervals that readers of a release will have, from simulated releases.
+
+    Nothing is charged, as no confidential record is involved: parameters are drawn from the prior, or given, records
+    from the model, and noise as `private.release` would draw it. So it may be done as often as you like, and published.
+
+    Parameters
+    ----------
+    key
+        One typed key.
+    model
+        What readers will believe about the records.
+    candidates
+        What could be summed, by name: a statistic as `private.release` takes it, or a pair of a
+        `dpjax.statistics.stacked` and the shares of the budget that its parts get. One statistic stands for itself.
+    budgets
+        What each release could cost: one `private.Budget`, or several.
+    n
+        The number of records; under add-or-remove neighbours a guess, made without looking at them.
+    parameters
+        Where records are simulated: the public estimates of a pilot, by name. By default each release has its own, from
+        the prior.
+    num_releases
+        Simulated releases of each candidate and budget: at least 2.
+    num_samples
+        Draws of each of the two chains for a simulated release, after as many of warm-up.
+    level
+        The probability of the intervals.
+    approximate
+        Whether `dpjax.sample_clt` draws, else `dpjax.sample_batch`; by default the first from a thousand records on,
+        where it can.
+
+    Returns
+    -------
+    Design
+        ``print`` shows the table of mean widths, and ``plot`` the picture.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is unusable, or model and statistics do not fit.
+
+    Notes
+    -----
+    A width is forecast for readers who have the same model. Where the prior is vague, parameters drawn from it may be
+    nothing like the truth, and so may be the widths: give those of a pilot then, or a prior that says what is known.
+
+    `dpjax.sample_clt` takes seconds for a release, whatever n is; `dpjax.sample_batch` imputes the records of all.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> from dpjax import private
+    >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
+    >>> budgets = [private.Budget(epsilon, 1e-6, "replace-one") for epsilon in (0.5, 8.0)]
+    >>> total = dpjax.statistics.total("y", -3.0, 3.0)
+    >>> expected = private.design(jax.random.key(1), model, total, budgets, 20, num_releases=2, num_samples=50)
+    >>> expected.widths["mean"].shape, bool(expected.widths["mean"][0, 0].mean() > expected.widths["mean"][0, 1].mean())
+    ((1, 2, 2), True)
+    """
+    check_key("key", key)
+    check_share("level", level)
+    number = check_count("num_releases", num_releases, "Pass at least 2, for a standard error.", least=2)
+    n, num_samples = check_count("n", n), check_count("num_samples", num_samples, least=10)
+    named, promised = read_candidates(candidates), read_budgets(budgets)
+    blanks = [[blank_of(*one, budget, n) for budget in promised] for one in named.values()]
+    for row in blanks:
+        check_fit(model, row[0])
+    normal = tuple(is_normal(model, row[0], approximate) for row in blanks)
+    prior_key, values_key, chains_key = jax.random.split(key, 3)
+    at = draw_parameters(prior_key, model, number) if parameters is None else repeat(model, parameters, number)
+    setting = Setting(chains_key, model, values_key, at, n, num_samples)
+    found = [[widths_of(setting, one, kind, level) for one in row] for row, kind in zip(blanks, normal, strict=True)]
+    widths: dict[str, np.ndarray] = jax.tree.map(lambda *leaves: np.stack(leaves), *map(stack_budgets, found))
+    return Design(tuple(named), promised, widths, float(level), normal)
+
+
+def read_candidates(candidates: Any) -> dict[str, tuple[RecordStatistic, Any]]:
+    """Each statistic with the shares of its parts, by name, or an error."""
+    named = candidates if isinstance(candidates, Mapping) else {"release": candidates}
+    if not named or not all(isinstance(name, str) for name in named):
+        remedy = "Pass a dict such as {'moments': statistic}."
+        fail("candidates", list(named), "statistics by name", remedy, error=TypeError)
+    pairs = {name: one if isinstance(one, tuple) and len(one) == 2 else (one, None) for name, one in named.items()}
+    return {name: (read_statistic(statistic), shares) for name, (statistic, shares) in pairs.items()}
+
+
+def read_budgets(budgets: Any) -> tuple[Budget, ...]:
+    """The budgets, or an error."""
+    listed = (budgets,) if isinstance(budgets, Budget) else budgets
+    if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(one, Budget) for one in listed):
+        remedy = "Pass one dpjax.private.Budget or a list of them."
+        fail("budgets", repr(budgets), "at least one Budget", remedy, error=TypeError)
+    return tuple(listed)
+
+
+def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int) -> Release:
+    """A release with the noise that a budget buys, and zeros for its value."""
+    parts = price(statistic, largest_mu(budget.epsilon, budget.delta), budget.neighbours, shares, None)
+    size = sum(part.size for part in parts)
+    return Release(jnp.zeros(size), mechanism_of(parts, None), statistic, n)
+
+
+def is_normal(model: Model, release: Release, approximate: bool | None) -> bool:
+    """Whether the sum is taken to be Normal."""
+    if approximate is not None:
+        if approximate:
+            check_problem(model, release)
+        return bool(approximate)
+    try:
+        check_problem(model, release)
+    except (TypeError, ValueError):
+        return False
+    return int(release.n) >= ENOUGH_RECORDS
+
+
+def repeat(model: Model, parameters: Any, number: int) -> Parameters:
+    """The given parameters for each of so many releases, or an error where the model has others."""
+    expected = parameter_shapes(model)
+    given = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), parameters)
+    shapes = [jax.tree.map(jnp.shape, one) for one in (given, expected)]
+    if shapes[0] != shapes[1]:
+        fail("parameters", f"shapes {shapes[0]}", f"shapes {shapes[1]}", "Pass one value of each of the model's.")
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (number, *leaf.shape)), given)
+
+
+def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float) -> dict[str, np.ndarray]:
+    """The widths [release, ...] of the intervals of each parameter given simulated releases."""
+    number = len(jax.tree.leaves(setting.parameters)[0])
+    values = draw_values(setting.values_key, setting.model, blank, setting.parameters, number)
+    releases: list[Any] = [Release(jnp.asarray(value), blank.mechanism, blank.statistic, blank.n) for value in values]
+    size: dict[str, Any] = {
+        "num_chains": NUM_CHAINS,
+        "num_warmup": setting.num_samples,
+        "num_samples": setting.num_samples,
+    }
+    if is_normal:
+        keys = [jax.random.fold_in(setting.key, place) for place in range(number)]
+        drawn = [
+            sample_clt(one, setting.model, release, **size, progress=False).draws
+            for one, release in zip(keys, releases, strict=True)
+        ]
+        draws = {name: np.stack([one[name] for one in drawn]) for name in drawn[0]}
+    else:
+        draws = sample_batch(setting.key, setting.model, releases, **size, progress=False).draws
+    ends = {name: np.quantile(leaf, ((1 - level) / 2, (1 + level) / 2), axis=(1, 2)) for name, leaf in draws.items()}
+    return {name: high - low for name, (low, high) in ends.items()}
+
+
+def stack_budgets(row: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The widths [budget, release, ...] of one candidate."""
+    return {name: np.stack([one[name] for one in row]) for name in row[0]}
+
+
+def tell(budgets: Sequence[Budget]) -> list[str]:
+    """Each budget in words: δ only where they differ in it."""
+    several = len({budget.delta for budget in budgets}) > 1
+    return [f"ε = {one.epsilon:g}{f', δ = {one.delta:g}' * several}" for one in budgets]

@@ -1,0 +1,92 @@
+"""Confidential records as they are held: arrays, a table with columns, or batches that are read once."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from jax.dtypes import canonicalize_dtype
+
+from dpjax._util.validation import fail, name_of
+from dpjax.private.targets.target import check_records
+
+__all__ = ["Batch", "Columns", "read_batches"]
+
+Batch = dict[str, np.ndarray]
+Columns = Mapping[str, str | list[str]]
+
+REMEDY = "Pass a dict of arrays, a DataFrame, or an iterable of such batches."
+
+
+def read_batches(records: Any, columns: Columns | None) -> Iterator[Batch]:
+    """The records as batches of arrays [m, ...] by field, with the empty ones left out.
+
+    Parameters
+    ----------
+    records
+        A dict of arrays, anything with ``columns`` and ``[name].to_numpy()``, such as a pandas DataFrame, or an
+        iterable of such batches, which is read once.
+    columns
+        The column of each field, or several that make a vector; by default each column is a field.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a batch is neither, its entries are not finite numbers, or it has other fields than the first.
+    """
+    if columns is not None and not (isinstance(columns, Mapping) and columns):
+        remedy = "Pass such as {'x': ['age', 'income'], 'y': 'wage'}."
+        fail("columns", repr(columns), "a dict from fields to columns", remedy, error=TypeError)
+    first: dict[str, Any] | None = None
+    for batch in [records] if is_batch(records) else as_batches(records):
+        fields = as_fields(batch, columns)
+        if all(np.shape(leaf)[:1] == (0,) for leaf in fields.values()):
+            continue
+        check_records(fields)
+        fields = {name: leaf.astype(canonicalize_dtype(leaf.dtype)) for name, leaf in fields.items()}
+        form = {name: (leaf.shape[1:], leaf.dtype) for name, leaf in fields.items()}
+        first = first or form
+        if form != first:
+            remedy = "Give all batches the same fields, of the same shapes and types."
+            fail("records", f"a batch of fields {form}", f"fields {first}, as in the first batch", remedy)
+        yield fields
+
+
+def is_batch(records: Any) -> bool:
+    """Whether these are records, rather than several batches of them."""
+    return isinstance(records, Mapping) or hasattr(records, "columns")
+
+
+def as_batches(records: Any) -> Iterable[Any]:
+    """An iterable of batches, or an error."""
+    if isinstance(records, (str, bytes)) or hasattr(records, "dtype") or not isinstance(records, Iterable):
+        fail("records", name_of(records), "records by field", REMEDY, error=TypeError)
+    return records
+
+
+def as_fields(batch: Any, columns: Columns | None) -> Batch:
+    """The fields of a batch as arrays."""
+    if isinstance(batch, Mapping):
+        if columns is not None:
+            remedy = "Leave columns out: the arrays have their fields' names."
+            fail("columns", sorted(columns), "none, for records in a dict", remedy)
+        return {name: np.asanyarray(leaf) for name, leaf in as_named(batch).items()}
+    if not hasattr(batch, "columns"):
+        fail("records", f"a batch that is a {name_of(batch)}", "records by field", REMEDY, error=TypeError)
+    names = list(batch.columns)
+    return {field: take(batch, names, of) for field, of in as_named(columns or {name: name for name in names}).items()}
+
+
+def as_named(fields: Mapping[Any, Any]) -> Mapping[str, Any]:
+    """Fields that all have names, at least one."""
+    if not fields or not all(isinstance(name, str) for name in fields):
+        fail("records", f"fields {list(fields)}", "fields with names", "Name them as the statistic does.")
+    return fields
+
+
+def take(frame: Any, names: list[Any], of: Any) -> np.ndarray:
+    """One column [m] of a table, or several side by side [m, k]."""
+    wanted = of if isinstance(of, list) else [of]
+    if missing := [name for name in wanted if name not in names]:
+        fail("columns", missing, f"columns of the table, {names}", "Name columns that there are.")
+    arrays = [np.asarray(frame[name].to_numpy()) for name in wanted]
+    return np.stack(arrays, axis=1) if isinstance(of, list) else arrays[0]

@@ -1,0 +1,95 @@
+"""Functions of a record, scaled down where they are longer than a bound."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, Self
+
+import jax.numpy as jnp
+
+from dpjax._util.validation import check_count, fail
+from dpjax.base import Array, Records, Statistic
+from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_function, dimension_of, words_of
+
+__all__ = ["Clipped", "clipped"]
+
+
+@dataclass(frozen=True)
+class Clipped(RecordStatistic):
+    """A function of a record, scaled down to a bound; see `clipped`.
+
+    Examples
+    --------
+    >>> clipped(lambda record: record["x"], bound=2.0, dimension=3).diameter(2)
+    4.0
+    """
+
+    json_name: ClassVar[str | None] = "clipped"
+
+    statistic: Statistic
+    bound: float
+    dimension: int | None
+
+    def __call__(self, record: Records) -> Array:
+        """The contribution [d] of one record, whose length is at most the bound."""
+        # In the widest type, so that rounding leads no further beyond the bound than elsewhere.
+        value = jnp.asarray(self.statistic(record), jnp.result_type(float))
+        square = jnp.sum(jnp.square(value))
+        # Equal to 1 within the bound, with a gradient also at 0.
+        scale = self.bound / jnp.sqrt(jnp.maximum(square, self.bound**2))
+        return jnp.where(jnp.isfinite(square), value * scale, jnp.zeros_like(value))
+
+    def words(self) -> str:
+        """Those of the function, and the bound."""
+        return f"{words_of(self.statistic)}, each scaled down to length {self.bound:.4g}"
+
+    @classmethod
+    def from_json_fields(cls, **values: Any) -> Self:
+        """The statistic that `clipped` makes of them."""
+        return clipped(**values)  # type: ignore[return-value]
+
+    def diameter(self, norm: Norm) -> float:
+        """Twice the radius; exact if every direction is possible."""
+        return 2 * self.radius(norm)
+
+    def radius(self, norm: Norm) -> float:
+        """The bound, and √d times as much in L1."""
+        if norm == 2:
+            return self.bound
+        if self.dimension is None:
+            fail("dimension", "None", "the length of the function's value", "Pass dimension= to clipped.")
+        return sqrt(self.dimension) * self.bound
+
+
+def clipped(statistic: Statistic, bound: float, *, dimension: int | None = None) -> Clipped:
+    """The sum over records of a function of your own, each record's vector scaled down to a Euclidean length.
+
+    Parameters
+    ----------
+    statistic
+        A function ``record -> [d]``. A record for which it, or its square, is not finite adds nothing.
+    bound
+        The largest length that is left as it is, in the units of the function.
+    dimension
+        The length d of its value, where it does not say so itself; needed to release it, and for L1 sensitivities.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the statistic is no function, the bound is not above 0, or the dimension is another than the statistic's.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> score = clipped(lambda record: record["y"] * record["x"], bound=1.0, dimension=2)
+    >>> score({"x": jnp.array([3.0, 4.0]), "y": jnp.array(1.0)}).tolist()
+    [0.6, 0.8]
+    """
+    check_function(statistic)
+    remedy = "Pass the longest vector that is left as it is."
+    size, known = (
+        as_number("bound", bound, lambda array: array > 0, "a number above 0", remedy),
+        dimension_of(statistic),
+    )
+    if dimension is not None and check_count("dimension", dimension) != (known or dimension):
+        fail("dimension", dimension, f"{known}, as the statistic has", "Leave it out.")
+    return Clipped(statistic, size, dimension or known)

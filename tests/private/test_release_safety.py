@@ -1,0 +1,248 @@
+"""A release keeps its promise: by audit, whatever dies when, and whatever is passed in error."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dpjax
+from dpjax import models, private, statistics
+from dpjax.private.accounting import ledger_file
+from dpjax.private.noise.secure import grid_of
+from dpjax.private.releases import release as release_module
+from dpjax.private.releases.exact_sum import is_covered, sum_on_grid
+from dpjax.private.releases.price import affordable_mu, price
+from dpjax.private.releases.records import read_batches
+from dpjax.private.releases.release import noisy
+from tests.private.audits import DELTA, DRAWS, disproved
+from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release
+from tests.private.test_killed_runs import Death, die
+
+LAYOUT = re.compile(r"[\w., ()'\[\]]+: given .*; expected .*\. .*", re.DOTALL)
+ROWS = {"y": np.linspace(-1.9, 1.9, 40), "group": np.arange(40) % 3}
+HIGH, LOW = (
+    {name: np.r_[leaf, last] for name, leaf, last in zip(ROWS, ROWS.values(), end, strict=True)}
+    for end in ((1e9, 0), (-1e9, 2))
+)
+PAIRS = {"replace-one": (HIGH, LOW), "add-or-remove": (HIGH, ROWS)}
+
+
+def steps_and_scales(statistic, records, budget, share=1.0):
+    """The sum in steps, the scales and the steps, as `private.release` has them."""
+    parts = price(statistic, affordable_mu(private.Ledger(budget), None), budget.neighbours, None, None)
+    scale = share * np.concatenate([np.full(part.size, part.scale) for part in parts])
+    step = grid_of(scale)
+    return sum_on_grid(statistic, read_batches(records, None), step).steps, scale, step
+
+
+def released(statistic, records, budget, share=1.0, draws=DRAWS):
+    """Releases [draws, d] of one data set."""
+    given = steps_and_scales(statistic, records, budget, share)
+    return noisy(*(np.tile(part, (draws, 1)) for part in given), private.noise.secure)
+
+
+def audit(statistic, neighbours, share=1.0):
+    """The ε that releases of two neighbours disprove, of a budget of 1."""
+    budget = private.Budget(1.0, DELTA, neighbours)
+    pair = [steps_and_scales(statistic, records, budget) for records in PAIRS[neighbours]]
+    (one, scale, step), (other, *_) = pair
+    gap = (one - other).astype(float) * step / scale**2
+    return disproved(*(released(statistic, records, budget, share) @ gap for records in PAIRS[neighbours]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", PAIRS)
+@pytest.mark.parametrize("statistic", [TOTAL, BOTH], ids=["total", "stacked"])
+def test_releases_of_neighbours_disprove_no_promise(statistic, neighbours):
+    assert 0.75 < audit(statistic, neighbours) <= 1.0
+
+
+@pytest.mark.parametrize("neighbours", PAIRS)
+def test_half_the_noise_is_found_out(neighbours):
+    """A planted fault, which the same audit finds."""
+    assert audit(TOTAL, neighbours, share=0.5) > 1.0
+    assert 0.75 < audit(TOTAL, neighbours) <= 1.0
+
+
+@pytest.mark.slow
+def test_whole_releases_disprove_no_promise():
+    budget = private.Budget(1.0, DELTA, "replace-one")
+    draws = [np.array([float(release(TOTAL, one, budget).value[0]) for _ in range(4_000)]) for one in (HIGH, LOW)]
+    assert 0.1 < disproved(*draws) <= 1.0
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("moment", ["charging", "drawing"])
+def test_death_loses_budget_but_no_privacy(tmp_path, monkeypatch, moment, before):
+    """Opening the ledger writes it and its marker once; the next write is the charge."""
+    path, drawn = tmp_path / "ledger.json", []
+    real = release_module.rounded_normal
+    monkeypatch.setattr(release_module, "rounded_normal", lambda *given: drawn.append(1) or real(*given))
+    ledger = private.Ledger(BUDGET, path)
+    place = (ledger_file, "write_whole") if moment == "charging" else (release_module, "rounded_normal")
+    with monkeypatch.context() as patch:
+        die(patch, place, at=1, before=before)
+        with pytest.raises(Death):
+            private.release(ledger, TABLE, RECORDS)
+    charged = private.Ledger(BUDGET, path).privacy_spent().epsilon
+    assert (charged > 0.999) == (moment == "drawing" or not before)
+    assert len(drawn) == (moment == "drawing" and not before)
+    if charged:
+        with pytest.raises(private.BudgetExceeded):
+            private.release(private.Ledger(BUDGET, path), TABLE, RECORDS)
+
+
+def test_no_error_and_no_warning_comes_between_charge_and_value(monkeypatch):
+    """Whatever can be wrong is found before; in float32 the warning does not depend on the sum."""
+    published = release(TABLE)
+    monkeypatch.setattr(private.Ledger, "charge", lambda *_: (_ for _ in ()).throw(Death()))
+    with pytest.raises(Death):
+        release(TABLE)
+    assert np.all(np.isfinite(published.value))
+
+
+class Liar(statistics.RecordStatistic):
+    """A statistic that goes beyond what it says."""
+
+    dimension = 1
+
+    def __call__(self, record):
+        return record["y"][None]
+
+    def diameter(self, norm):
+        return 2.0
+
+    def radius(self, norm):
+        return 1.0
+
+
+class LyingTable(Liar):
+    """A table of which a record has a cell that counts too much, or the same one twice."""
+
+    dimension = 1_000
+
+    def __call__(self, record):
+        return jnp.zeros(1_000).at[0].add(2.0)
+
+    def sparse(self, records):
+        return records["places"], records["values"]
+
+
+SHARES = statistics.log_composition("share", 0.01, dimension=3)
+PARTS = {"share": np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])}
+UNKNOWN = dpjax.UnknownCount(models.PoissonCount(300.0))
+TWO = {"y": np.ones(2)}
+WRONG = {
+    "ledger": lambda: private.release(BUDGET, TOTAL, RECORDS),
+    "statistic": lambda: release(lambda record: record["y"]),
+    "statistic length": lambda: release(statistics.clipped(lambda record: record["x"], 1.0)),
+    "lower, upper": lambda: release(statistics.total("y", dimension=1)),
+    "record['z']": lambda: release(statistics.total("z", 0.0, 1.0)),
+    "record['y'] shape": lambda: release(TOTAL, {"y": np.ones((3, 2))}),
+    "record['group']": lambda: release(TABLE, {"group": np.ones(3)}),
+    "records kind": lambda: release(TOTAL, 3.0),
+    "records array": lambda: release(TOTAL, np.ones(3)),
+    "records text": lambda: release(TOTAL, "records.csv"),
+    "records none": lambda: release(TOTAL, {}),
+    "records no rows": lambda: release(TOTAL, {"y": np.ones(0)}),
+    "records no batches": lambda: release(TOTAL, iter([])),
+    "records lengths": lambda: release(TOTAL, {"y": np.ones(3), "x": np.ones(2)}),
+    "records NaN": lambda: release(TOTAL, {"y": np.array([1.0, np.nan])}),
+    "records infinite": lambda: release(TOTAL, {"y": np.array([1.0, np.inf])}),
+    "records words": lambda: release(TABLE, {"group": np.array(["a", "b"])}),
+    "records masked": lambda: release(TOTAL, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}),
+    "records batch": lambda: release(TOTAL, [TWO, 3.0]),
+    "records fields": lambda: release(TOTAL, [TWO, TWO | {"x": np.ones(2)}]),
+    "records types": lambda: release(TOTAL, [TWO, {"y": np.ones(2, int)}]),
+    "records names": lambda: release(TOTAL, {3: np.ones(2)}),
+    "records outside": lambda: release(Liar(), {"y": np.array([0.5, 1.5])}),
+    "records no shares": lambda: release(SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}),
+    "records scaled": lambda: release(statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}),
+    "records stacked": lambda: release(statistics.stacked(SHARES, Liar()), PARTS | {"y": np.array([0.5, 1.5])}),
+    "columns kind": lambda: release(TOTAL, RECORDS, columns=["y"]),
+    "columns of a dict": lambda: release(TOTAL, RECORDS, columns={"y": "wage"}),
+    "n wrong": lambda: release(TOTAL, n=299),
+    "n unknown": lambda: release(TOTAL, n=UNKNOWN),
+    "n missing": lambda: release(TOTAL, budget=ADDED),
+    "n not the records'": lambda: release(TOTAL, budget=ADDED, n=301),
+    "budget kind": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS, budget=1.0),
+    "budget relation": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS, budget=ADDED),
+    "shares number": lambda: release(BOTH, shares=[1.0]),
+    "shares sum": lambda: release(BOTH, shares=[0.5, 0.6]),
+    "shares negative": lambda: release(BOTH, shares=[1.5, -0.5]),
+    "shares words": lambda: release(BOTH, shares="half"),
+    "shares of one": lambda: release(TOTAL, shares=[0.5, 0.5]),
+    "weights zero": lambda: release(BOTH, weights=[1.0, 0.0]),
+    "weights and shares": lambda: release(BOTH, weights=[1.0, 1.0], shares=[0.5, 0.5]),
+    "noise kind": lambda: release(TOTAL, noise=private.noise.jax),
+    "noise class": lambda: release(TOTAL, noise=private.noise.Secure),
+    "name": lambda: release(TOTAL, name=3),
+}
+
+
+@pytest.mark.parametrize("argument", WRONG)
+def test_what_is_wrong_is_named_and_free(argument, monkeypatch):
+    charged = []
+    monkeypatch.setattr(private.Ledger, "charge", lambda *_: charged.append(1))
+    with pytest.raises((TypeError, ValueError)) as refused:
+        WRONG[argument]()
+    assert type(refused.value) in (TypeError, ValueError)
+    assert LAYOUT.fullmatch(str(refused.value))
+    assert str(refused.value).split(":")[0].startswith(argument.split(" ")[0].removesuffix(","))
+    assert charged == []
+
+
+@pytest.mark.parametrize("values", [[0.6, 0.0], [1.1, 0.0], [0.5, 0.5], [np.inf, 0.0]])
+@pytest.mark.parametrize("places", [[3, -1], [3, 3], [3, 1_000]])
+def test_large_tables_are_covered_where_they_are_right(places, values):
+    right = places == [3, -1] and values[0] < 1
+    covered = is_covered(LyingTable(), np.array([places, [0, 1]]), np.array([values, [0.7, 0.7]]))
+    assert covered == right
+    both = statistics.stacked(LyingTable(), LyingTable())
+    assert is_covered(both, np.array([[3, 1_003]]), np.array([[0.9, 0.9]]))
+    assert not is_covered(both, np.array([[3, 4]]), np.array([[0.9, 0.9]]))
+
+
+@pytest.mark.x64
+def test_sums_far_from_zero_are_refused():
+    with pytest.raises(ValueError, match="statistic: given contributions"):
+        release(statistics.total("y", 1e12, 1e12 + 1.0))
+
+
+def test_what_is_right_is_covered():
+    assert release(SHARES, PARTS).value.shape == (3,)
+    assert release(statistics.scaled(statistics.stacked(SHARES, SHARES), 0.5), PARTS).value.shape == (6,)
+    extreme = {"x": np.array([[9.0, -9.0]] * 3), "y": np.array([9.0, -9.0, 0.0])}
+    assert release(GRAM, extreme).n == 3
+
+
+def test_no_column_is_guessed():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"wage": [1.0, 2.0], "job": ["a", "b"]})
+    with pytest.raises(ValueError, match="columns: given"):
+        release(TOTAL, frame, columns={"y": "wages"})
+    with pytest.raises(TypeError, match="records: given an array"):
+        release(TOTAL, frame, columns={"y": "job"})
+
+
+def test_subsampled_queries_need_a_budget_of_their_own():
+    pytest.importorskip("dp_accounting")
+    ledger = private.Ledger(BUDGET)
+    ledger.charge([private.Query("gradient", 50.0, "secure", sampling_rate=0.1)])
+    with pytest.raises(ValueError, match="budget: given none"):
+        private.release(ledger, TOTAL, RECORDS)
+    private.release(ledger, TOTAL, RECORDS, budget=private.Budget(0.5, 1e-6, "replace-one"))
+    assert ledger.privacy_spent().epsilon <= 1
+
+
+def test_clipped_functions_stay_within_their_bound():
+    short = statistics.clipped(lambda record: record["x"] * 1e3, 2.0, dimension=2)
+    rows = jax.vmap(short)({"x": jnp.asarray(np.r_[RECORDS["x"], [[0.0, 0.0], [1e30, 0.0]]])})
+    assert np.all(np.isfinite(rows))
+    assert np.max(np.linalg.norm(np.asarray(rows, float), axis=1)) <= 2 * (1 + 1e-6)
+    half = statistics.clipped(lambda record: record["x"] / 3, 0.1, dimension=2)
+    assert release(half, {"x": RECORDS["x"].astype(np.float32)}).n == 300
+    gradient = jax.jacobian(lambda x: short({"x": x}))(jnp.zeros(2))
+    np.testing.assert_allclose(gradient, 1e3 * np.eye(2))
