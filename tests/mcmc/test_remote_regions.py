@@ -160,7 +160,38 @@ def value_beyond_the_prior():
     return Case(model, release, lambda draws: draws["mean"] > 5, exact)
 
 
-@pytest.mark.parametrize("build", [scale_of_groups, gap_of_components, correlation_near_one, value_beyond_the_prior])
+def scale_of_many_records():
+    """Noisy sums of y and y² of 600 Normal records, whose noise is weighed with all candidates: P(sigma < 0.1)."""
+    n, value, scales = 600, (480.0, 1_100.0), (200.0, 700.0)
+
+    def records(num=n):
+        mu, sigma = site("mu", distributions.Normal(0.0, 2.0)), site("sigma", distributions.HalfNormal(2.0))
+        with plate("records", num):
+            site("y", distributions.Normal(mu, sigma))
+
+    means = normal_nodes(40)[:, None] / np.sqrt(n)
+    scatters = stats.chi2(n - 1).ppf((np.arange(40) + 0.5) / 40)[None, :]
+
+    def likelihood(mu, sigma):
+        mean = mu + sigma * means
+        first = laplace(value[0], n * mean, scales[0])
+        return np.sum(first * laplace(value[1], n * mean**2 + sigma**2 * scatters, scales[1]))
+
+    mus, sigmas = np.linspace(-3.0, 4.0, 141), (np.arange(240) + 0.5) / 60
+    prior = np.exp(-(mus[:, None] ** 2 + sigmas**2) / 8)
+    posterior = (prior * [[likelihood(mu, sigma) for sigma in sigmas] for mu in mus]).sum(axis=0)
+    model = dpjax.from_numpyro(records, records=("y",))
+    release = dpjax.Release(
+        value, dpjax.Laplace(np.array(scales)), lambda record: jnp.stack([record["y"], record["y"] ** 2]), n
+    )
+    exact = posterior[sigmas < 0.1].sum() / posterior.sum()
+    return Case(model, release, lambda draws: draws["sigma"] < 0.1, exact)
+
+
+CASES = [scale_of_groups, gap_of_components, correlation_near_one, value_beyond_the_prior, scale_of_many_records]
+
+
+@pytest.mark.parametrize("build", CASES)
 def test_remote_regions_have_their_probability(build):
     case, scores, shares = build(), [], []
     for seed in range(4):
