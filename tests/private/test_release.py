@@ -257,3 +257,11 @@ def test_score_and_curvature_tell_nearly_as_much_as_the_records():
     assert np.all(np.abs(draws.mean(axis=0) - coef) < 4 * draws.std(axis=0))
     assert np.all(draws.std(axis=0) < 1.2 * from_records)
     assert np.all(draws.std(axis=0) > 0.9 * from_records)
+
+
+def test_a_noisy_count_stands_beside_sums_where_the_number_is_confidential():
+    number = dpjax.UnknownCount(models.UniformCount(200, 400))
+    counted = statistics.stacked(statistics.count(), TOTAL)
+    published = private.release(private.Ledger(ADDED), counted, RECORDS, n=number, noise=seeded())
+    assert abs(float(published.value[0]) - 300) < 6 * published.mechanism.mechanisms[0].scale
+    assert dpjax.from_json(published.to_json()).statistic == counted

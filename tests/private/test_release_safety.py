@@ -138,6 +138,7 @@ WRONG = {
     "ledger": lambda: private.release(BUDGET, TOTAL, RECORDS),
     "statistic": lambda: release(lambda record: record["y"]),
     "statistic length": lambda: release(statistics.clipped(lambda record: record["x"], 1.0)),
+    "statistic that is public": lambda: release(statistics.count()),
     "lower, upper": lambda: release(statistics.total("y", dimension=1)),
     "record['z']": lambda: release(statistics.total("z", 0.0, 1.0)),
     "record['y'] shape": lambda: release(TOTAL, {"y": np.ones((3, 2))}),

@@ -114,6 +114,9 @@ def price(
 
 def noise_of(statistic: RecordStatistic, size: int, length: float, mu: float, neighbours: Neighbours) -> Part:
     """The noise with which one sum costs μ: it pays for contributions in floats, and for their rounding to a grid."""
+    if length == 0:
+        given, remedy = f"{name_of(statistic)}, whose sum is the same for all neighbours", "Leave it out: it is public."
+        fail("statistic", given, f"a sum that depends on the records under {neighbours}", remedy)
     step = closed_form.sensitivity(1.0, neighbours)
     multiplier = step / sqrt(2 * mu)
     rounding = multiplier * sqrt(size) * 2.0**-GRID_BITS
