@@ -99,6 +99,7 @@ def meeting_times(
     batch_size: int = 1024,
     devices: Devices = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = True,
 ) -> Meetings:
     """The meeting times of independent pairs whose first chain is `lag` steps ahead.
 
@@ -121,6 +122,8 @@ def meeting_times(
     checkpoint
         A file in which the run is saved regularly and when it is interrupted; a call with the same arguments continues
         it, to the same results. Functions are the same if their code and all it refers to are.
+    progress
+        Whether to show a bar of the pairs that have ended, where standard error is a terminal.
 
     Raises
     ------
@@ -133,9 +136,8 @@ def meeting_times(
         If the run is interrupted. Nothing is returned: the pairs that met so far are those that meet early.
     """
     run_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
-    lanes = run_pairs(
-        run_key, PairSettings(kernel, None, lag, 0, 0, max_steps), num_pairs, batch_size, devices, checkpoint
-    )
+    settings = PairSettings(kernel, None, lag, 0, 0, max_steps)
+    lanes = run_pairs(run_key, settings, num_pairs, batch_size, devices, checkpoint, progress)
     return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
 
 

@@ -14,12 +14,19 @@ from dpjax.coupling.pool import LONGEST, Lane, PairSettings, Pool, Status, new_s
 from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill
 from dpjax.runtime.devices import Devices, num_devices, share_evenly
 from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
+from dpjax.runtime.run import Progress
 
 __all__ = ["run_pairs"]
 
 
 def run_pairs(
-    key: Key, settings: PairSettings, num_pairs: int, batch_size: int, devices: Devices, checkpoint: Any
+    key: Key,
+    settings: PairSettings,
+    num_pairs: int,
+    batch_size: int,
+    devices: Devices,
+    checkpoint: Any,
+    progress: bool,
 ) -> Lane:
     """The final lanes of all pairs [pair], without the chains.
 
@@ -40,7 +47,9 @@ def run_pairs(
         file = PeriodicCheckpoint(path, fingerprint, mesh, pack)
     with nullcontext() if file is None else file.held(), one_blas_thread():
         saved = None if file is None else file.load(partial(restore_status, pool, num_pairs, size))
-        return finish(pool, open_pool(pool, num_pairs, size) if saved is None else saved, file)
+        status = open_pool(pool, num_pairs, size) if saved is None else saved
+        with Progress(num_pairs, int(np.sum(status.ended)), progress, unit="pair") as bar:
+            return finish(pool, status, file, bar)
 
 
 def pack(status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -49,11 +58,13 @@ def pack(status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"steps": status.steps, "waiting": status.waiting}, arrays
 
 
-def finish(pool: Pool, status: Status, file: PeriodicCheckpoint | None) -> Lane:
+def finish(pool: Pool, status: Status, file: PeriodicCheckpoint | None, bar: Progress) -> Lane:
     """Run programs until all pairs are at their ends; the results."""
     try:
         while np.any(status.owners >= 0):
+            before = np.sum(status.ended)
             status = run_program(pool, status)
+            bar.advance(int(np.sum(status.ended) - before), "ended")
             if file is not None:
                 file.save_sometimes(status)
     except KeyboardInterrupt:

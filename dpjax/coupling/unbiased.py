@@ -109,6 +109,7 @@ def unbiased_estimates(
     batch_size: int = 1024,
     devices: Devices = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = True,
 ) -> UnbiasedEstimates:
     """Unbiased estimates H_{k:m} of E h under the chain's limit, one from each pair.
 
@@ -141,6 +142,8 @@ def unbiased_estimates(
         As in `meeting_times`.
     checkpoint
         As in `meeting_times`.
+    progress
+        As in `meeting_times`.
     """
     run_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
     check_function("function", function, "position -> numbers")
@@ -148,7 +151,7 @@ def unbiased_estimates(
     check_count("m", m, "The window k..m holds at least k.", least=k)
     check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)
     settings = PairSettings(kernel, function, lag, k, m, max_steps)
-    return collect(settings, run_pairs(run_key, settings, num_pairs, batch_size, devices, checkpoint))
+    return collect(settings, run_pairs(run_key, settings, num_pairs, batch_size, devices, checkpoint, progress))
 
 
 def collect(settings: PairSettings, lanes: Lane) -> UnbiasedEstimates:

@@ -30,7 +30,7 @@ from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.chunk import Chunk, Segment
 from dpjax.runtime.devices import place, same_everywhere, to_host
 
-__all__ = ["Run", "Status", "Watch", "check_run", "finish", "is_interrupted"]
+__all__ = ["Progress", "Run", "Status", "Watch", "check_run", "finish", "is_interrupted"]
 
 TARGET_SECONDS = 0.25
 FASTEST_GROWTH = 8
@@ -271,11 +271,13 @@ class Progress:
         Steps made before, by the run that is continued.
     show
         False for no bar at all.
+    unit
+        What a step is called.
     """
 
-    def __init__(self, steps: int, done: int, show: bool) -> None:
+    def __init__(self, steps: int, done: int, show: bool, unit: str = "step") -> None:
         # tqdm reads None as: off unless the stream is a terminal.
-        self.bar = tqdm(total=steps, initial=done, disable=None if show else True, unit="step", file=sys.stderr)
+        self.bar = tqdm(total=steps, initial=done, disable=None if show else True, unit=unit, file=sys.stderr)
 
     def __enter__(self) -> Self:
         return self
@@ -284,7 +286,7 @@ class Progress:
         self.bar.close()
 
     def advance(self, steps: int, phase: str) -> None:
-        """Move the bar by some steps of a phase, ``"warm-up"`` or ``"sampling"``."""
+        """Move the bar by some steps of a phase, such as ``"warm-up"``."""
         self.bar.set_description(phase, refresh=False)
         self.bar.update(steps)
 

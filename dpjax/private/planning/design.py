@@ -22,6 +22,7 @@ from dpjax.private.accounting.query import Budget
 from dpjax.private.releases.price import price, read_statistic
 from dpjax.private.releases.release import mechanism_of
 from dpjax.release import Release
+from dpjax.runtime.run import Progress
 from dpjax.statistics import RecordStatistic
 
 __all__ = ["Design", "design"]
@@ -154,6 +155,7 @@ def design(
     num_samples: int = 500,
     level: float = 0.9,
     approximate: bool | None = None,
+    progress: bool = True,
 ) -> Design:
     """Forecast the widths of the posterior intervals that readers of a release will have, from simulated releases.
 
@@ -185,6 +187,8 @@ def design(
     approximate
         Whether `dpjax.sample_clt` draws, else `dpjax.sample_batch`; by default the first from a thousand records on,
         where it can.
+    progress
+        Whether to show a bar of the simulated releases, where standard error is a terminal.
 
     Returns
     -------
@@ -226,7 +230,10 @@ def design(
     prior_key, values_key, chains_key = jax.random.split(key, 3)
     at = draw_parameters(prior_key, model, number) if parameters is None else repeat(model, parameters, number)
     setting = Setting(chains_key, model, values_key, at, n, num_samples)
-    found = [[widths_of(setting, one, kind, level) for one in row] for row, kind in zip(blanks, normal, strict=True)]
+    with Progress(number * len(blanks) * len(promised), 0, progress, unit="release") as bar:
+        found = [
+            [widths_of(setting, one, kind, level, bar) for one in row] for row, kind in zip(blanks, normal, strict=True)
+        ]
     widths: dict[str, np.ndarray] = jax.tree.map(lambda *leaves: np.stack(leaves), *map(stack_budgets, found))
     return Design(tuple(named), promised, widths, float(level), normal)
 
@@ -280,7 +287,7 @@ def repeat(model: Model, parameters: Any, number: int) -> Parameters:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (number, *leaf.shape)), given)
 
 
-def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float) -> dict[str, np.ndarray]:
+def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float, bar: Progress) -> dict[str, np.ndarray]:
     """The widths [release, ...] of the intervals of each parameter given simulated releases."""
     number = len(jax.tree.leaves(setting.parameters)[0])
     values = draw_values(setting.values_key, setting.model, blank, setting.parameters, number)
@@ -299,6 +306,7 @@ def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float) -
         draws = {name: np.stack([one[name] for one in drawn]) for name in drawn[0]}
     else:
         draws = sample_batch(setting.key, setting.model, releases, **size, progress=False).draws
+    bar.advance(number, "designs")
     ends = {name: np.quantile(leaf, ((1 - level) / 2, (1 + level) / 2), axis=(1, 2)) for name, leaf in draws.items()}
     return {name: high - low for name, (low, high) in ends.items()}
 
