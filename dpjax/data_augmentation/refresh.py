@@ -323,9 +323,9 @@ def choose(
     unravel = to_vector(model, candidates.state.parameters)[1]
     parameters = constrain(model, unravel(candidates.vectors[jnp.maximum(index, 1) - 1]))
     other = init_state(release, Position(parameters, model.noncentred.records(parameters, candidates.noise)))
-    possible = jnp.isfinite(other.latent.log_density) & is_possible(model, parameters, other.latent.records)
-    chosen = take_if(index > 0, take_if(possible, other, otherwise), candidates.state)
-    return take_if(jnp.isfinite(chosen.latent.log_density), chosen, otherwise)
+    chosen = take_if(index > 0, other, candidates.state)
+    possible = (index == 0) | is_possible(model, parameters, other.latent.records)
+    return take_if(possible & jnp.isfinite(chosen.latent.log_density), chosen, otherwise)
 
 
 def propose(

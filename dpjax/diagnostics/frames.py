@@ -5,6 +5,11 @@ from typing import Any
 import numpy as np
 
 
+def entry_name(name: str, index: tuple[int, ...]) -> str:
+    """The name of one entry of an array, such as ``coef[0]``; a scalar keeps its name."""
+    return f"{name}[{','.join(map(str, index))}]" if index else name
+
+
 def flatten(arrays: dict[str, np.ndarray], num_axes: int = 1) -> dict[str, np.ndarray]:
     """Columns of all entries by name, such as ``coef[0]``, whose leading axes are the rows in order."""
     columns = {}
@@ -12,8 +17,7 @@ def flatten(arrays: dict[str, np.ndarray], num_axes: int = 1) -> dict[str, np.nd
         shape = np.shape(leaf)
         rows = np.reshape(leaf, (int(np.prod(shape[:num_axes])), *shape[num_axes:]))
         for index in np.ndindex(shape[num_axes:]):
-            entry = f"{name}[{','.join(map(str, index))}]" if index else name
-            columns[entry] = rows[(slice(None), *index)]
+            columns[entry_name(name, index)] = rows[(slice(None), *index)]
     return columns
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax._util.validation import fail, read_numbers
 from dpjax.diagnostics import convergence
-from dpjax.diagnostics.frames import to_frame
+from dpjax.diagnostics.frames import entry_name, to_frame
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
@@ -148,7 +148,7 @@ def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "") -> Summa
 def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]:
     """The names of a parameter's scalar entries, such as ``coef[0]``; a scalar keeps its name."""
     for index in np.ndindex(np.shape(next(iter(columns.values())))):
-        yield f"{parameter}[{','.join(map(str, index))}]" if index else parameter
+        yield entry_name(parameter, index)
 
 
 def summarize(draws: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:

@@ -27,7 +27,7 @@ from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.diagnostics.convergence import ess_bulk
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.recipe import jit_model
-from dpjax.models.simulation import GibbsState, parameter_shapes
+from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     each = -(-num // num_chains)
     keys = jax.random.split(key, num_chains)
     drawn = advance(model, plan, each, keys=keys, states=states, spacing=jnp.int32(spacing_of(posterior)), **parts)
-    drawn = jax.tree.map(lambda leaf: np.asarray(leaf).swapaxes(0, 1).reshape(-1, *leaf.shape[2:])[:num], drawn)
+    drawn = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
     return as_data_sets(posterior.model, drawn.parameters, drawn.latent.records)
 
 
@@ -244,7 +244,7 @@ def advance(
     states: GibbsState,
     spacing: Array,
 ) -> GibbsState:
-    """States [chain, num, ...], so many steps apart: each is a draw from p(parameters, records | release)."""
+    """States [num, chain, ...], so many steps apart: each is a draw from p(parameters, records | release)."""
     sweep = build_sweep(model, release, plan)
     refreshes = None if refresh is None else build_refreshes(model, release)
     step_keys, last_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
@@ -265,36 +265,27 @@ def advance(
         final_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(last_keys, place)
         return states, jax.vmap(sweep.complete)(final_keys, states)[0]
 
-    return jax.tree.map(
-        lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.lax.scan(keep, states, jnp.arange(num, dtype=jnp.int32))[1]
-    )
+    return jax.lax.scan(keep, states, jnp.arange(num, dtype=jnp.int32))[1]
 
 
 def as_data_sets(model: Model, parameters: Parameters, records: Records) -> DataSets:
     """Data sets of imputed records [data set, n, ...], of counts, or of records in an unknown number."""
-    parameters = {name: np.asarray(leaf) for name, leaf in parameters.items()}
     if isinstance(records, dict) and set(records) == {COUNTS} and model.support is not None:
-        counts = np.asarray(records[COUNTS])[:, 0].astype(int)
+        counts = records[COUNTS][:, 0].astype(int)
         support = {name: np.asarray(leaf) for name, leaf in model.support().items()}
         return DataSets("completed", parameters, support, counts, counts.sum(axis=1))
     if isinstance(records, dict) and NUMBER in records:
-        rows = {name: np.asarray(leaf)[:, 0] for name, leaf in records.items() if name != NUMBER}
-        return DataSets("completed", parameters, rows, None, np.asarray(records[NUMBER])[:, 0])
-    rows = {name: np.asarray(leaf) for name, leaf in records.items()}
-    number, length = np.shape(next(iter(rows.values())))[:2]
-    return DataSets("completed", parameters, rows, None, np.full(number, length))
+        rows = {name: leaf[:, 0] for name, leaf in records.items() if name != NUMBER}
+        return DataSets("completed", parameters, rows, None, records[NUMBER][:, 0])
+    number, length = np.shape(next(iter(records.values())))[:2]
+    return DataSets("completed", parameters, records, None, np.full(number, length))
 
 
-def synthesize(posterior: "Posterior", key: Key, num: int, n: int | None) -> DataSets:
-    """Data sets of new records; see `Posterior.synthetic`."""
-    check_key("key", key)
-    size = default_size(posterior) if n is None else check_count("n", n)
-    chosen = posterior.choose_draws(check_count("num", num))
-    names = parameter_shapes(posterior.model)
-    parameters = {name: posterior.draws[name].reshape(-1, *posterior.draws[name].shape[2:])[chosen] for name in names}
-    records = draw_records(posterior.model, size, key, parameters)
-    rows = {name: np.asarray(leaf) for name, leaf in records.items()}
-    return DataSets("synthetic", parameters, rows, None, np.full(len(chosen), size))
+def synthesize(key: Key, model: Model, parameters: Parameters, n: int) -> DataSets:
+    """A data set of n new records at each of the parameters [data set, ...]; see `Posterior.synthetic`."""
+    check_count("n", n)
+    records = {name: np.asarray(leaf) for name, leaf in draw_records(model, n, key, parameters).items()}
+    return DataSets("synthetic", parameters, records, None, np.full(len(next(iter(records.values()))), n))
 
 
 def default_size(posterior: "Posterior") -> int:

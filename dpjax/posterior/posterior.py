@@ -20,7 +20,7 @@ from dpjax.diagnostics.warnings import (
 )
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
-from dpjax.posterior.completed import DataSets, complete, synthesize
+from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.reports import APPROXIMATE, describe, warn_of
@@ -268,7 +268,9 @@ class Posterior(Pickled):
         TypeError, ValueError
             If a number is not positive, there are fewer draws, or the number of records is unknown and none is given.
         """
-        return synthesize(self, key, num, n)
+        check_key("key", key)
+        _, parameters = self._take_parameters(check_count("num", num))
+        return synthesize(key, self.model, parameters, default_size(self) if n is None else n)
 
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
@@ -287,9 +289,7 @@ class Posterior(Pickled):
             How many draws to use, evenly spaced among those of all chains; by default all.
         """
         check_key("key", key)
-        draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
-        chosen = self.choose_draws(num_draws)
-        parameters = {name: values[chosen] for name, values in draws.items()}
+        chosen, parameters = self._take_parameters(num_draws)
         if self.predictor is not None:
             return make_prediction(self.predictor(key, self.model, self.release, parameters), self.released)
         if is_unknown(self.release):
@@ -305,6 +305,12 @@ class Posterior(Pickled):
     def released(self) -> np.ndarray:
         """The value of the release [d], or [n, ...]."""
         return np.asarray(self.release.observed)
+
+    def _take_parameters(self, num_draws: int | None) -> tuple[np.ndarray, Parameters]:
+        """The numbers [draw] of evenly spaced draws among those of all chains, and their parameters [draw, ...]."""
+        draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
+        chosen = self.choose_draws(num_draws)
+        return chosen, {name: leaf[chosen] for name, leaf in draws.items()}
 
     def choose_draws(self, num_draws: int | None) -> np.ndarray:
         """The numbers [draw] of evenly spaced draws among those of all chains."""
