@@ -18,8 +18,9 @@ from dpjax.data_augmentation.parameters import (
     choose_kernel,
     should_move_noise,
 )
+from dpjax.data_augmentation.records import parts
 from dpjax.data_augmentation.records.forms import OwnLatentData, Tunable, latent_form
-from dpjax.data_augmentation.records.imwg import imwg
+from dpjax.data_augmentation.records.imwg import IMwG, imwg
 from dpjax.data_augmentation.records.pcn import pcn
 from dpjax.data_augmentation.records.soma import soma
 from dpjax.models.checks import check_fit
@@ -278,6 +279,12 @@ def adapt_plan(model: Model, release: PrivateRelease, plan: SweepPlan, state: Gi
     if not is_open(plan.imputation):
         return plan
     return replace(plan, imputation=plan.imputation.adapt(key, model, release, state.latent, state.parameters))
+
+
+def has_parts(plan: SweepPlan, n: int) -> bool:
+    """Whether sweeps of n records between refreshes may be over parts of them: where their noise moves, too."""
+    systematic = isinstance(plan.imputation, IMwG) and plan.imputation.scan == "systematic"
+    return plan.refresh and systematic and plan.noise != "held" and n <= parts.MAX_RECORDS
 
 
 def is_collapsed(imputation: Imputation, model: Model, release: PrivateRelease) -> bool:

@@ -27,6 +27,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import SPREAD, Tuning, constrain, log_jacobian, to_vector
 from dpjax.data_augmentation.parameters.interweaving import is_possible, likelihood_of_noise
+from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, parameter_shapes
 from dpjax.numerics import all_finite, decision_uniforms, select_index, take_if
 from dpjax.numerics.linear_algebra import product, solve_lower
@@ -38,8 +39,31 @@ PERIOD = 16
 FLOOR = 1
 """The fewest refreshes in a period: they keep remote modes in reach where they gain nothing else."""
 
-TRIED = ((PERIOD, FLOOR), (4, PERIOD), (1, PERIOD))
-"""Sweeps and refreshes in a period that the warm-up tries: from almost sweeps alone to almost refreshes alone."""
+
+class Rates(NamedTuple):
+    """How much is made in a period of 16 steps.
+
+    Attributes
+    ----------
+    sweeps
+        How many sweeps, int32 [].
+    refreshes
+        How many refreshes, int32 [].
+    parts
+        To how many of the 16 parts of the records a sweep makes proposals, int32 [].
+    """
+
+    sweeps: Any
+    refreshes: Any
+    parts: Any = NUM_PARTS
+
+
+TRIED = (Rates(PERIOD, FLOOR), Rates(4, PERIOD), Rates(1, PERIOD))
+"""What the warm-up tries: from almost sweeps alone to almost refreshes alone."""
+
+TRIED_IN_PARTS = (Rates(PERIOD, FLOOR), Rates(PERIOD, FLOOR, 1), Rates(PERIOD, PERIOD, 1), Rates(1, PERIOD))
+"""What it tries where sweeps can be made over parts of the records."""
+
 
 PRIOR_SHARE = 0.1
 """Share of the refreshes that propose from the prior, whatever the warm-up has seen."""
@@ -81,9 +105,12 @@ class RefreshTuning(NamedTuple):
         How many sweeps are made in 16 steps, int32 [].
     refreshes
         How many refreshes are made in 16 steps, int32 [].
+    parts
+        To how many of 16 parts of the records a sweep makes proposals, int32 []: fewer than all of them only for some
+        thousand records and more, one part after another.
     kept
-        The autocorrelations [3] that were left of a parameter by a step of 16 sweeps and a refresh in 16 steps, of 4
-        and 16, and of 1 and 16; −1 where they were not measured.
+        The autocorrelations [tried] that were left of a parameter by a step at each of the rates that the warm-up
+        tries; −1 where they were not measured.
 
     Examples
     --------
@@ -103,6 +130,7 @@ class RefreshTuning(NamedTuple):
     prior_share: Array
     sweeps: Array
     refreshes: Array
+    parts: Array
     kept: Array
 
 
@@ -128,13 +156,20 @@ Refreshes = Callable[[Key, Array, GibbsState, RefreshTuning], tuple[GibbsState, 
 """``(rng_key, number, state, tuning) -> (state, info)``: the refreshes that are due at the step of a number."""
 
 
-def prior_alone(model: Model) -> RefreshTuning:
-    """Refreshes by the prior, as rarely as they are ever made, beside a sweep in every step."""
+def prior_alone(model: Model, tried: tuple[Rates, ...] = TRIED) -> RefreshTuning:
+    """Refreshes by the prior, as rarely as they are ever made, beside a sweep in every step.
+
+    Parameters
+    ----------
+    tried
+        The rates that the warm-up is to try.
+    """
     vector = jax.eval_shape(lambda parameters: to_vector(model, parameters)[0], parameter_shapes(model))
     location, factor = np.zeros(vector.shape, vector.dtype), np.eye(vector.size, dtype=vector.dtype)
-    kept = np.full(len(TRIED), -1.0, vector.dtype)
-    rates = np.int32(PERIOD), np.int32(FLOOR), kept
-    return RefreshTuning(*map(jnp.asarray, (location, factor, np.ones((), vector.dtype), *rates)))
+    kept = np.full(len(tried), -1.0, vector.dtype)
+    return RefreshTuning(
+        *map(jnp.asarray, (location, factor, np.ones((), vector.dtype), *map(np.int32, TRIED[0]), kept))
+    )
 
 
 def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
@@ -154,13 +189,15 @@ def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
     )
 
 
-def with_rates(tuning: RefreshTuning, sweeps: int, refreshes: int) -> RefreshTuning:
-    """As many sweeps and refreshes in 16 steps, for all releases where there are several."""
-    made = (jnp.asarray(np.full(np.shape(tuning.sweeps), number, np.int32)) for number in (sweeps, refreshes))
-    return tuning._replace(**dict(zip(("sweeps", "refreshes"), made, strict=True)))
+def with_rates(tuning: RefreshTuning, rates: Rates) -> RefreshTuning:
+    """The tuning with other rates, for all releases where there are several."""
+    shape = np.shape(tuning.sweeps)
+    return tuning._replace(
+        **{name: jnp.asarray(np.full(shape, rate, np.int32)) for name, rate in rates._asdict().items()}
+    )
 
 
-def num_made(rate: Array, number: Array) -> Array:
+def num_made(rate: Array, number: Array | np.int32) -> Array:
     """How many of `rate` in a period were due before the step of this number, int32 []: floor(t r)."""
     return number // PERIOD * rate + number % PERIOD * rate // PERIOD
 
@@ -168,6 +205,11 @@ def num_made(rate: Array, number: Array) -> Array:
 def num_due(rate: Array, number: Array) -> Array:
     """How many of `rate` in a period fall due at the step of this number, int32 []: floor((t + 1) r) − floor(t r)."""
     return num_made(rate, number + 1) - num_made(rate, number)
+
+
+def parts_due(tuning: RefreshTuning, number: Array | np.int32) -> tuple[Array, Array]:
+    """The first part of the records in the sweep at the step of this number, and how many parts it has, int32 []."""
+    return num_made(tuning.sweeps, number) * tuning.parts % NUM_PARTS, tuning.parts
 
 
 def t_draw(normals: Array, exponentials: Array, tuning: RefreshTuning) -> Array:

@@ -1,12 +1,13 @@
 """A sweep of data augmentation: the composition of parameter updates and imputation."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, ImputationInfo, Key, Model, Parameters, Records
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import (
     Tuning,
     build_affine_step,
@@ -16,9 +17,10 @@ from dpjax.data_augmentation.parameters import (
     fit_step_size,
     fit_to_prior,
 )
-from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
+from dpjax.data_augmentation.plan import SweepPlan, has_parts, is_collapsed
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.local import has_windows
+from dpjax.data_augmentation.records.parts import build_partial_kernel
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
@@ -71,10 +73,14 @@ class Sweep(NamedTuple):
         ``(rng_key, state) -> (state, num_nonfinite)``: draws parameters that are integrated out of the imputation,
         which no sweep reads, so that it is needed only for states that are kept. Without such parameters it does
         nothing.
+    move_parts
+        ``(rng_key, state, tuning, first, number) -> (state, info)``: `move` with proposals to some parts of the
+        records alone, see `PartialKernel`; None where the records are not divided.
     """
 
     move: Callable[[Key, GibbsState, Tuning | None], tuple[GibbsState, GibbsInfo]]
     complete: Callable[[Key, GibbsState], tuple[GibbsState, Array]]
+    move_parts: Callable[[Key, GibbsState, Tuning | None, Array, Array], tuple[GibbsState, GibbsInfo]] | None = None
 
 
 def build_kernel(
@@ -113,7 +119,9 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     interweaving = build_second_step(model, release, plan) if plan.interweave else None
     impute = plan.imputation(model, release)
 
-    def move(rng_key: Key, state: GibbsState, tuning: Tuning | None) -> tuple[GibbsState, GibbsInfo]:
+    def move_by(
+        impute: ImputationKernel, rng_key: Key, state: GibbsState, tuning: Tuning | None
+    ) -> tuple[GibbsState, GibbsInfo]:
         centred_key, interweaving_key, imputation_key = jax.random.split(rng_key, 3)
         parameters, latent = state
         parameters, centred_info, num_nonfinite = centred(centred_key, parameters, latent.records, tuning)
@@ -129,7 +137,16 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
         info = GibbsInfo(imputation_info, centred_info, interweaving_info, num_nonfinite)
         return GibbsState(parameters, latent), info
 
-    return Sweep(move, lambda rng_key, state: (state, jnp.zeros((), int)))
+    def move_parts(
+        rng_key: Key, state: GibbsState, tuning: Tuning | None, first: Array, number: Array
+    ) -> tuple[GibbsState, GibbsInfo]:
+        return move_by(partial(impute_parts, first=first, number=number), rng_key, state, tuning)
+
+    move, complete = partial(move_by, impute), lambda rng_key, state: (state, jnp.zeros((), int))
+    if not has_parts(plan, release.n):
+        return Sweep(move, complete)
+    impute_parts = build_partial_kernel(model, release, plan.imputation)
+    return Sweep(move, complete, move_parts)
 
 
 def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep:

@@ -19,7 +19,7 @@ from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room, with_equal_capacity
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.batch_run import BatchRun, map_groups
-from dpjax.mcmc.draws import SWEEPS, fill_gaps
+from dpjax.mcmc.draws import accepted_per_proposal, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of
 from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
@@ -162,8 +162,7 @@ def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: 
     warn_of_nonfinite(by_chain, stacklevel=4, sweeps=run.schedule[-1].thin)
     warn_of_room(run.releases, draws.reported, stacklevel=4)
     info = fill_gaps(draws.info)
-    made = info[SWEEPS].sum(axis=-1, keepdims=True) if SWEEPS in info else status.filled * run.schedule[-1].thin
-    per_record: Any = to_host(status.chains.accepted) / np.maximum(made, 1)
+    per_record = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
     return BatchPosterior(
         draws={**draws.parameters, **draws.derived, **draws.reported},
         info={**info, "acceptance_rate_per_record": per_record},

@@ -20,9 +20,9 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.data_augmentation.refresh import RefreshTuning, prior_alone
-from dpjax.mcmc.rates import Costs, adapt_refresh
-from dpjax.mcmc.run import MEASURED, Chains, Collect, Kernel, RunKeys, adapt, advance_chains, choose_capacity
+from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
+from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
+from dpjax.mcmc.run import Chains, Collect, Kernel, RunKeys, adapt, advance_chains, choose_capacity, place_of
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.numerics import take_entry
@@ -58,7 +58,7 @@ def run_batch(
     releases: PrivateRelease,
     tuning: Tuning | None,
     refresh: RefreshTuning | None,
-    rates: tuple[Array, Array] | None,
+    rates: Rates | None,
     chain_keys: Key,
     chains: Chains,
     start: Array,
@@ -78,7 +78,7 @@ def run_batch(
         release = jax.tree.unflatten(structure, parts)
         collected = bind(collect, release)
         if rates is not None:
-            given["refresh"] = given["refresh"]._replace(sweeps=rates[0], refreshes=rates[1])
+            given["refresh"] = given["refresh"]._replace(**rates._asdict())
         return advance_chains(model, plan, collected, capacity, None, release=release, **given, **numbers)
 
     own = [leaf for leaf, is_common in zip(leaves, common, strict=True) if not is_common]
@@ -188,10 +188,8 @@ class BatchRun(Run):
         """The refreshes of each release before any draw is made; None where there are none."""
         if not self.plan.refresh:
             return None
-        number = len(self.keys.chains)
-        return jax.tree.map(
-            lambda leaf: jnp.asarray(np.repeat(np.asarray(leaf)[None], number, 0)), prior_alone(self.model)
-        )
+        number, one = len(self.keys.chains), prior_alone(self.model, rates_to_try(self.plan, self.release.n))
+        return jax.tree.map(lambda leaf: jnp.asarray(np.repeat(np.asarray(leaf)[None], number, 0)), one)
 
     def open(self, states: GibbsState, tuning: Tuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step sizes are fitted."""
@@ -223,14 +221,15 @@ class BatchRun(Run):
                 tuning = fitted._replace(step_size=tuning.step_size)
                 tuning = adapt_step_sizes(self, status.segment + 1, tuning, bring_home(self.mesh, states))
             if refresh is not None:
-                costs = Costs().of(self.model, plan, self.release.n)
-                refresh = adapt_refresh(refresh, fitted, status.segment - MEASURED, draws, segment.thin, costs)
+                costs, tried = Costs().of(self.model, plan, self.release.n), rates_to_try(plan, self.release.n)
+                place = place_of(status.segment, tried)
+                refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
         return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), states)
 
 
-def rates_of(refresh: RefreshTuning | None) -> tuple[Array, Array] | None:
-    """The numbers of sweeps and refreshes in a period, which all releases have."""
-    return None if refresh is None else (refresh.sweeps[0], refresh.refreshes[0])
+def rates_of(refresh: RefreshTuning | None) -> Rates | None:
+    """The rates, which all releases have."""
+    return None if refresh is None else Rates(refresh.sweeps[0], refresh.refreshes[0], refresh.parts[0])
 
 
 def most_together(num_chains: int, mesh: Mesh | None = None) -> int:

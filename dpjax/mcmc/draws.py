@@ -8,11 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Parameters, Records
-from dpjax.data_augmentation.refresh import RefreshInfo
+from dpjax.data_augmentation.records.parts import NUM_PARTS, num_proposals
+from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, parts_due
 from dpjax.data_augmentation.sweep import GibbsInfo
 from dpjax.diagnostics.streaming import StreamingSummary
 from dpjax.posterior.streaming import StreamingDraws
+from dpjax.runtime.chunk import Segment
 from dpjax.runtime.devices import to_host
+from dpjax.runtime.run import Status
 
 SWEEPS, REFRESHES = "num_sweeps", "num_refreshes"
 """The reports on how many were made, where a step is not always one sweep."""
@@ -23,6 +26,7 @@ __all__ = [
     "SWEEPS",
     "Draw",
     "Reports",
+    "accepted_per_proposal",
     "add_refreshes",
     "average",
     "drawn_of",
@@ -118,6 +122,29 @@ def latest(rates: np.ndarray, made: np.ndarray) -> np.ndarray:
     places = np.maximum.accumulate(np.where(made, np.arange(made.shape[-1]), -1), axis=-1)
     first = np.argmax(made, axis=-1)[..., None]
     return np.take_along_axis(rates, np.where(places < 0, first, places), axis=-1)
+
+
+def accepted_per_proposal(
+    accepted: np.ndarray, info: dict[str, np.ndarray], status: Status, segment: Segment
+) -> np.ndarray:
+    """The share of the proposals to each record that it accepted in the draws of a segment.
+
+    Parameters
+    ----------
+    accepted
+        How many it accepted [..., n].
+    info
+        The reports [..., draw] on these draws.
+    """
+    if SWEEPS not in info:
+        return accepted / max(status.filled * segment.thin, 1)
+    # All chains of all releases make the same sweeps.
+    rates: RefreshTuning = jax.tree.map(lambda leaf: np.ravel(leaf)[0], status.kernel.refresh)
+    made = int(np.sum(info[SWEEPS].reshape(-1, info[SWEEPS].shape[-1])[0]))
+    first, parts = parts_due(rates, np.int32(segment.start))
+    if parts == NUM_PARTS:
+        return accepted / max(made, 1)
+    return accepted / np.maximum(num_proposals(accepted.shape[-1], int(first), made * int(parts)), 1)
 
 
 def weigh(info: dict[str, Any]) -> dict[str, Any]:

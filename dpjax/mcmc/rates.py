@@ -11,9 +11,20 @@ import numpy as np
 
 from dpjax.base import Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
-from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.plan import SweepPlan, has_parts
+from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.records.soma import SOMA
-from dpjax.data_augmentation.refresh import FLOOR, MANY_RECORDS, PERIOD, TRIED, RefreshTuning, fit_refresh, with_rates
+from dpjax.data_augmentation.refresh import (
+    FLOOR,
+    MANY_RECORDS,
+    PERIOD,
+    TRIED,
+    TRIED_IN_PARTS,
+    Rates,
+    RefreshTuning,
+    fit_refresh,
+    with_rates,
+)
 from dpjax.diagnostics import ess_bulk, ess_tail
 
 MULTIPLES = (1, 2, 4, 8, 16)
@@ -27,6 +38,9 @@ MANY_DRAWS = 0.95
 
 FLOOR_COST = 0.05
 """Share of a sweep's cost that refreshes may take where they gain nothing: they keep remote modes in reach."""
+
+PART_COST = 0.4
+"""Cost of a sweep over one part of the records, in units of a whole one; for 1,000 records 0.37, for 10,000 0.37."""
 
 LEAST_DRAWS = 0.5
 """Fewest effective draws of a step, in units of what a sweep gives: draws that are kept are worth something, too."""
@@ -76,8 +90,19 @@ MOST_MEASURED = 16
 """The releases of a batch of which the effective draws are measured, for rates that all have."""
 
 
+def rates_to_try(plan: SweepPlan, n: int) -> tuple[Rates, ...]:
+    """The rates that the warm-up of a run with n records tries, one after another."""
+    return TRIED_IN_PARTS if has_parts(plan, n) else TRIED
+
+
 def adapt_refresh(
-    refresh: RefreshTuning, fitted: Tuning, place: int, draws: Parameters, thin: int, costs: tuple[float, float]
+    refresh: RefreshTuning,
+    fitted: Tuning,
+    tried: tuple[Rates, ...],
+    place: int,
+    draws: Parameters,
+    thin: int,
+    costs: tuple[float, float],
 ) -> RefreshTuning:
     """The refreshes of the segment after one that has ended.
 
@@ -87,8 +112,10 @@ def adapt_refresh(
         Those of the segment; leaves may have a leading axis [release, ...] here and below.
     fitted
         A whitening fitted to its draws.
+    tried
+        The rates to try; see `rates_to_try`.
     place
-        Which of `TRIED` had their turn; a negative number before the first.
+        Which of them had their turn; a negative number before the first.
     draws
         The draws [chain, draw, ...] of the segment.
     thin
@@ -96,23 +123,24 @@ def adapt_refresh(
     costs
         Those of a sweep and of a refresh.
     """
-    if 0 <= place < len(TRIED):
+    in_turn = 0 <= place < len(tried)
+    if in_turn:
         refresh = measure(refresh, place, draws, thin)
-    if place != 0:
+    if not (in_turn and tried[place].refreshes == FLOOR):
         # Sweeps alone may have missed what refreshes reach: there the fit before them stays.
         refresh = fit_refresh(refresh, fitted)
-    if place == len(TRIED) - 1:
-        return choose_rates(refresh, costs)
-    return with_rates(refresh, *rates_after(place)) if place < len(TRIED) - 1 else refresh
+    if place == len(tried) - 1:
+        return choose_rates(refresh, tried, costs)
+    return with_rates(refresh, rates_after(tried, place)) if place < len(tried) - 1 else refresh
 
 
-def rates_after(place: int) -> tuple[int, int]:
-    """The rates of the next segment: as many refreshes as sweeps until those of `TRIED` have their turns."""
-    return TRIED[place + 1] if place >= -1 else (PERIOD, PERIOD)
+def rates_after(tried: tuple[Rates, ...], place: int) -> Rates:
+    """The rates of the next segment: as many refreshes as sweeps until those to try have their turns."""
+    return tried[place + 1] if place >= -1 else Rates(PERIOD, PERIOD)
 
 
 def measure(refresh: RefreshTuning, place: int, draws: Parameters, thin: int) -> RefreshTuning:
-    """The tuning with the autocorrelation that the rates at a place of `TRIED` leave, where draws are enough to tell.
+    """The tuning with the autocorrelation that the rates at a place leave, where draws are enough to tell.
 
     Of a batch it is that of some releases, in the places of all.
     """
@@ -138,19 +166,21 @@ def kept_by(draws: Parameters, thin: int) -> float:
     return float(((1 - share) / (1 + share)) ** (1 / thin))
 
 
-def choose_rates(refresh: RefreshTuning, costs: tuple[float, float]) -> RefreshTuning:
+def choose_rates(refresh: RefreshTuning, tried: tuple[Rates, ...], costs: tuple[float, float]) -> RefreshTuning:
     """The tuning with the rates of the most effective draws for their cost, as far as these were measured."""
-    kept = np.reshape(np.asarray(refresh.kept, float), (-1, len(TRIED)))[0]
+    kept = np.reshape(np.asarray(refresh.kept, float), (-1, len(tried)))[0]
     if np.any(kept < 0) or np.all(np.asarray(refresh.prior_share) == 1.0):
-        return with_rates(refresh, *TRIED[0])
-    return with_rates(refresh, *best_rates(kept, *costs))
+        return with_rates(refresh, tried[0])
+    return with_rates(refresh, best_rates(tried, kept, *costs))
 
 
-def best_rates(kept: np.ndarray, sweep_cost: float, refresh_cost: float) -> tuple[int, int]:
-    """How many sweeps and refreshes to make in a period.
+def best_rates(tried: tuple[Rates, ...], kept: np.ndarray, sweep_cost: float, refresh_cost: float) -> Rates:
+    """The rates to make, which are multiples of those that were tried.
 
     Parameters
     ----------
+    tried
+        The rates that were tried, first those of whole sweeps almost alone.
     kept
         The autocorrelations [tried] that are left by a step at the rates that were tried.
     sweep_cost
@@ -158,13 +188,24 @@ def best_rates(kept: np.ndarray, sweep_cost: float, refresh_cost: float) -> tupl
     refresh_cost
         The cost of a refresh.
     """
-    floor = max(FLOOR, int(FLOOR_COST * PERIOD * sweep_cost / refresh_cost))
-    tried = np.array([(PERIOD, floor), *TRIED[1:]])
-    rates = np.concatenate([tried * multiple for multiple in MULTIPLES])
-    left = np.concatenate([kept**multiple for multiple in MULTIPLES])
-    draws = (1 - left) / (1 + left)
-    gain = draws / (rates @ (sweep_cost, refresh_cost) / PERIOD + Costs().step)
-    # The first choice is a sweep in each step and the fewest refreshes.
-    allowed = (rates[:, 0] <= PERIOD) & (draws >= LEAST_DRAWS * draws[0])
-    sweeps, refreshes = rates[np.argmax(np.where(allowed, gain, 0.0))]
-    return int(sweeps), int(refreshes)
+
+    def cost_of(rates: Rates) -> float:
+        part = sweep_cost * (PART_COST if rates.parts < NUM_PARTS else 1)
+        return (rates.sweeps * part + rates.refreshes * refresh_cost) / PERIOD + Costs().step
+
+    def multiple_of(rates: Rates, multiple: int) -> Rates:
+        own = max(FLOOR, int(FLOOR_COST * PERIOD * sweep_cost / refresh_cost)) if rates.refreshes == FLOOR else PERIOD
+        return Rates(rates.sweeps * multiple, own * multiple, rates.parts)
+
+    def draws_of(left: float) -> float:
+        return (1 - left) / (1 + left)
+
+    least = LEAST_DRAWS * draws_of(kept[0])
+    choices = [(rates, left, multiple) for rates, left in zip(tried, kept, strict=True) for multiple in MULTIPLES]
+    gains = {
+        multiple_of(rates, multiple): draws_of(left**multiple) / cost_of(multiple_of(rates, multiple))
+        for rates, left, multiple in choices
+        # The first choice is a sweep in each step and the fewest refreshes.
+        if rates.sweeps * multiple <= PERIOD and draws_of(left**multiple) >= least
+    }
+    return max(gains, key=lambda rates: gains[rates])

@@ -16,16 +16,18 @@ from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_pri
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import (
+    Rates,
     Refreshes,
     RefreshTuning,
     build_refreshes,
     num_due,
+    parts_due,
     prior_alone,
 )
 from dpjax.data_augmentation.sweep import Sweep, build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
-from dpjax.mcmc.rates import Costs, adapt_refresh
+from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.release import PrivateRelease
@@ -37,9 +39,6 @@ from dpjax.runtime.run import Run, Status
 
 CHECKED = 3
 """The segment of the warm-up after which a surrogate that is too often wrong is given up."""
-
-MEASURED = 5
-"""The first of the segments of the warm-up in which rates of sweeps and refreshes are tried, one after another."""
 
 ENOUGH_ACCEPTED = 0.5
 """An exact move costs about as much as ten by surrogate, of which fewer than half then bring less."""
@@ -158,11 +157,12 @@ def advance_chains(
     )
 
 
-def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[[Key, Chains], tuple[Chains, Reports]]:
-    """The step ``(key, chain) -> (chain, reports)`` that is one sweep."""
+def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[..., tuple[Chains, Reports]]:
+    """The step ``(key, chain, *parts) -> (chain, reports)`` that is one sweep, of all records or of some parts."""
 
-    def step(key: Key, chain: Chains) -> tuple[Chains, Reports]:
-        state, info = sweep.move(key, chain.state, tuning)
+    def step(key: Key, chain: Chains, *parts: Array) -> tuple[Chains, Reports]:
+        move = sweep.move if sweep.move_parts is None else sweep.move_parts
+        state, info = move(key, chain.state, tuning, *parts)
         if chain.accepted is None:
             return Chains(state, None), {}
         accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
@@ -183,10 +183,11 @@ def build_mixed_step(
     def step(key: Key, chain: Chains, number: Array) -> tuple[Chains, Reports]:
         sweep_key, refresh_key = jax.random.split(key)
         due = num_due(refresh.sweeps, number)
-        shapes = jax.eval_shape(sweep_once, sweep_key, chain)[1]
+        arguments = (sweep_key, chain, *(() if sweep.move_parts is None else parts_due(refresh, number)))
+        shapes = jax.eval_shape(sweep_once, *arguments)[1]
         nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
         # The number is the same for all chains: what is not due is a branch that is not taken, also side by side.
-        chain, reports = jax.lax.cond(due > 0, sweep_once, lambda key, chain: (chain, nothing), sweep_key, chain)
+        chain, reports = jax.lax.cond(due > 0, sweep_once, lambda key, chain, *parts: (chain, nothing), *arguments)
         state, info = refreshes(refresh_key, number, chain.state, refresh)
         return chain._replace(state=state), add_refreshes(reports, due, info)
 
@@ -302,8 +303,9 @@ class PosteriorRun(Run):
                 tuning = adapt_step_size(self, status.segment + 1, tuning, state)
             if refresh is not None:
                 segment, costs = self.schedule[status.segment], Costs().of(self.model, plan, self.release.n)
-                place = status.segment - MEASURED
-                refresh = adapt_refresh(refresh, fitted, place, status.draws.parameters, segment.thin, costs)
+                tried = rates_to_try(plan, self.release.n)
+                place = place_of(status.segment, tried)
+                refresh = adapt_refresh(refresh, fitted, tried, place, status.draws.parameters, segment.thin, costs)
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
             plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
@@ -342,7 +344,7 @@ class PosteriorRun(Run):
     @cached_property
     def first_refresh(self) -> RefreshTuning | None:
         """The refreshes before any draw is made; None where there are none."""
-        return prior_alone(self.model) if self.plan.refresh else None
+        return prior_alone(self.model, rates_to_try(self.plan, self.release.n)) if self.plan.refresh else None
 
     @cached_property
     def tuning_shapes(self) -> Tuning | None:
@@ -354,6 +356,11 @@ class PosteriorRun(Run):
 def tune_to_prior(model: Model, key: Key) -> Tuning:
     """The tuning fitted to draws from the prior."""
     return fit_to_prior(key, model)
+
+
+def place_of(segment: int, tried: tuple[Rates, ...]) -> int:
+    """Which of the rates to try have their turn in a segment: the last of them in the last segment but one."""
+    return segment - (len(WINDOWS) - 1 - len(tried))
 
 
 def has_check(schedule: tuple[Segment, ...]) -> bool:

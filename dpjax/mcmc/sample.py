@@ -17,7 +17,7 @@ from dpjax.data_augmentation.plan import make_plan, move_noise, with_refresh
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
-from dpjax.mcmc.draws import SWEEPS, drawn_of, fill_gaps, read_streaming, reports_of
+from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps, read_streaming, reports_of
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
@@ -255,8 +255,7 @@ def report(
     sweeps = run.schedule[-1].thin * (1 if streaming is None else streaming.summary.number)
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
     warn_of_room(run.release, draws.reported, stacklevel=4)
-    made = info[SWEEPS].sum(axis=1, keepdims=True) if SWEEPS in info else status.filled * run.schedule[-1].thin
-    per_record = to_host(status.chains.accepted) / np.maximum(made, 1)
+    per_record = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
     return Posterior(
         draws=draws_of(status) if streaming is None else NotKept(),  # type: ignore[arg-type]
         info={**info, "acceptance_rate_per_record": per_record},

@@ -22,7 +22,7 @@ from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
-from dpjax.data_augmentation.refresh import RefreshTuning, build_refreshes, num_due
+from dpjax.data_augmentation.refresh import RefreshTuning, build_refreshes, num_due, parts_due
 from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.diagnostics.convergence import ess_bulk
 from dpjax.models.data_sets import NUMBER
@@ -253,8 +253,14 @@ def advance(
         sweep_key, refresh_key = jax.random.split(jax.random.fold_in(key, number))
         if refresh is None or refreshes is None:
             return sweep.move(sweep_key, state, tuning)[0]
-        due = num_due(refresh.sweeps, number) > 0
-        state = jax.lax.cond(due, lambda: sweep.move(sweep_key, state, tuning)[0], lambda: state)
+        parts = parts_due(refresh, number)
+
+        def sweep_once(state: GibbsState) -> GibbsState:
+            if sweep.move_parts is None:
+                return sweep.move(sweep_key, state, tuning)[0]
+            return sweep.move_parts(sweep_key, state, tuning, *parts)[0]
+
+        state = jax.lax.cond(num_due(refresh.sweeps, number) > 0, sweep_once, lambda state: state, state)
         return refreshes(refresh_key, number, state, refresh)[0]
 
     def all_chains(number: Array, states: GibbsState) -> GibbsState:

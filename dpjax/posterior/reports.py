@@ -8,6 +8,7 @@ import numpy as np
 from dpjax._util.pickles import is_missing
 from dpjax._util.words import quantity
 from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
+from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
 from dpjax.diagnostics.summary import Summary
 from dpjax.diagnostics.warnings import (
@@ -56,11 +57,17 @@ def describe_sweep(posterior: "Posterior") -> str:
 def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -> str:
     """How often sweeps and refreshes were made, and how many of these were accepted."""
     sweeps, refreshes = int(refresh.sweeps), int(refresh.refreshes)
-    rates = f"{quantity(sweeps, 'sweep')} and {refreshes} refresh{'es' * (refreshes != 1)} in {PERIOD} steps"
-    made = np.sum(info["num_refreshes"])
-    if not made:
+    parts = (
+        ""
+        if refresh.parts == NUM_PARTS
+        else f" over {quantity(int(refresh.parts), 'part')} of {NUM_PARTS} of the records"
+    )
+    made = f"{quantity(sweeps, 'sweep')}{parts} and {refreshes} refresh{'es' * (refreshes != 1)}"
+    rates = f"{made} in {PERIOD} steps"
+    num_made = np.sum(info["num_refreshes"])
+    if not num_made:
         return f"{rates}, none made yet"
-    accepted = np.sum(info["refresh_acceptance_rate"] * info["num_refreshes"]) / made
+    accepted = np.sum(info["refresh_acceptance_rate"] * info["num_refreshes"]) / num_made
     rare = "" if accepted >= FEW_ACCEPTED else ": modes far from where the chains are have hardly been looked for"
     return f"{rates}, {accepted:.2g} of them accepted{rare}"
 

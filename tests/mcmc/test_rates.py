@@ -8,8 +8,8 @@ import pytest
 
 import dpjax
 from dpjax.data_augmentation.plan import make_plan
-from dpjax.data_augmentation.refresh import FLOOR, PERIOD, TRIED, prior_alone, with_rates
-from dpjax.mcmc.rates import FLOOR_COST, Costs, best_rates, choose_rates, kept_by, measure
+from dpjax.data_augmentation.refresh import FLOOR, PERIOD, TRIED, TRIED_IN_PARTS, Rates, prior_alone, with_rates
+from dpjax.mcmc.rates import FLOOR_COST, PART_COST, Costs, best_rates, choose_rates, kept_by, measure, rates_to_try
 
 
 @pytest.mark.parametrize("thin", [1, 4])
@@ -31,20 +31,20 @@ def test_parameters_that_never_move_do_not_count():
 
 @pytest.mark.parametrize("cost", [1.5, 3.0, 40.0])
 def test_where_refreshes_gain_nothing_they_cost_next_to_nothing(cost):
-    sweeps, refreshes = best_rates(np.array([0.9, 0.99, 0.999]), cost, 1.0)
+    sweeps, refreshes, _ = best_rates(TRIED, np.array([0.9, 0.99, 0.999]), cost, 1.0)
     assert sweeps == PERIOD
     assert refreshes == max(FLOOR, int(FLOOR_COST * PERIOD * cost))
 
 
 def test_where_sweeps_are_slow_refreshes_take_their_place():
-    assert best_rates(np.array([0.999, 0.5, 0.4]), 3.0, 1.0) == (1, 16)
-    assert best_rates(np.array([0.99, 0.2, 0.95]), 3.0, 1.0) == (4, 16)
+    assert best_rates(TRIED, np.array([0.999, 0.5, 0.4]), 3.0, 1.0) == Rates(1, 16)
+    assert best_rates(TRIED, np.array([0.99, 0.2, 0.95]), 3.0, 1.0) == Rates(4, 16)
 
 
 def test_draws_keep_their_worth():
     """Sweeps of 0.9 effective draws are not replaced by a few refreshes, but by many, however cheap."""
     kept = np.array([(1 - 0.9) / (1 + 0.9), 0.8, 0.8])
-    sweeps, refreshes = best_rates(kept, 200.0, 1.0)
+    sweeps, refreshes, _ = best_rates(TRIED, kept, 200.0, 1.0)
     multiple = refreshes / PERIOD
     assert sweeps == multiple
     assert 0.45 <= (1 - 0.8**multiple) / (1 + 0.8**multiple) < 0.9
@@ -70,8 +70,32 @@ def test_too_few_draws_choose_nothing(model, release):
     assert measure(refresh, 0, {"mean": np.zeros((4, 30))}, 1) is refresh
     rng = np.random.default_rng(2)
     for place in range(len(TRIED)):
-        chosen = choose_rates(with_rates(refresh, 4, 16), costs)
-        assert (int(chosen.sweeps), int(chosen.refreshes)) == TRIED[0]
+        chosen = choose_rates(with_rates(refresh, Rates(4, 16)), TRIED, costs)
+        assert (int(chosen.sweeps), int(chosen.refreshes), int(chosen.parts)) == TRIED[0]
         refresh = measure(refresh, place, {"mean": rng.normal(size=(4, 100))}, 1)
     assert np.all(np.asarray(refresh.kept) >= 0)
-    assert int(choose_rates(refresh, costs).sweeps) == 1
+    assert int(choose_rates(refresh, TRIED, costs).sweeps) == 1
+
+
+def test_parts_are_swept_where_that_leaves_most_draws():
+    """A sweep over a part costs less than half of a whole one, and is chosen if it gives more than so many draws."""
+
+    def choose(whole, part):
+        return best_rates(TRIED_IN_PARTS, np.array([whole, part, 0.999, 0.999]), 10.0, 50.0)
+
+    share = PART_COST * 1.2
+    slow, fast = [(1 - draws) / (1 + draws) for draws in (0.4 * share, 0.4)]
+    assert choose(fast, fast).parts == 1
+    assert choose(fast, slow).parts == 16
+    # Draws that are kept are worth something, however cheap the others are.
+    assert choose(fast, (1 - 0.19) / (1 + 0.19)).parts == 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "n"),
+    [({"noise": "held"}, 1_000), ({"refresh": False}, 1_000), ({"imputation": dpjax.soma()}, 1_000), ({}, 2**21)],
+)
+def test_parts_are_for_noise_that_moves_and_records_that_fit(model, release, changes, n):
+    plan = replace(make_plan(model, release), noise="moved", refresh=True)
+    assert rates_to_try(plan, 1_000) == TRIED_IN_PARTS
+    assert rates_to_try(replace(plan, **changes), n) == TRIED

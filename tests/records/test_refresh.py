@@ -51,8 +51,7 @@ TUNING = RefreshTuning(
     jnp.array([0.2, -0.1]),
     jnp.array([[0.8, 0.0], [0.3, 0.6]]),
     jnp.array(0.5),
-    jnp.int32(16),
-    jnp.int32(16),
+    *map(jnp.int32, (16, 16, 16)),
     jnp.zeros(3),
 )
 
