@@ -9,12 +9,15 @@ from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Model
 from dpjax.clt.density import check_noise
 from dpjax.clt.moments import Source
+from dpjax.data_augmentation.records.unknown_number import check_model_of_any_number
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived
 from dpjax.models.record_noise import LARGEST_SUPPORT, level_size
 from dpjax.models.simulation import parameter_shapes, position_shapes
+from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.release.summed import as_sum
+from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.run import check_run
 
 __all__ = ["check_inputs", "check_problem", "default_points", "find_source"]
@@ -41,20 +44,30 @@ def check_inputs(
     check_run(key, *counts, 1, None, progress)
     if num_points is not None:
         check_count("num_points", num_points, "Pass a whole number of at least 8.", least=8)
-    return check_problem(model, release, num_points)
+    return check_problem(model, release, num_points, may_be_unknown=True)
 
 
-def check_problem(model: Any, release: Any, num_points: int | None = None) -> Source:
-    """The source of the moments, or an error unless the value is a sum over a known number of records plus noise.
+def check_problem(model: Any, release: Any, num_points: int | None = None, *, may_be_unknown: bool = False) -> Source:
+    """The source of the moments, or an error unless the value is a sum over records plus noise.
+
+    Parameters
+    ----------
+    num_points
+        Those of the quadrature, if not the default.
+    may_be_unknown
+        Whether the number of records may be unknown.
 
     Raises
     ------
     TypeError, ValueError
         If it is not, if model and release are not compatible, or if there is no source of moments.
     """
-    if is_release(release):
+    is_open = may_be_unknown and isinstance(release, Release) and is_unknown(release)
+    if is_release(release) and not is_open:
         as_sum(release, "One value for each record is no sum: use dpjax.sample.")
     check_fit(model, release)
+    if is_open:
+        check_model_of_any_number(model)
     check_derived(model)
     if not release.is_noisy_sum:
         given = f"values drawn by {name_of(release.mechanism)}"

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.clt.number import reference_number
 from dpjax.models.record_noise import level_size, num_rows, records_at, support_size
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import product
@@ -76,8 +77,9 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
     -----
     All sums are over contributions less value / n, which is near their mean wherever the posterior has mass: so no
     digits are lost of the difference between value / n and mean, which is √n times smaller than their standard
-    deviation.
+    deviation. Where n is unknown, `reference_number` is in its place.
     """
+    centre = release.value / reference_number(release)
     summed = None if source.points is None else build_sums(model, release, source, rule)
     declared = model.statistic_moments
     if summed is not None and (declared is None or not source.declared[0]):
@@ -90,7 +92,7 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
         if covariance is None:
             assert summed is not None
             covariance = summed(parameters)[1]
-        return mean - release.value / release.n, covariance
+        return mean - centre, covariance
 
     return moments
 
@@ -99,7 +101,8 @@ def build_sums(model: Model, release: Release, source: Source, rule: Any) -> Mom
     """The moments as weighted sums over points."""
     if model.exchangeable:
         weigh = build_points(model, release, source, rule)
-        return lambda parameters: weighted_moments(*weigh(parameters), release.value / release.n)
+        centre = release.value / reference_number(release)
+        return lambda parameters: weighted_moments(*weigh(parameters), centre)
     return build_averages(model, release, source, rule)
 
 

@@ -63,8 +63,9 @@ def sample_clt(
         that are not identically distributed, such as those with known covariates, have unequal moments: that costs a
         pass over them.
     release
-        One noisy sum over a known number of records, such as `dpjax.joint` makes of several. Whole noise is taken for
-        real noise of the same variance, as is the sum.
+        One noisy sum, such as `dpjax.joint` makes of several. Whole noise is taken for real noise of the same variance,
+        as is the sum. The number of records may be unknown, ``n=dpjax.UnknownCount(prior)``, if they are identically
+        distributed: it is integrated over, at least 1, and drawn.
     num_chains
         Chains, run side by side.
     num_warmup
@@ -83,7 +84,8 @@ def sample_clt(
     Returns
     -------
     Posterior
-        With ``approximate=True``, and no `final_states`, `tuning` and `plan`. ``info`` has the trajectories'
+        With ``approximate=True``, and no `final_states`, `tuning` and `plan`. An unknown number of records is in
+        ``draws["num_records"]``. ``info`` has the trajectories'
         ``"acceptance_rate"``, ``"num_divergent"`` and ``"num_integration_steps"``, each [chain, draw], and the errors
         of the quadrature ``"quadrature_error"`` [2]: of the mean in standard deviations of the value, and of its
         variance, relative; and the ``"skewness"`` [d] of the sum with its noise, which is 0 for a Normal sum.
