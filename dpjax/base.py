@@ -20,6 +20,7 @@ __all__ = [
     "ImputationKernel",
     "Key",
     "Latent",
+    "MixedRecords",
     "Model",
     "NonCentred",
     "NormalScores",
@@ -146,6 +147,29 @@ class ConjugateCounts(NamedTuple):
     log_density: Callable[[Parameters, Array], Array]
 
 
+class MixedRecords(NamedTuple):
+    """Records with discrete fields among continuous ones, written by the scores of these and the levels of those.
+
+    Sums over all levels at each point of the scores are smooth in the parameters, where records drawn by noise for
+    their discrete fields too are not.
+
+    Attributes
+    ----------
+    levels
+        ``() -> levels``: every combination of the values of the discrete fields, leading axis [c].
+    num_scores
+        The number k of standard Normal variables that the continuous fields of one record are made of.
+    records
+        ``(parameters, scores, levels) -> (records, log_probability)``: the records [m] whose continuous fields have
+        these scores [k, m] and whose discrete fields have these levels [m], and the log-probability [m] of the levels,
+        each given the fields before it.
+    """
+
+    levels: Callable[[], Records]
+    num_scores: int
+    records: Callable[[Parameters, Array, Records], tuple[Records, Array]]
+
+
 class Model(NamedTuple):
     """A complete-data model: records independent given the parameters, and a prior.
 
@@ -204,6 +228,8 @@ class Model(NamedTuple):
         at impossible integers.
     normal_field
         ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
+    mixed
+        The records by scores and levels, where discrete fields stand among continuous ones. For `dpjax.sample_clt`.
     reported
         ``records -> dict``: quantities of the records reported beside the draws, such as their number where that is
         unknown.
@@ -235,6 +261,7 @@ class Model(NamedTuple):
     exchangeable: bool = True
     count_field: str | None = None
     normal_field: Callable[[Parameters], tuple[Array, Array]] | None = None
+    mixed: MixedRecords | None = None
     reported: Callable[[Records], Records] | None = None
     # How it was built.
     recipe: Any = None

@@ -13,6 +13,8 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import release_noise
 from dpjax.clt.moments import Source, build_moments, is_small
+from dpjax.clt.number import number_at, reference_number
+from dpjax.models.data_sets import take_number
 from dpjax.models.recipe import jit_model
 from dpjax.numerics import leading_size
 from dpjax.numerics.linear_algebra import factorize, solve_lower
@@ -60,7 +62,8 @@ def measure_errors(
     same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program
     evaluate = moments_at.quickly if is_small(model, release, source, finer) else moments_at
     coarse, fine = (evaluate(model, release, source, nodes, parameters) for nodes in (same, finer))
-    errors = compare(release, release_noise(release, simulated).variance, coarse, fine)
+    numbers = numbers_of(release, parameters)
+    errors = compare(numbers, release_noise(release, simulated).variance, coarse, fine)
     finite = [np.nan_to_num(np.asarray(error, float), nan=np.inf, posinf=np.inf) for error in errors]
     return Errors(*(float(np.quantile(error, LEVEL, method="higher")) for error in finite))
 
@@ -70,20 +73,25 @@ def moments_at(
     model: Model, release: Release, source: Source, rule: Any, parameters: Parameters
 ) -> tuple[Array, Array]:
     """The moments [draw, d] and [draw, d, d] at each draw."""
-    return jax.lax.map(build_moments(model, release, source, rule), parameters)
+    return jax.lax.map(build_moments(model, release, source, rule), take_number(parameters)[0])
+
+
+def numbers_of(release: Release, parameters: Parameters) -> Array:
+    """The number of records [draw] of each draw, as real numbers."""
+    return jnp.broadcast_to(jnp.asarray(number_at(release, parameters), float), leading_size(parameters))
 
 
 @jit_quickly
-def compare(release: Release, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
-    """The errors [draw] of coarse moments, for noise of this variance [d]."""
+def compare(numbers: Array, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
+    """The errors [draw] of coarse moments, for these numbers of records [draw] and noise of this variance [d]."""
 
-    def one(coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
-        factor = factorize(fine[1] + jnp.diag(variance / release.n))
-        shift = jnp.sqrt(jnp.asarray(release.n, variance.dtype)) * solve_lower(factor, (coarse[0] - fine[0])[:, None])
+    def one(n: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
+        factor = factorize(fine[1] + jnp.diag(variance / n))
+        shift = jnp.sqrt(n) * solve_lower(factor, (coarse[0] - fine[0])[:, None])
         change = solve_lower(factor, solve_lower(factor, coarse[1] - fine[1]).T)
         return Errors(jnp.sqrt(jnp.sum(jnp.square(shift))), jnp.max(jnp.abs(jnp.linalg.eigvalsh(change))))
 
-    return jax.vmap(one)(coarse, fine)
+    return jax.vmap(one)(numbers, coarse, fine)
 
 
 def choose_draws(draws: Parameters) -> Parameters:
@@ -111,7 +119,8 @@ def check_errors(errors: Errors, num_points: int, statistic: str) -> None:
 
 def measure_skewness(key: Key, model: Model, release: Release, simulated: Array, parameters: Parameters) -> np.ndarray:
     """The root mean square skewness [d] of the sum and its noise, at draws [draw, ...] of the posterior."""
-    size = min(release.n, NUM_RECORDS) if model.exchangeable else REPLICATES * release.n
+    n = reference_number(release)
+    size = min(n, NUM_RECORDS) if model.exchangeable else REPLICATES * n
     some = jax.tree.map(lambda leaf: leaf[: max(1, MAX_RECORDS // size)], parameters)
     keys = jax.random.split(key, leading_size(some))
     evaluate = skewness_at.quickly if size * leading_size(some) <= FEW_RECORDS else skewness_at
@@ -123,18 +132,19 @@ def measure_skewness(key: Key, model: Model, release: Release, simulated: Array,
 def skewness_at(model: Model, release: Release, variance: Array, keys: Key, parameters: Parameters) -> Array:
     """The skewness [draw, d] at each draw, for noise of this variance [d], from records drawn there."""
 
-    def one(arguments: tuple[Key, Parameters]) -> Array:
-        second, third = cumulants(draw_contributions(model, release, *arguments))
-        spread = jnp.sqrt(float(release.n) * second + variance)
-        return float(release.n) * third / jnp.where(spread > 0, spread, jnp.inf) ** 3
+    def one(arguments: tuple[Key, Parameters, Array]) -> Array:
+        key, own, n = arguments
+        second, third = cumulants(draw_contributions(model, release, key, own))
+        spread = jnp.sqrt(n * second + variance)
+        return n * third / jnp.where(spread > 0, spread, jnp.inf) ** 3
 
-    return jax.lax.map(one, (keys, parameters))
+    return jax.lax.map(one, (keys, take_number(parameters)[0], numbers_of(release, parameters)))
 
 
 def draw_contributions(model: Model, release: Release, key: Key, parameters: Parameters) -> Array:
     """Contributions [replicate, record, d] of records drawn given the parameters."""
     if model.exchangeable:
-        records = model.sample_records(key, parameters, min(release.n, NUM_RECORDS))
+        records = model.sample_records(key, parameters, min(reference_number(release), NUM_RECORDS))
         return release.contributions(records).T[:, None]
 
     def draw(key: Key) -> Array:

@@ -2,7 +2,7 @@
 
 Given θ the sum S of n contributions of mean μ(θ) and covariance Σ(θ) is approximately N(n μ, n Σ). All is in units of
 √n: the residual y = √n (s / n − μ) is N(0, V) with V = Σ + D / n, for Normal noise of variances D. The cost does not
-depend on n.
+depend on n. An unknown n is integrated out with two of its values at a time; see `dpjax.clt.number`.
 """
 
 from collections.abc import Callable
@@ -18,16 +18,19 @@ from jax.flatten_util import ravel_pytree
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.moments import Moments, Source, build_moments
+from dpjax.clt.number import find_neighbours, number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.mechanisms.spread import simulated_variance
+from dpjax.models.data_sets import take_number
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 from dpjax.numerics.theta import integer_variance
 from dpjax.release import Release
 from dpjax.release.summed import log_density_at
+from dpjax.release.unknown_count import is_unknown
 
 __all__ = ["Problem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance", "smooth"]
 
@@ -100,19 +103,44 @@ class Problem(NamedTuple):
     def residual(self, parameters: Parameters) -> tuple[Array, Array]:
         """√n times the difference [d] between value / n and its mean, and the covariance [d, d] without noise."""
         offset, covariance = self.moments(parameters)
-        return -jnp.sqrt(jnp.asarray(self.release.n, offset.dtype)) * offset, covariance
+        return self.residual_at(number_at(self.release, parameters), offset), covariance
+
+    def residual_at(self, number: Array | int, offset: Array) -> Array:
+        """√n times the difference [d] between value / n and the mean, for n records."""
+        root = jnp.sqrt(jnp.asarray(number, offset.dtype))
+        if not is_unknown(self.release):
+            return -root * offset
+        about = reference_number(self.release)
+        return (about - number) / root * (self.release.value / about) - root * offset
 
     def log_likelihood(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
         """The log-density [] of the value and the latent numbers given the parameters, up to a constant."""
-        residual, covariance = self.residual(parameters)
-        variance = self.noise.variance_at(scales) / self.release.n
+        if not is_unknown(self.release):
+            return self.log_density(self.release.n, self.moments(parameters), scales, sums)
+        return find_neighbours(self.release, parameters).log_sum(self.log_densities(parameters, scales, sums))
+
+    def log_densities(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
+        """The log-density [2] at either neighbour of an unknown number, up to one constant."""
+        moments, numbers = self.moments(parameters), find_neighbours(self.release, parameters).numbers
+        own = jnp.log(numbers) * self.release.value.size / 2  # the determinant's share of the number
+        return jax.vmap(lambda number: self.log_density(number, moments, scales, sums))(numbers) - own
+
+    def draw_number(self, uniform: Array, parameters: Parameters, scales: Array, sums: Array) -> Array:
+        """The number of records, int [], given the place between two and all else, by a uniform number."""
+        densities = self.log_densities(parameters, scales, sums)
+        return find_neighbours(self.release, parameters).choose(uniform, densities)
+
+    def log_density(self, number: Array | int, moments: tuple[Array, Array], scales: Array, sums: Array) -> Array:
+        """The log-density [] for n records of these moments, up to what does not depend on these."""
+        offset, covariance = moments
+        variance = self.noise.variance_at(scales) / number
         factor = factorize(covariance + jnp.diag(variance))
-        white = solve_lower(factor, residual[:, None])[:, 0]
+        white = solve_lower(factor, self.residual_at(number, offset)[:, None])[:, 0]
         value = -jnp.sum(jnp.square(white)) / 2 - jnp.sum(jnp.log(jnp.diagonal(factor)))
         value -= jnp.sum(jnp.square(scales)) / 2
-        return value + self.correction(factor, white, variance, sums) if self.noise.held else value
+        return value + self.correction(number, factor, white, variance, sums) if self.noise.held else value
 
-    def correction(self, factor: Array, white: Array, variance: Array, sums: Array) -> Array:
+    def correction(self, number: Array | int, factor: Array, white: Array, variance: Array, sums: Array) -> Array:
         """The log ratio [] of the density of latent noise to that of the Normal noise in its place.
 
         Under Normal noise of variances D the noise e given the value is N(D V⁻¹ y, D − D V⁻¹ D), and e is computed from
@@ -129,7 +157,7 @@ class Problem(NamedTuple):
         for part, where in self.noise.held:
             stop = start + where.stop - where.start
             origin = self.release.value[where]
-            scale = jnp.sqrt(jnp.asarray(self.release.n, own.dtype))
+            scale = jnp.sqrt(jnp.asarray(number, own.dtype))
             value += log_density_at(part, origin, origin, scale * noise[start:stop])
             start = stop
         return value + jnp.sum(jnp.square(noise) / own) / 2
@@ -147,11 +175,13 @@ class Problem(NamedTuple):
 
 def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> Problem:
     """The problem of a model and a release; see `build_moments` and `release_noise` for the rest."""
-    return Problem(release, build_moments(model, release, source, rule), release_noise(release, simulated))
+    moments = build_moments(model, release, source, rule)
+    return Problem(release, lambda parameters: moments(take_number(parameters)[0]), release_noise(release, simulated))
 
 
 def build_target(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Array]:
     """The log-density [] of a chain's vector, up to a constant."""
+    model = with_place(model, problem.release)
 
     def log_density(vector: Array) -> Array:
         place = problem.place(vector)

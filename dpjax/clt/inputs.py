@@ -9,14 +9,21 @@ from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Model
 from dpjax.clt.density import check_noise
 from dpjax.clt.moments import Source
+from dpjax.data_augmentation.records.unknown_number import check_model_of_any_number
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived
+from dpjax.models.record_noise import LARGEST_SUPPORT, level_size
 from dpjax.models.simulation import parameter_shapes, position_shapes
+from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.release.summed import as_sum
+from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.run import check_run
 
-__all__ = ["check_inputs", "check_problem", "find_source"]
+__all__ = ["check_inputs", "check_problem", "default_points", "find_source"]
+
+DEFAULT_POINTS, DEFAULT_OF_COVARIANCE = 1_024, 216
+"""Points of quadrature for all moments, and where the mean is known."""
 
 
 def check_inputs(
@@ -37,20 +44,30 @@ def check_inputs(
     check_run(key, *counts, 1, None, progress)
     if num_points is not None:
         check_count("num_points", num_points, "Pass a whole number of at least 8.", least=8)
-    return check_problem(model, release)
+    return check_problem(model, release, num_points, may_be_unknown=True)
 
 
-def check_problem(model: Any, release: Any) -> Source:
-    """The source of the moments, or an error unless the value is a sum over a known number of records plus noise.
+def check_problem(model: Any, release: Any, num_points: int | None = None, *, may_be_unknown: bool = False) -> Source:
+    """The source of the moments, or an error unless the value is a sum over records plus noise.
+
+    Parameters
+    ----------
+    num_points
+        Those of the quadrature, if not the default.
+    may_be_unknown
+        Whether the number of records may be unknown.
 
     Raises
     ------
     TypeError, ValueError
         If it is not, if model and release are not compatible, or if there is no source of moments.
     """
-    if is_release(release):
+    is_open = may_be_unknown and isinstance(release, Release) and is_unknown(release)
+    if is_release(release) and not is_open:
         as_sum(release, "One value for each record is no sum: use dpjax.sample.")
     check_fit(model, release)
+    if is_open:
+        check_model_of_any_number(model)
     check_derived(model)
     if not release.is_noisy_sum:
         given = f"values drawn by {name_of(release.mechanism)}"
@@ -58,7 +75,23 @@ def check_problem(model: Any, release: Any) -> Source:
     check_noise(release.mechanism, release.value.size)
     if not parameter_shapes(model):
         fail("model", "a model without parameters", "parameters to draw", "Give one of its numbers a prior.")
-    return find_source(model, release)
+    source = find_source(model, release)
+    check_size(model, source, num_points or default_points(source))
+    return source
+
+
+def default_points(source: Source) -> int:
+    """The number of points: the mean has to be known √n times better than the covariance."""
+    return DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS
+
+
+def check_size(model: Model, source: Source, num_points: int) -> None:
+    """Raise if there are too many records to sum over, of all levels of discrete fields at each point."""
+    if source.points != "mixed" or num_points * level_size(model) <= LARGEST_SUPPORT:
+        return
+    given = f"{num_points} points, each with all {level_size(model)} combinations of the discrete fields"
+    remedy = "Pass fewer points, whose error is measured; or use dpjax.sample."
+    fail("num_points", given, f"at most {LARGEST_SUPPORT} records in all", remedy)
 
 
 def find_source(model: Model, release: Any) -> Source:
@@ -92,6 +125,8 @@ def find_points(model: Model) -> str | None:
         return "support"
     if model.count_field is not None:
         return "counts"
+    if model.mixed is not None:
+        return "mixed"
     form = model.noncentred
     if form is None or form.scores is None or form.log_density is not None:
         return None
@@ -111,10 +146,14 @@ def refuse(model: Model) -> NoReturn:
     """Raise for a model without a source of moments."""
     form = model.noncentred
     if form is not None and form.scores is not None and form.log_density is None:
-        given = f"a model with whole numbers {drawn_whole_fields(model)} beside others, or of too many kinds to list"
+        whole = drawn_whole_fields(model)
+        given = f"a model with whole numbers {whole} beside others, without a bound or of too many kinds to list"
     else:
         given = "a model without a full non-centred form"
         if form is not None and form.forms:
             given += f" ({', '.join(f'{field}: {words}' for field, words in form.forms)})"
-    expected = "Model.statistic_moments, a finite support, one count, or a form with Normal scores (NonCentred.scores)"
+    expected = (
+        "Model.statistic_moments, a finite support, one count, a form with Normal scores (NonCentred.scores), or such "
+        "a form beside levels that are listed (Model.mixed)"
+    )
     fail("model", given, expected, "Give the model statistic_moments, or use dpjax.sample.")

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.models.record_noise import num_rows, records_at, support_size
+from dpjax.clt.number import reference_number
+from dpjax.models.record_noise import level_size, num_rows, records_at, support_size
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import product
 from dpjax.numerics.quadrature import Rule, make_rule
@@ -35,7 +36,8 @@ class Source(NamedTuple):
         Whether the model gives the mean, and whether it gives the covariance.
     points
         The points over which the rest is summed: ``"support"``, every possible record; ``"counts"``, the whole numbers
-        from 0 on; ``"scores"``, points of the records' noise; None if the model gives both.
+        from 0 on; ``"scores"``, points of the records' noise; ``"mixed"``, points of the noise of their continuous
+        fields, with all levels of the discrete ones at each; None if the model gives both.
     """
 
     declared: tuple[bool, bool]
@@ -49,8 +51,9 @@ class Source(NamedTuple):
 
 def make_points(key: Key, model: Model, source: Source, num_points: int, refinement: int = 1) -> Any:
     """The points over which moments are summed, unless the model lists them; see `build_moments` and `make_rule`."""
-    if source.points == "scores":
-        return make_rule(jax.random.fold_in(key, refinement), num_rows(model), num_points, refinement)
+    if source.points in ("scores", "mixed"):
+        dim = num_rows(model) if model.mixed is None or source.points == "scores" else model.mixed.num_scores
+        return make_rule(jax.random.fold_in(key, refinement), dim, num_points, refinement)
     return jnp.arange(refinement**2 * num_points) if source.points == "counts" else None
 
 
@@ -58,6 +61,7 @@ def is_small(model: Model, release: Release, source: Source, rule: Any) -> bool:
     """Whether some hundred moments take less time to compute by a program compiled quickly than that one saves."""
     listed = {None: 1, "support": support_size(model) or 1}
     num_points = listed[source.points] if source.points in listed else len(jax.tree.leaves(rule)[-1])
+    num_points *= level_size(model) if source.points == "mixed" else 1
     return num_points * (1 if model.exchangeable else release.n) * release.value.size**2 <= FEW_PRODUCTS
 
 
@@ -67,14 +71,15 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
     Parameters
     ----------
     rule
-        A `Rule` for scores, whole numbers [q] for counts, else None.
+        A `Rule` for scores, also those of mixed records, whole numbers [q] for counts, else None.
 
     Notes
     -----
     All sums are over contributions less value / n, which is near their mean wherever the posterior has mass: so no
     digits are lost of the difference between value / n and mean, which is √n times smaller than their standard
-    deviation.
+    deviation. Where n is unknown, `reference_number` is in its place.
     """
+    centre = release.value / reference_number(release)
     summed = None if source.points is None else build_sums(model, release, source, rule)
     declared = model.statistic_moments
     if summed is not None and (declared is None or not source.declared[0]):
@@ -87,7 +92,7 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
         if covariance is None:
             assert summed is not None
             covariance = summed(parameters)[1]
-        return mean - release.value / release.n, covariance
+        return mean - centre, covariance
 
     return moments
 
@@ -96,7 +101,8 @@ def build_sums(model: Model, release: Release, source: Source, rule: Any) -> Mom
     """The moments as weighted sums over points."""
     if model.exchangeable:
         weigh = build_points(model, release, source, rule)
-        return lambda parameters: weighted_moments(*weigh(parameters), release.value / release.n)
+        centre = release.value / reference_number(release)
+        return lambda parameters: weighted_moments(*weigh(parameters), centre)
     return build_averages(model, release, source, rule)
 
 
@@ -117,9 +123,46 @@ def build_points(model: Model, release: Release, source: Source, rule: Any) -> W
             return release.contributions(records), rule.weights
 
         return at_scores
+    if source.points == "mixed":
+        points = pair_points(model, rule)
+        return lambda parameters: weigh_pairs(model, release, parameters, points)
     records = listed_records(model, source, rule)
     contributions = release.contributions(records)  # independent of the parameters: computed once, outside the loops
     return lambda parameters: (contributions, jnp.exp(model.log_density(parameters, records)))
+
+
+class Pairs(NamedTuple):
+    """Points of the scores of continuous fields, each with every combination of the levels of the discrete ones.
+
+    Attributes
+    ----------
+    points
+        The scores [k, m].
+    weights
+        The weights [m] of the points, without the probability of the levels.
+    levels
+        The levels, leading axis [m].
+    """
+
+    points: Array
+    weights: Array
+    levels: Records
+
+
+def pair_points(model: Model, rule: Rule) -> Pairs:
+    """All pairs of a point of the rule and a combination of levels."""
+    assert model.mixed is not None
+    levels = model.mixed.levels()
+    size, number = level_size(model), rule.weights.size
+    tiled = jax.tree.map(lambda leaf: jnp.tile(leaf, (number, *[1] * (leaf.ndim - 1))), levels)
+    return Pairs(jnp.repeat(rule.points, size, axis=1), jnp.repeat(rule.weights, size), tiled)
+
+
+def weigh_pairs(model: Model, release: Release, parameters: Parameters, pairs: Pairs) -> tuple[Array, Array]:
+    """The contributions [d, m] and weights [m] of the records at all pairs."""
+    assert model.mixed is not None
+    records, log_probability = model.mixed.records(parameters, pairs.points, pairs.levels)
+    return release.contributions(records), pairs.weights * jnp.exp(log_probability)
 
 
 def build_averages(model: Model, release: Release, source: Source, rule: Any) -> Moments:
@@ -134,10 +177,13 @@ def build_averages(model: Model, release: Release, source: Source, rule: Any) ->
             nodes = jnp.broadcast_to(point.points[:, None], (point.points.shape[0], n))
             records = records_at(model, parameters, nodes)
             return release.contributions(records), jnp.broadcast_to(point.weights, (n,))
+        if source.points == "mixed":
+            alike = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), point)
+            return weigh_pairs(model, release, parameters, alike._replace(points=alike.points.T))
         records = known_fields(model, n) | jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), point)
         return release.contributions(records), jnp.exp(model.log_density(parameters, records))
 
-    points = Rule(rule.points.T, rule.weights) if source.points == "scores" else listed_records(model, source, rule)
+    points = loop_points(model, source, rule)
 
     def moments(parameters: Parameters) -> tuple[Array, Array]:
         @jax.checkpoint
@@ -153,6 +199,16 @@ def build_averages(model: Model, release: Release, source: Source, rule: Any) ->
         return jnp.mean(offsets, axis=1), (squares - product(offsets, offsets.T)) / n
 
     return moments
+
+
+def loop_points(model: Model, source: Source, rule: Any) -> Any:
+    """The points of a loop, with one leading axis."""
+    if source.points == "scores":
+        return Rule(rule.points.T, rule.weights)
+    if source.points == "mixed":
+        pairs = pair_points(model, rule)
+        return pairs._replace(points=pairs.points.T)
+    return listed_records(model, source, rule)
 
 
 def listed_records(model: Model, source: Source, rule: Any) -> Records:

@@ -10,7 +10,9 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.inputs import find_source
 from dpjax.clt.moments import Source, build_moments, make_points
+from dpjax.clt.number import number_at, reference_number
 from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.models.data_sets import take_number
 from dpjax.models.recipe import jit_model
 from dpjax.numerics.linear_algebra import product
 from dpjax.release import Release
@@ -42,11 +44,12 @@ def draw_sums(
 
     def draw(given: tuple[Array, Parameters]) -> Array:
         sum_key, noise_key = jax.random.split(jax.random.fold_in(key, given[0]))
-        offset, covariance = moments(given[1])
+        offset, covariance = moments(take_number(given[1])[0])
         values, vectors = jnp.linalg.eigh(covariance)
         normals = jnp.sqrt(jnp.maximum(values, 0.0)) * jax.random.normal(sum_key, offset.shape, offset.dtype)
-        n = jnp.asarray(release.n, offset.dtype)
-        total = release.value + n * offset + jnp.sqrt(n) * product(vectors, normals)
+        n = jnp.asarray(number_at(release, given[1]), offset.dtype)
+        expected = release.value * (n / reference_number(release)) + n * offset
+        total = expected + jnp.sqrt(n) * product(vectors, normals)
         for where in whole:
             total = total.at[where].set(jnp.round(total[where]))
         return release.mechanism.sample(noise_key, total)

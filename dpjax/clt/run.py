@@ -19,9 +19,12 @@ from dpjax._util.jit import jit_quickly
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import build_problem, build_target, unravel_of
 from dpjax.clt.moments import Source
+from dpjax.clt.number import with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain
+from dpjax.models.data_sets import NUMBER
 from dpjax.models.recipe import jit_model
 from dpjax.release import Release
+from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, make_draws
 from dpjax.runtime.devices import bring_home, over_devices, platform_of
 from dpjax.runtime.run import Run, Status
@@ -67,6 +70,13 @@ class Draw(NamedTuple):
     info: dict[str, Array]
 
 
+class Step(NamedTuple):
+    """What is reported of a step, and a uniform number by which an unknown number of records is drawn."""
+
+    info: dict[str, Array]
+    uniform: Array | None
+
+
 @partial(jit_model, static_argnames=("source",))
 def first_states(
     model: Model, source: Source, *, release: Release, rule: Any, simulated: Array, tuning: Tuning, places: Array
@@ -105,18 +115,25 @@ def run_chunk(
     """
     problem = build_problem(model, release, source, rule, simulated)
     target, kernel = build_target(model, problem, tuning), blackjax.nuts.build_kernel()
+    model = with_place(model, release)
 
-    def step(key: Key, chain: Chains) -> tuple[Chains, dict[str, Array]]:
+    def step(key: Key, chain: Chains) -> tuple[Chains, Step]:
+        key, number_key = jax.random.split(key) if is_unknown(release) else (key, None)
         state, info = kernel(key, chain.state, target, chain.step_size, chain.inverse_mass_matrix)
         with jax.numpy_dtype_promotion("standard"):  # as BlackJAX has it
             search = continue_search(chain.search, info.acceptance_rate)
         step_size = jnp.where(adapt, jnp.exp(search.log_step_size), chain.step_size)
-        return Chains(state, step_size, chain.inverse_mass_matrix, search), report(info)
+        uniform = None if number_key is None else jax.random.uniform(number_key, dtype=step_size.dtype)
+        return Chains(state, step_size, chain.inverse_mass_matrix, search), Step(report(info), uniform)
 
-    def keep(chain: Chains, info: dict[str, Array]) -> Draw:
-        vector = chain.state.position
-        parameters = constrain(model, unravel_of(model)(tuning.colour(problem.place(vector).whitened)))
-        return Draw(vector, parameters, {} if model.derived is None else model.derived(parameters), info)
+    def keep(chain: Chains, step: Step) -> Draw:
+        place = problem.place(chain.state.position)
+        parameters = constrain(model, unravel_of(model)(tuning.colour(place.whitened)))
+        derived = {} if model.derived is None else model.derived(parameters)
+        if step.uniform is not None:
+            number = problem.draw_number(step.uniform, parameters, place.scales, place.sums)
+            parameters = parameters | {NUMBER: number}
+        return Draw(chain.state.position, parameters, derived, step.info)
 
     return make_draws(
         step,

@@ -15,7 +15,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
 from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
 from dpjax.clt.density import simulate_variance, smooth
-from dpjax.clt.inputs import check_inputs
+from dpjax.clt.inputs import check_inputs, default_points
 from dpjax.clt.moments import Source, is_small, make_points
 from dpjax.clt.predictive import predict_values
 from dpjax.clt.run import CLTRun, Draw, make_schedule
@@ -26,10 +26,7 @@ from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.run import Status, finish, is_interrupted
 
-__all__ = ["Drawn", "Size", "default_points", "draw"]
-
-DEFAULT_POINTS, DEFAULT_OF_COVARIANCE = 1_024, 216
-"""Points of quadrature for all moments, and where the mean is known."""
+__all__ = ["Drawn", "Size", "draw"]
 
 REFINEMENT = 2
 """How much finer the rule is that the quadrature is compared with."""
@@ -61,12 +58,14 @@ def sample_clt(
     model
         What is believed about the records. The moments of what a record adds to the sum come from
         `Model.statistic_moments` where the model has it, from all possible records (`Model.support`), from the whole
-        numbers up to `num_points` of a count, or by quadrature over the Normal scores of the non-centred form. Records
+        numbers up to `num_points` of a count, or by quadrature over the Normal scores of the non-centred form; where
+        discrete fields stand among continuous ones, with all their levels at each point (`Model.mixed`). Records
         that are not identically distributed, such as those with known covariates, have unequal moments: that costs a
         pass over them.
     release
-        One noisy sum over a known number of records, such as `dpjax.joint` makes of several. Whole noise is taken for
-        real noise of the same variance, as is the sum.
+        One noisy sum, such as `dpjax.joint` makes of several. Whole noise is taken for real noise of the same variance,
+        as is the sum. The number of records may be unknown, ``n=dpjax.UnknownCount(prior)``, if they are identically
+        distributed: it is integrated over, at least 1, and drawn.
     num_chains
         Chains, run side by side.
     num_warmup
@@ -85,7 +84,8 @@ def sample_clt(
     Returns
     -------
     Posterior
-        With ``approximate=True``, and no `final_states`, `tuning` and `plan`. ``info`` has the trajectories'
+        With ``approximate=True``, and no `final_states`, `tuning` and `plan`. An unknown number of records is in
+        ``draws["num_records"]``. ``info`` has the trajectories'
         ``"acceptance_rate"``, ``"num_divergent"`` and ``"num_integration_steps"``, each [chain, draw], and the errors
         of the quadrature ``"quadrature_error"`` [2]: of the mean in standard deviations of the value, and of its
         variance, relative; and the ``"skewness"`` [d] of the sum with its noise, which is 0 for a Normal sum.
@@ -183,11 +183,6 @@ class Size(NamedTuple):
     num_warmup: int
     num_samples: int
     num_points: int
-
-
-def default_points(source: Source) -> int:
-    """The number of points: the mean has to be known √n times better than the covariance."""
-    return DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS
 
 
 class RunKeys(NamedTuple):

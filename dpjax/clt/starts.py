@@ -17,6 +17,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model
 from dpjax.clt.density import Problem, build_problem, build_target, unravel_of
 from dpjax.clt.moments import Source
+from dpjax.clt.number import number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain, fit_to_prior
 from dpjax.models.recipe import jit_model
 from dpjax.numerics import take_if
@@ -95,7 +96,7 @@ def find_starts(
     prior_key, candidate_key, spread_key = keys
     problem = build_problem(model, release, source, rule, simulated)
     problem = problem._replace(noise=problem.noise._replace(scaled=np.arange(0), held=()))
-    prior = fit_to_prior(prior_key, model)
+    prior = fit_to_prior(prior_key, with_place(model, release))
     evaluate = build_evaluation(model, problem, prior)
 
     def climb(key: Key) -> Point:
@@ -115,12 +116,14 @@ def find_starts(
 
 def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Point]:
     """The function that evaluates a `Point` at whitened parameters [k], by one forward derivative."""
-    target, unravel = build_target(model, problem, tuning), unravel_of(model)
+    target, model = build_target(model, problem, tuning), with_place(model, problem.release)
+    unravel = unravel_of(model)
 
     def values(whitened: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        residual, covariance = problem.residual(constrain(model, unravel(tuning.colour(whitened))))
-        density = target(problem.start(whitened))
-        return (density, residual), (density, covariance + jnp.diag(problem.noise.variance / problem.release.n))
+        parameters = constrain(model, unravel(tuning.colour(whitened)))
+        residual, covariance = problem.residual(parameters)
+        density, number = target(problem.start(whitened)), number_at(problem.release, parameters)
+        return (density, residual), (density, covariance + jnp.diag(problem.noise.variance / number))
 
     def evaluate(whitened: Array) -> Point:
         (slope, slopes), (density, covariance) = jax.jacfwd(values, has_aux=True)(whitened)
@@ -156,7 +159,7 @@ def climb_from(evaluate: Callable[[Array], Point], candidates: Array) -> Point:
 def correlation_floor(covariance: Array, release: Release) -> Array:
     """The smallest eigenvalue [] of the residual's correlation matrix; 0 if a coordinate varies by rounding alone."""
     variance = jnp.diagonal(covariance)
-    rounding = 64 * jnp.finfo(variance.dtype).eps * release.value / release.n
+    rounding = 64 * jnp.finfo(variance.dtype).eps * release.value / reference_number(release)
     scale = jnp.sqrt(jnp.where(variance > jnp.square(rounding), variance, jnp.inf))
     return jnp.linalg.eigvalsh(covariance / scale[:, None] / scale[None])[0]
 

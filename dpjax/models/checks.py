@@ -24,7 +24,7 @@ SIZES = (3, 5)
 """Numbers of records to check; two of them, as a wrong shape may equal one of them by chance."""
 
 REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
-PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "recipe")
+PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "mixed", "recipe")
 """Fields of a model that are required, and those that are not functions."""
 
 
@@ -88,6 +88,8 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         check_scalar("log_likelihood", trace(model, "log_likelihood", parameters, summary))
     if model.support is not None:
         check_support(trace(model, "support"), records)
+    if model.mixed is not None:
+        check_mixed(model, parameters, records, n)
     if model.reported is not None:
         check_dict("reported", trace(model, "reported", records), "quantities of the records")
 
@@ -101,6 +103,19 @@ def check_support(support: Any, records: Records) -> None:
     # The support does not list known covariates.
     drawn = {name: field for name, field in records.items() if name in support}
     check_same("support", jax.tree.map(one_record, support), jax.tree.map(one_record, drawn), "one record")
+
+
+def check_mixed(model: Model, parameters: Any, records: Records, n: int) -> None:
+    """Check that scores and levels give the records and one log-probability for each."""
+    assert model.mixed is not None
+    levels = trace(model, "mixed.levels")
+    check_dict("mixed.levels", levels, "discrete fields")
+    scores = jax.ShapeDtypeStruct((model.mixed.num_scores, n), float)
+    listed = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((n, *leaf.shape[1:]), leaf.dtype), levels)
+    found = trace(model, "mixed.records", parameters, scores, listed)
+    if not isinstance(found, tuple) or len(found) != 2 or shape_of(found[1]) != (n,):
+        mismatch("mixed.records", show(found), f"records and log-probabilities [{n}]", "Return a tuple of the two.")
+    check_same("mixed.records", found[0], records, "the records")
 
 
 def check_scales(model: Model, parameters: Any) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "LARGEST_SUPPORT",
     "has_real_fields",
     "has_scores",
+    "level_size",
     "list_places",
     "num_rows",
     "records_at",
@@ -91,3 +92,9 @@ def support_size(model: Model) -> int | None:
         return None
     (size,) = {leaf.shape[0] for leaf in jax.tree.leaves(jax.eval_shape(model.support))}
     return size
+
+
+def level_size(model: Model) -> int:
+    """The number of combinations of the levels of discrete fields among continuous ones."""
+    assert model.mixed is not None
+    return jax.tree.leaves(jax.eval_shape(model.mixed.levels))[0].shape[0]

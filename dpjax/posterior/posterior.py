@@ -290,10 +290,10 @@ class Posterior(Pickled):
         """
         check_key("key", key)
         chosen, parameters = self._take_parameters(num_draws)
-        if self.predictor is not None:
-            return make_prediction(self.predictor(key, self.model, self.release, parameters), self.released)
         if is_unknown(self.release):
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
+        if self.predictor is not None:
+            return make_prediction(self.predictor(key, self.model, self.release, parameters), self.released)
         model, release = self.model, self.release
         if self.plan is not None:
             model, release = latent_form(model, release, self.plan.imputation)

@@ -189,7 +189,9 @@ def expected_number(n: Any) -> int:
 def check_number_known(release: Any) -> None:
     """Raise if a release of an unknown number of records comes where their number is needed."""
     if is_unknown(release):
-        remedy = "Call dpjax.sample, gibbs, sample_smc or sbc with imputation=dpjax.imwg() or dpjax.counts()."
+        remedy = (
+            "Call dpjax.sample, gibbs, sample_smc or sbc with imputation=dpjax.imwg() or dpjax.counts(), or sample_clt."
+        )
         fail("release.n", repr(release.n), "a known number of records here", remedy)
 
 

@@ -38,10 +38,10 @@ REFUSED = {
         dpjax.LocalRelease(np.zeros(100), dpjax.Laplace(1.0), field="y"),
         r"release: given a LocalRelease; .* use dpjax.sample",
     ),
-    "an unknown number": (
-        MODEL,
+    "an unknown number of records that differ": (
+        MODEL._replace(exchangeable=False),
         dpjax.Release([130.0], dpjax.Gaussian(20.0), total("y"), dpjax.UnknownCount(dpjax.models.UniformCount(1, 200))),
-        r"release.n: given .*; expected a known number of records here",
+        r"release.n: given an UnknownCount with such a model",
     ),
     "draws given a histogram": (
         MODEL,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.clt import sample as clt_sample
+from dpjax.clt import inputs as clt_inputs
 from dpjax.mcmc import inputs, starts
 
 sample = import_module("dpjax.mcmc.sample")  # the package has a function of this name
@@ -104,7 +104,7 @@ def test_an_interrupted_run_continues_to_the_same_draws(few, tmp_path):
 @pytest.mark.slow
 def test_starts_need_no_fine_quadrature(few, monkeypatch):
     """They may be a little off; draws of the approximation by the same points are refused."""
-    monkeypatch.setattr(clt_sample, "DEFAULT_POINTS", 8)
+    monkeypatch.setattr(clt_inputs, "DEFAULT_POINTS", 8)
     model = MODEL._replace(statistic_moments=None)
     release = dpjax.Release([2_400.0], dpjax.Gaussian(5.0), dpjax.statistics.total("y", -1.0, 1.0), 4_000)
     with pytest.raises(ValueError, match="num_points: given 8 points"):

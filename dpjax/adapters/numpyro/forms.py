@@ -35,6 +35,7 @@ from dpjax.adapters.numpyro.families import (
 )
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
+from dpjax.adapters.numpyro.mixtures import is_normal_mixture, mixture_form
 from dpjax.adapters.numpyro.trace import unwrap
 from dpjax.adapters.numpyro.truncation import is_truncated, log_density, truncated_form
 from dpjax.base import Array, Key
@@ -56,6 +57,8 @@ def form_of(distribution: Any) -> Form:
         return transformed_form(distribution, inner)
     if is_truncated(inner):
         return truncated_form(inner)
+    if is_normal_mixture(inner):
+        return mixture_form(inner)
     return count_form(inner) if is_counted(inner) else centred_form(distribution)
 
 

@@ -15,6 +15,7 @@ from dpjax._util.validation import fail, is_traced, summarize
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
 from dpjax.adapters.numpyro.inspection import inspect
+from dpjax.adapters.numpyro.mixed import find_mixed
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
 from dpjax.adapters.numpyro.refusals import refuse, same
 from dpjax.adapters.numpyro.shared import build_log_likelihood, is_shared, tally
@@ -134,6 +135,7 @@ def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, a
         support=None if support is None else support.list,
         count_field=find_count_field(layout) if support is None else None,
         normal_field=derive_normal_field(layout) if exchangeable else None,
+        mixed=find_mixed(layout) if support is None else None,
         derived=partial(densities.derived, quantities) if quantities else None,
         num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
         exchangeable=exchangeable,

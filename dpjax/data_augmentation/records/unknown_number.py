@@ -21,7 +21,15 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import CountPrior, KnownTail, UnknownCount
 from dpjax.statistics.base import TakenAtValue, dimension_of, statistic_at
 
-__all__ = ["DataSetSum", "check_room", "data_set_form", "log_probabilities", "warn_of_room", "with_equal_capacity"]
+__all__ = [
+    "DataSetSum",
+    "check_model_of_any_number",
+    "check_room",
+    "data_set_form",
+    "log_probabilities",
+    "warn_of_room",
+    "with_equal_capacity",
+]
 
 ROOM = "Pass n=dpjax.UnknownCount(prior, capacity={}), or use dpjax.counts()."
 

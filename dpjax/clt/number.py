@@ -1,0 +1,161 @@
+"""An unknown number of records among the parameters: a real place between whole numbers stands for its neighbours.
+
+With L(n, θ) the density of the value and p(n) the prior, chains move the parameters θ and a place y with density
+
+    p(θ) Σ_n p(n) L(n, θ) max(0, 1 − |y − n|),
+
+the linear interpolation of p(n) L(n, θ) between whole numbers, which is continuous. Its integral over y is
+Σ_n p(n) L(n, θ), so θ has its exact marginal distribution; and given θ and y the number is one of the two on either
+side of y, with probabilities from which it is drawn.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
+from dpjax.models.data_sets import NUMBER, take_number
+from dpjax.release import Release
+from dpjax.release.unknown_count import CountPrior, UnknownCount, expected_number, is_unknown
+
+__all__ = ["Neighbours", "find_neighbours", "number_at", "reference_number", "with_place"]
+
+
+def reference_number(release: Release) -> int:
+    """The number of records, or one amid those that the prior allows: sums are taken about the value over it."""
+    if not is_unknown(release):
+        return int(release.n)
+    low, high = prior_of(release).bounds
+    return max(1, expected_number(release.n) if high is None else (low + high) // 2)
+
+
+def number_at(release: Release, parameters: Parameters) -> Array | int:
+    """The number of records [...], where it is unknown that of the draws or the place between two."""
+    return parameters[NUMBER] if is_unknown(release) else release.n
+
+
+def prior_of(release: Release) -> CountPrior:
+    """The prior of an unknown number."""
+    assert isinstance(release.n, UnknownCount)
+    return release.n.prior
+
+
+def least_number(prior: CountPrior) -> int:
+    """The least number in question: without records there is no distribution of their sum."""
+    return max(prior.bounds[0], 1)
+
+
+def with_place(model: Model, release: Release) -> Model:
+    """The model with the place among its parameters where the number is unknown, else as it is.
+
+    Its density has no term for the place, whose prior comes with the likelihood; its draws of it are from the prior.
+    What it says of records is the model's own.
+    """
+    if not is_unknown(release):
+        return model
+    prior = prior_of(release)
+    ends = find_ends(prior)
+
+    def sample_prior(key: Key) -> Parameters:
+        own_key, number_key, place_key = jax.random.split(key, 3)
+        shift = jnp.sum(jax.random.uniform(place_key, (2,), float)) - 1
+        number = jnp.maximum(prior.sample(number_key), least_number(prior)).astype(float)
+        return model.sample_prior(own_key) | {NUMBER: number + shift}
+
+    def unconstrain(parameters: Parameters) -> Parameters:
+        own, place = split(parameters)
+        return (own if model.unconstrain is None else model.unconstrain(own)) | {NUMBER: ends.unconstrain(place)}
+
+    def of_both(free: Parameters) -> Array:
+        own, place = split(free)
+        return log_jacobian(model, own) + ends.log_slope(place)
+
+    return model._replace(
+        sample_prior=sample_prior,
+        log_prior=lambda parameters: model.log_prior(split(parameters)[0]),
+        unconstrain=unconstrain,
+        constrain=lambda free: constrain(model, split(free)[0]) | {NUMBER: ends.constrain(free[NUMBER])},
+        log_jacobian=of_both,
+        derived=None if model.derived is None else lambda parameters: model.derived(split(parameters)[0]),  # type: ignore[misc]
+        noncentred=None,
+        recipe=None,
+    )
+
+
+def split(parameters: Parameters) -> tuple[Parameters, Array]:
+    """The model's own parameters and the place."""
+    own, place = take_number(parameters)
+    assert place is not None
+    return own, place
+
+
+class Ends(NamedTuple):
+    """The map between places and real numbers.
+
+    Attributes
+    ----------
+    unconstrain
+        From places to real numbers.
+    constrain
+        Its inverse.
+    log_slope
+        The logarithm of the derivative of ``constrain``.
+    """
+
+    unconstrain: Callable[[Array], Array]
+    constrain: Callable[[Array], Array]
+    log_slope: Callable[[Array], Array]
+
+
+def find_ends(prior: CountPrior) -> Ends:
+    """The map for places from one below the least number up to one above the greatest, if there is a greatest."""
+    start, high = least_number(prior) - 1, prior.bounds[1]
+    if high is None:
+        return Ends(lambda place: jnp.log(place - start), lambda free: start + jnp.exp(free), lambda free: free)
+    width = float(high + 1 - start)
+
+    def unconstrain(place: Array) -> Array:
+        return jnp.log(place - start) - jnp.log(high + 1 - place)
+
+    def log_slope(free: Array) -> Array:
+        return jnp.log(width) - jax.nn.softplus(free) - jax.nn.softplus(-free)
+
+    return Ends(unconstrain, lambda free: start + width * jax.nn.sigmoid(free), log_slope)
+
+
+class Neighbours(NamedTuple):
+    """The whole numbers on either side of a place.
+
+    Attributes
+    ----------
+    numbers
+        The lower one and the upper one [2], as real numbers of at least 1.
+    log_weights
+        The logarithms [2] of prior probability times share of the place.
+    """
+
+    numbers: Array
+    log_weights: Array
+
+    def log_sum(self, log_densities: Array) -> Array:
+        """The logarithm [] of the interpolated density, from that at each of the two [2]."""
+        return jax.nn.logsumexp(self.log_weights + log_densities)
+
+    def choose(self, uniform: Array, log_densities: Array) -> Array:
+        """One of the two, int [], drawn by a uniform number."""
+        upper = jax.nn.sigmoid(jnp.diff(self.log_weights + log_densities)[0])
+        return jnp.where(uniform < upper, self.numbers[1], self.numbers[0]).astype(int)
+
+
+def find_neighbours(release: Release, parameters: Parameters) -> Neighbours:
+    """The neighbours of the place among the parameters."""
+    prior, place = prior_of(release), parameters[NUMBER]
+    lower = jnp.floor(jax.lax.stop_gradient(place))
+    numbers = jnp.stack([lower, lower + 1])
+    shares = jnp.maximum(1 - jnp.abs(place - numbers), jnp.finfo(place.dtype).tiny)
+    known = prior.log_probability(numbers.astype(int)).astype(place.dtype)
+    possible = numbers >= least_number(prior)
+    return Neighbours(jnp.maximum(numbers, 1), jnp.log(shares) + jnp.where(possible, known, -jnp.inf))
