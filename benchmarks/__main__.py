@@ -23,6 +23,7 @@ BENCHMARKS = (
     "count_records",
     "coverage",
     "likelihood_coverage",
+    "comparison",
 )
 
 
