@@ -1,6 +1,7 @@
 """A release keeps its promise: by audit, whatever dies when, and whatever is passed in error."""
 
 import re
+import signal
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from dpjax.private.releases.release import noisy
 from tests.private.audits import DELTA, DRAWS, disproved
 from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release
 from tests.private.test_killed_runs import Death, die
+from tests.private.test_ledger_processes import run_python
 
 LAYOUT = re.compile(r"[\w., ()'\[\]]+: given .*; expected .*\. .*", re.DOTALL)
 ROWS = {"y": np.linspace(-1.9, 1.9, 40), "group": np.arange(40) % 3}
@@ -92,6 +94,43 @@ def test_death_loses_budget_but_no_privacy(tmp_path, monkeypatch, moment, before
     if charged:
         with pytest.raises(private.BudgetExceeded):
             private.release(private.Ledger(BUDGET, path), TABLE, RECORDS)
+
+
+KILLED = """
+import os, signal, sys
+from dpjax import private
+from dpjax.private.accounting import ledger_file
+from dpjax.private.releases import release as release_module
+from tests.private.paid_sums import BUDGET, RECORDS, TABLE
+path, moment, when = sys.argv[1:]
+ledger = private.Ledger(BUDGET, path)
+module, name = {"charging": (ledger_file, "write_whole"), "drawing": (release_module, "rounded_normal")}[moment]
+real = getattr(module, name)
+def killed(*given, **options):
+    if when == "after":
+        real(*given, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(module, name, killed)
+print(private.release(ledger, TABLE, RECORDS).value, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("moment", ["charging", "drawing"])
+def test_a_killed_process_has_paid_for_whatever_it_drew(tmp_path, moment, when):
+    """As above, by a signal that no process can catch: the file holds the charge as soon as it is written."""
+    path = tmp_path / "ledger.json"
+    run = run_python(KILLED, str(path), moment, when)
+    output, errors = run.communicate()
+    assert (output, errors, run.returncode) == ("", "", -signal.SIGKILL)
+    charged = private.Ledger(BUDGET, path).privacy_spent().epsilon
+    assert (charged > 0.999) == ((moment, when) != ("charging", "before"))
+    if charged:
+        with pytest.raises(private.BudgetExceeded):
+            private.release(private.Ledger(BUDGET, path), TABLE, RECORDS)
+    else:
+        assert np.all(np.isfinite(private.release(private.Ledger(BUDGET, path), TABLE, RECORDS).value))
 
 
 def test_no_error_and_no_warning_comes_between_charge_and_value(monkeypatch):
