@@ -24,6 +24,7 @@ from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
+from dpjax.runtime.progress import ShowProgress
 from dpjax.runtime.run import Status, finish, is_interrupted
 
 __all__ = ["Drawn", "Size", "draw"]
@@ -41,7 +42,7 @@ def sample_clt(
     num_warmup: int = 500,
     num_samples: int = 1_000,
     num_points: int | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
     devices: Devices = None,
 ) -> Posterior:
     """Draw from p(parameters | release) with the sum taken to be Normal: approximate, at a cost free of n.
@@ -77,7 +78,7 @@ def sample_clt(
         beyond, fixed by the key; by default 1,024, or 216 where the model knows the mean and only the covariance is
         left. Its error at draws of the posterior is measured against a finer rule.
     progress
-        Whether to show a bar; there is none where standard error is not a terminal.
+        What is shown of the run; see `dpjax.sample`.
     devices
         What the chains are spread over; see `dpjax.sample`.
 
@@ -209,7 +210,7 @@ def draw(
     release: Release,
     source: Source,
     size: Size,
-    progress: bool,
+    progress: ShowProgress,
     mesh: Mesh | None,
 ) -> Drawn:
     """The chains, with no look at how good the approximation is."""

@@ -20,6 +20,7 @@ from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.pool import PairSettings
 from dpjax.coupling.run import run_pairs
 from dpjax.runtime.devices import Devices
+from dpjax.runtime.progress import ShowProgress
 
 __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m", "total_variation_bounds"]
 
@@ -99,7 +100,7 @@ def meeting_times(
     batch_size: int = 1024,
     devices: Devices = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
 ) -> Meetings:
     """The meeting times of independent pairs whose first chain is `lag` steps ahead.
 
@@ -123,7 +124,7 @@ def meeting_times(
         A file in which the run is saved regularly and when it is interrupted; a call with the same arguments continues
         it, to the same results. Functions are the same if their code and all it refers to are.
     progress
-        Whether to show a bar of the pairs that have ended, where standard error is a terminal.
+        What is shown of the pairs that have ended; see `dpjax.sample`.
 
     Raises
     ------

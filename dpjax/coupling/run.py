@@ -14,7 +14,7 @@ from dpjax.coupling.pool import LONGEST, Lane, PairSettings, Pool, Status, new_s
 from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill
 from dpjax.runtime.devices import Devices, num_devices, share_evenly
 from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress, ShowProgress
 
 __all__ = ["run_pairs"]
 
@@ -26,7 +26,7 @@ def run_pairs(
     batch_size: int,
     devices: Devices,
     checkpoint: Any,
-    progress: bool,
+    progress: ShowProgress,
 ) -> Lane:
     """The final lanes of all pairs [pair], without the chains.
 

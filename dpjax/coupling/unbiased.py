@@ -17,6 +17,7 @@ from dpjax.coupling.meetings import Meetings, check_run, meetings_of
 from dpjax.coupling.pool import Lane, PairSettings
 from dpjax.coupling.run import run_pairs
 from dpjax.runtime.devices import Devices
+from dpjax.runtime.progress import ShowProgress
 
 __all__ = ["Estimate", "UnbiasedEstimates", "unbiased_estimates"]
 
@@ -109,7 +110,7 @@ def unbiased_estimates(
     batch_size: int = 1024,
     devices: Devices = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
 ) -> UnbiasedEstimates:
     """Unbiased estimates H_{k:m} of E h under the chain's limit, one from each pair.
 

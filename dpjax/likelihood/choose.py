@@ -30,6 +30,7 @@ from dpjax.models.simulation import parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.release.unknown_count import is_unknown
+from dpjax.runtime.progress import check_progress
 
 __all__ = ["Method", "Opened", "check_inputs", "choose_method", "open_surface"]
 
@@ -73,8 +74,7 @@ def check_inputs(
     check_count("num_chains", num_chains, "Errors come from the variation between chains: pass 8 or more.", least=8)
     check_count("num_steps", num_steps, "Pass a whole number of at least 64.", least=64)
     check_positive_number("precision", precision, "Pass a number such as 0.05.")
-    if not isinstance(progress, bool):
-        fail("progress", repr(progress), "True or False", "Pass False for no bar.", error=TypeError)
+    check_progress(progress)
 
 
 def check_real(model: Model) -> None:

@@ -16,7 +16,7 @@ from dpjax.likelihood.remarks import find_remarks, row_names, warn_of
 from dpjax.likelihood.result import Fitted, MaximumLikelihood, report, split_keys
 from dpjax.likelihood.surface import Surface
 from dpjax.release import PrivateRelease
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress, ShowProgress
 
 
 def maximum_likelihood(
@@ -30,7 +30,7 @@ def maximum_likelihood(
     num_steps: int = 20_000,
     precision: float = 0.05,
     initial: Parameters | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
 ) -> MaximumLikelihood:
     """The parameters under which the release is most likely, with standard errors and their Monte Carlo errors.
 
@@ -62,7 +62,7 @@ def maximum_likelihood(
     initial
         Parameters to start from; by default those of starts near the release.
     progress
-        Whether to show a bar; there is none where standard error is not a terminal.
+        What is shown of the run; see `dpjax.sample`.
 
     Raises
     ------

@@ -32,6 +32,7 @@ from dpjax.release import PrivateRelease
 from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
+from dpjax.runtime.progress import ShowProgress
 from dpjax.runtime.run import Status, check_run, finish, is_interrupted
 
 __all__ = ["begin", "sample_batch", "split_keys", "stack"]
@@ -51,7 +52,7 @@ def sample_batch(
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     refresh: bool | None = None,
     collect: Collect | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
     devices: Devices = None,
 ) -> BatchPosterior:
     """Draw from p(parameters | release) for each of many releases, such as those of a simulation study.
@@ -91,7 +92,7 @@ def sample_batch(
     collect
         ``state -> pytree``: what else to keep beside each draw.
     progress
-        Whether to show a bar.
+        What is shown of the run; see `sample`.
     devices
         What the releases are spread over; see `sample`. By default as many of this process's devices as divide their
         number.

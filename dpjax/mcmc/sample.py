@@ -30,6 +30,7 @@ from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
+from dpjax.runtime.progress import ShowProgress
 from dpjax.runtime.run import Status, check_run, finish
 
 FAR_STARTS = (
@@ -53,7 +54,7 @@ def sample(
     refresh: bool | None = None,
     collect: Collect | None = None,
     initial: Parameters | Literal["large-sample"] | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     until: Until | None = None,
     keep: Literal["draws", "summary"] = "draws",
@@ -102,7 +103,7 @@ def sample(
         whitened by these draws and stay so: where a sweep is slow, a warm-up of some hundred steps then suffices. Such
         starts are no wider than the posterior, so that R-hat does not see modes that they miss.
     progress
-        Whether to show a bar; there is none where standard error is not a terminal.
+        Whether to show a bar, where standard error is a terminal; ``"lines"`` writes a line every ten seconds anywhere.
     checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing

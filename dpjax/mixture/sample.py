@@ -24,6 +24,7 @@ from dpjax.models import GammaPrior
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
+from dpjax.runtime.progress import ShowProgress
 from dpjax.runtime.run import Status, check_run, finish
 
 __all__ = ["sample"]
@@ -42,7 +43,7 @@ def sample(
     num_samples: int = 1_000,
     thin: int = 1,
     collect: Collect | str | tuple[str, ...] | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     until: Until | None = None,
     devices: Devices = None,
@@ -83,7 +84,7 @@ def sample(
         What else to keep beside each draw: ``state -> pytree`` of a `MixtureState`, or names among ``"labels"``, which
         `MixturePosterior.co_clustering` needs, and ``"records"``. A function defined once compiles once.
     progress
-        Whether to show a bar; there is none where standard error is not a terminal.
+        What is shown of the run; see `dpjax.sample`.
     checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing

@@ -9,19 +9,17 @@ it: pairs of coupled chains (`dpjax.coupling.run`), which end one by one where t
 """
 
 import math
-import sys
 import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
-from tqdm import tqdm
 
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_key, fail
@@ -29,8 +27,9 @@ from dpjax.base import Key
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.chunk import Chunk, Segment
 from dpjax.runtime.devices import place, same_everywhere, to_host
+from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 
-__all__ = ["Progress", "Run", "Status", "Watch", "check_run", "finish", "is_interrupted"]
+__all__ = ["Run", "Status", "Watch", "check_run", "finish", "is_interrupted"]
 
 TARGET_SECONDS = 0.25
 FASTEST_GROWTH = 8
@@ -194,7 +193,11 @@ class Watch:
 
 
 def finish(
-    run: Run, begin: Callable[[], Status], file: PeriodicCheckpoint | None, show: bool, watch: Watch | None = None
+    run: Run,
+    begin: Callable[[], Status],
+    file: PeriodicCheckpoint | None,
+    show: ShowProgress,
+    watch: Watch | None = None,
 ) -> Status:
     """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.
 
@@ -205,7 +208,7 @@ def finish(
     file
         Where the run is saved from time to time and at its end.
     show
-        Whether to show a bar.
+        What is shown on standard error.
     watch
         What may end the run before.
     """
@@ -215,7 +218,7 @@ def finish(
         return make_chunks(run, begin() if saved is None else saved, file, show, watch or Watch())
 
 
-def make_chunks(run: Run, status: Status, file: PeriodicCheckpoint | None, show: bool, watch: Watch) -> Status:
+def make_chunks(run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, watch: Watch) -> Status:
     """The loop of `finish`."""
     length = 1
     with Progress(run.schedule[-1].stop, run.steps_made(status), show) as bar:
@@ -260,37 +263,6 @@ def is_interrupted(name: str, run: Run, status: Status, file: PeriodicCheckpoint
     return True
 
 
-class Progress:
-    """A bar over the steps of a run, on standard error; silent if not wanted or not on a terminal.
-
-    Parameters
-    ----------
-    steps
-        All steps of the run.
-    done
-        Steps made before, by the run that is continued.
-    show
-        False for no bar at all.
-    unit
-        What a step is called.
-    """
-
-    def __init__(self, steps: int, done: int, show: bool, unit: str = "step") -> None:
-        # tqdm reads None as: off unless the stream is a terminal.
-        self.bar = tqdm(total=steps, initial=done, disable=None if show else True, unit=unit, file=sys.stderr)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.close()
-
-    def advance(self, steps: int, phase: str) -> None:
-        """Move the bar by some steps of a phase, such as ``"warm-up"``."""
-        self.bar.set_description(phase, refresh=False)
-        self.bar.update(steps)
-
-
 def next_length(length: int, seconds: float) -> int:
     """How many draws the next chunk makes, after one of `length` took `seconds`.
 
@@ -323,5 +295,4 @@ def check_run(
     if collect is not None and not callable(collect):
         remedy = "Pass a function of a GibbsState, such as lambda state: state.latent.records."
         fail("collect", repr(collect), "a function or None", remedy, error=TypeError)
-    if not isinstance(progress, bool):
-        fail("progress", repr(progress), "True or False", "Pass False for no bar.", error=TypeError)
+    check_progress(progress)

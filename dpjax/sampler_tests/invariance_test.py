@@ -31,6 +31,7 @@ from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, batch_size, parameter_shapes
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
+from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 from dpjax.sampler_tests.drifts import are_constant, merge_chains
 from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
 from dpjax.sampler_tests.record_warmup import RecordWarmup, choose_num_warmup, start_at, sweep_all
@@ -57,6 +58,7 @@ def invariance_test(
     imputation: Imputation | Literal["auto"] | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    progress: ShowProgress = True,
 ) -> InvarianceTestResult:
     """Test whether sweeps that leave p(parameters, records | release) invariant change the distribution of the draws.
 
@@ -88,6 +90,8 @@ def invariance_test(
         Of the sweep; see `dpjax.sample`.
     parameter_kernel
         Of the sweep; see `dpjax.sample`.
+    progress
+        What is shown of the chains that are done; see `dpjax.sample`.
 
     Returns
     -------
@@ -122,6 +126,7 @@ def invariance_test(
         check_count("num_warmup", num_warmup, "Pass a whole number; None to have it chosen.", least=0)
     if not isinstance(unbiased, bool):
         fail("unbiased", repr(unbiased), "True or False", "Pass True for estimates by coupled chains.", error=TypeError)
+    check_progress(progress)
     check_fit(posterior.model, posterior.release)
     draws = check_draws(posterior)
     number = check_number(num_draws, draws)
@@ -133,8 +138,8 @@ def invariance_test(
     check_possible(model, starts)
     coupled = coupled_pairs(posterior, plan.imputation, starts, host) if unbiased else None
     sweep_key, coupled_key = jax.random.split(key)
-    with one_blas_thread():
-        result, num_nonfinite = run(sweep_key, model, release, plan, host, starts, num_sweeps, num_warmup)
+    with one_blas_thread(), Progress(number, 0, progress, unit="chain") as bar:
+        result, num_nonfinite = run(sweep_key, model, release, plan, host, starts, num_sweeps, num_warmup, bar)
     warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
     return result if coupled is None else replace(result, unbiased=estimate(coupled_key, coupled, result.draws))
 
@@ -212,6 +217,7 @@ def run(
     starts: Parameters,
     num_sweeps: int,
     num_warmup: int | None,
+    bar: Progress,
 ) -> tuple[InvarianceTestResult, np.ndarray]:
     """The result for starts [draw, ...], and the number of undone proposals and moves of each chain [draw].
 
@@ -235,7 +241,7 @@ def run(
     tuning = adapt.quickly(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
     advance = partial(run_batch, model, release, held, plan, tuning, warmup.num_sweeps, num_sweeps)
-    ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance)
+    ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance, bar)
     return InvarianceTestResult(draws, starts, ends, num_sweeps, warmup.num_sweeps, warmup.settled), num_nonfinite
 
 
@@ -257,7 +263,14 @@ def paired(starts: Parameters, number: int) -> Parameters:
 
 
 def run_batches(
-    key: Key, model: Model, release: PrivateRelease, plan: SweepPlan, starts: Parameters, size: int, advance: Any
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    plan: SweepPlan,
+    starts: Parameters,
+    size: int,
+    advance: Any,
+    bar: Progress,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """The ends of all chains [draw, ...] and the undone moves of each [draw], in batches of `size`."""
     number = len(next(iter(starts.values())))
@@ -267,6 +280,7 @@ def run_batches(
         # The last batch is filled up from the first starts: another size would be compiled again.
         batch = {name: leaf[(first + np.arange(size)) % number] for name, leaf in starts.items()}
         results.append(jax.device_get(advance(move_key, start_at(find_key, model, release, plan, batch))))
+        bar.advance(min(size, number - first), "sweeps")
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:number], *results)
 
 

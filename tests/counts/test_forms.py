@@ -13,7 +13,7 @@ import dpjax
 from dpjax import coupling, models, statistics
 from dpjax.data_augmentation.plan import make_plan
 from dpjax.runtime import run as runtime_run
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress
 from tests.counts import cases
 from tests.counts.accuracy import check_figures
 

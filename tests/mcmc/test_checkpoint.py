@@ -14,7 +14,8 @@ from dpjax.mechanisms import Laplace
 from dpjax.release import Release
 from dpjax.runtime import fingerprint as fingerprint_module
 from dpjax.runtime import run as runtime_run
-from dpjax.runtime.run import Progress, next_length
+from dpjax.runtime.progress import Progress
+from dpjax.runtime.run import next_length
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pytest
 from dpjax.runtime import checkpoint
 from dpjax.runtime import run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress
 
 SAVEZ = np.savez
 

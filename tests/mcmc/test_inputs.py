@@ -34,7 +34,7 @@ BAD = [
         r"collect: given a function that failed with KeyError: 'counts'; .* fields \['y'\]; imputation=dpjax.counts",
     ),
     ({"collect": lambda state: "records"}, ValueError, "collect: given a function that failed with TypeError"),
-    ({"progress": "no"}, TypeError, "progress: given 'no'; expected True or False"),
+    ({"progress": "no"}, TypeError, "progress: given 'no'; expected True, False or 'lines'"),
     ({"initial": [1.0]}, TypeError, r"initial: given list; expected a dict of \['mean'\]"),
     (
         {"initial": {"sd": np.zeros(4)}},

@@ -7,7 +7,7 @@ from scipy import stats
 
 import dpjax
 from dpjax.runtime import run as runtime_run
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress
 from tests.validation import record
 
 OPTIONS = {"num_samples": 3_000}

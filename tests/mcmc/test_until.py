@@ -10,7 +10,7 @@ import pytest
 import dpjax
 from dpjax.mcmc.until import Look, check_until, look_at, next_look
 from dpjax.runtime import run as runtime_run
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress
 
 ENOUGH = dpjax.until(ess=400, r_hat=1.01)
 LOOKS = [100, 125, 157, 196, 245, 306, 382, 477, 597]

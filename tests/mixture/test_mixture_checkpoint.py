@@ -19,7 +19,7 @@ from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.runtime import fingerprint
 from dpjax.runtime import run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
 BASE = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)

@@ -20,7 +20,8 @@ from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
 from dpjax.runtime import run as runtime_run
 from dpjax.runtime.chunk import Segment
-from dpjax.runtime.run import Progress, Status, finish
+from dpjax.runtime.progress import Progress
+from dpjax.runtime.run import Status, finish
 from tests.mixture.two_points import TwoPoints
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])

@@ -22,7 +22,7 @@ from dpjax.private.accounting.query import Budget
 from dpjax.private.releases.price import price, read_statistic
 from dpjax.private.releases.release import mechanism_of
 from dpjax.release import Release
-from dpjax.runtime.run import Progress
+from dpjax.runtime.progress import Progress, ShowProgress
 from dpjax.statistics import RecordStatistic
 
 __all__ = ["Design", "design"]
@@ -155,7 +155,7 @@ def design(
     num_samples: int = 500,
     level: float = 0.9,
     approximate: bool | None = None,
-    progress: bool = True,
+    progress: ShowProgress = True,
 ) -> Design:
     """Forecast the widths of the posterior intervals that readers of a release will have, from simulated releases.
 
@@ -188,7 +188,7 @@ def design(
         Whether `dpjax.sample_clt` draws, else `dpjax.sample_batch`; by default the first from a thousand records on,
         where it can.
     progress
-        Whether to show a bar of the simulated releases, where standard error is a terminal.
+        What is shown of the simulated releases; see `dpjax.sample`.
 
     Returns
     -------

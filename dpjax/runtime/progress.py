@@ -1,0 +1,79 @@
+"""How far a run is, on standard error: a bar on a terminal, or lines where there is none."""
+
+import sys
+from typing import Any, Literal, Self, TextIO, cast
+
+from tqdm import tqdm
+
+from dpjax._util.validation import fail
+
+__all__ = ["Progress", "ShowProgress", "check_progress"]
+
+ShowProgress = bool | Literal["lines"]
+"""True for a bar where standard error is a terminal, False for nothing, ``"lines"`` for lines anywhere."""
+
+LINE_SECONDS = 10.0
+"""Fewest seconds between two lines."""
+
+LINE = "{desc}{n_fmt} of {total_fmt} ({percentage:.0f} %) after {elapsed}, about {remaining} to go"
+
+
+class Lines:
+    """A stream on which each state of a bar is a line of its own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.last = stream, ""
+
+    def write(self, text: str) -> None:
+        """Write what is not the last line again; bars go back and blank their line in between."""
+        line = text.strip("\r\n ")
+        if line and line != self.last:
+            self.stream.write(f"{line}\n")
+            self.last = line
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self.stream.flush()
+
+
+class Progress:
+    """How far a run is, on standard error, with an estimate of the time left.
+
+    Parameters
+    ----------
+    steps
+        All steps of the run.
+    done
+        Steps made before, by the run that is continued.
+    show
+        What is shown.
+    unit
+        What a step is called.
+    """
+
+    def __init__(self, steps: int, done: int, show: ShowProgress, unit: str = "step") -> None:
+        options: dict[str, Any] = {"total": steps, "initial": done, "unit": unit}
+        if show == "lines":
+            stream = cast(TextIO, Lines(sys.stderr))
+            self.bar = tqdm(**options, file=stream, mininterval=LINE_SECONDS, bar_format=LINE, miniters=1)
+        else:
+            # tqdm reads None as: off unless the stream is a terminal.
+            self.bar = tqdm(**options, file=sys.stderr, disable=None if show else True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.close()
+
+    def advance(self, steps: int, phase: str) -> None:
+        """Move on by some steps of a phase, such as ``"warm-up"``."""
+        self.bar.set_description(phase, refresh=False)
+        self.bar.update(steps)
+
+
+def check_progress(progress: Any) -> None:
+    """Raise unless it is a choice of what is shown."""
+    if not (isinstance(progress, bool) or progress == "lines"):
+        remedy = "Pass False for nothing, 'lines' for lines where there is no terminal."
+        fail("progress", repr(progress), "True, False or 'lines'", remedy, error=TypeError)

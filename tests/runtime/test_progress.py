@@ -1,0 +1,50 @@
+"""What is shown of a run: a bar on a terminal, lines anywhere if asked for, or nothing."""
+
+import io
+import re
+import sys
+
+import pytest
+
+from dpjax.runtime import progress
+from dpjax.runtime.progress import Progress, check_progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def show(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, choice: bool | str, seconds: float = 0.0) -> str:
+    """What is written of a run of eight steps in four moves."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "LINE_SECONDS", seconds)
+    with Progress(8, 0, choice, unit="pair") as bar:
+        for _ in range(4):
+            bar.advance(2, "warm-up")
+    return stream.getvalue()
+
+
+def test_lines_come_wherever_standard_error_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = show(monkeypatch, io.StringIO(), "lines").splitlines()
+    assert re.fullmatch(r"warm-up: 8 of 8 \(100 %\) after \d\d:\d\d, about 00:00 to go", lines[-1])
+    assert len(lines) >= 4
+    assert len(set(lines)) == len(lines)
+
+
+def test_lines_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(show(monkeypatch, io.StringIO(), "lines", seconds=100.0).splitlines()) <= 2
+
+
+def test_bars_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert show(monkeypatch, io.StringIO(), True) == ""
+    assert show(monkeypatch, Terminal(), False) == ""
+    bar = show(monkeypatch, Terminal(), True)
+    assert "8/8" in bar
+    assert "warm-up" in bar
+
+
+@pytest.mark.parametrize("given", ["bar", None, 1])
+def test_another_choice_is_refused(given: object) -> None:
+    with pytest.raises(TypeError, match=r"progress: given .*; expected True, False or 'lines'"):
+        check_progress(given)
