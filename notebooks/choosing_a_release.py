@@ -81,7 +81,7 @@ print(expected)
 
 # %% thumbnail=true alt="The width of the slope's interval against ε for four candidates: those of products fall with ε, steepest for the widest bounds, and that of the sums stays near the prior's at every ε."
 slope = expected.widths["coef"][..., 1]
-figure, axes = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(7.0, 3.4), layout="constrained")
 epsilons = [budget.epsilon for budget in budgets]
 for mark, name, widths in zip("osD^", candidates, slope.mean(axis=-1), strict=True):
     axes.plot(epsilons, widths, f"{mark}-", label=name)
@@ -89,7 +89,7 @@ axes.set(xscale="log", yscale="log", xlabel="ε", ylabel="width of the slope's 9
 axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
 axes.set_yticks([0.1, 0.2, 0.5, 1, 2, 4], ["0.1", "0.2", "0.5", "1", "2", "4"])
 axes.minorticks_off()
-axes.legend(frameon=False)
+figure.legend(frameon=False, loc="outside right upper")
 plt.show()
 
 # %% [markdown]
