@@ -11,7 +11,6 @@ from scipy import stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.data_augmentation.parameters import affine
-from dpjax.data_augmentation.parameters import affine as affine_step
 from dpjax.mcmc.run import CHECKED, check_surrogate
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value, run
 
@@ -78,11 +77,12 @@ def poor_surrogate(monkeypatch: pytest.MonkeyPatch) -> None:
         sums = build(model, release)
         return lambda parameters, coordinates: sums(parameters, coordinates) / 2
 
-    monkeypatch.setattr(affine_step, "build_sums", build_poor)
+    monkeypatch.setattr(affine, "build_sums", build_poor)
 
 
-def p_value(noise: str) -> float:
-    replicates = run(jax.random.key(12), REGRESSION, GRAM, dpjax.imwg(), interweave=True, noise=noise)
+def p_value(noise: str, num_sweeps: int = 4) -> float:
+    options = {"interweave": True, "noise": noise, "num_sweeps": num_sweeps}
+    replicates = run(jax.random.key(12), REGRESSION, GRAM, dpjax.imwg(), **options)
     return min(noise_p_value(replicates.noise, stats.laplace(scale=0.7)), parameter_p_value(replicates, LAWS))
 
 
@@ -96,13 +96,13 @@ def test_perfect_start(noise: str) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("poor_surrogate")
 def test_a_frame_of_no_law_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(affine_step.affine, "log_density", lambda coordinates, k, n: jnp.sum(coordinates) * 0)
-    assert p_value("moved") < REJECT
+    monkeypatch.setattr(affine, "log_density", lambda coordinates, k, n: jnp.sum(coordinates) * 0)
+    assert p_value("moved", num_sweeps=16) < REJECT
 
 
 @pytest.mark.usefixtures("poor_surrogate")
 def test_a_surrogate_that_is_not_corrected_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(affine_step, "decision_uniforms", lambda key, shape: jnp.zeros(shape))
+    monkeypatch.setattr(affine, "decision_uniforms", lambda key, shape: jnp.zeros(shape))
     assert p_value("moved by surrogate") < REJECT
 
 
@@ -155,7 +155,7 @@ def test_a_run_gives_such_a_surrogate_up() -> None:
     (MEAN._replace(exchangeable=False), dpjax.Release([1.0], dpjax.Gaussian(1.0), TOTAL, 2_000)),
 ])  # fmt: skip
 def test_where_the_noise_is_held(model: dpjax.Model, release: dpjax.Release) -> None:
-    assert not affine_step.should_move_noise(model, release)
+    assert not affine.should_move_noise(model, release)
 
 
 def test_the_noise_of_counts_is_held() -> None:
@@ -169,9 +169,9 @@ def test_the_noise_of_counts_is_held() -> None:
             numpyro.sample("y", distributions.Poisson(rate))
 
     release = dpjax.Release([1.0], dpjax.Gaussian(1.0), TOTAL, 2_000)
-    assert not affine_step.should_move_noise(dpjax.from_numpyro(counts, records=["y"]), release)
+    assert not affine.should_move_noise(dpjax.from_numpyro(counts, records=["y"]), release)
     both = dpjax.from_numpyro(counts, records=["x", "y"], with_covariate=True)
-    assert affine_step.should_move_noise(both, release)
+    assert affine.should_move_noise(both, release)
 
 
 @pytest.mark.parametrize(("release", "noise", "expected"), [
@@ -187,4 +187,4 @@ def test_the_plan_of_a_run_is_taken_up(half_known: dpjax.Posterior) -> None:
     algorithm = dpjax.gibbs(MEAN, half_known.release, plan=half_known.plan, tuning=half_known.tuning)
     state = jax.tree.map(lambda leaf: leaf[0], half_known.final_states)
     _, info = jax.jit(algorithm.step)(jax.random.key(4), state)
-    assert int(info.interweaving.num_shrink) >= affine_step.SURROGATE_MOVES
+    assert int(info.interweaving.num_shrink) >= affine.SURROGATE_MOVES
