@@ -73,6 +73,34 @@ def test_the_limit_without_noise_is_blackjax(mass) -> None:
     np.testing.assert_array_equal(vector, START)
 
 
+SCALE = np.array([[0.5, 0.2, 0.0], [0.0, 0.1, 0.0], [0.3, 0.0, 2.0]])
+SETTINGS = {"step_size": 0.05, "num_leapfrog": 4, "gradient_bound": 0.3, "ratio_bound": 0.2, "mass": DENSE}
+
+
+@pytest.mark.x64
+def test_another_scale_is_the_target_as_a_function_of_the_scaled_parameters() -> None:
+    """Clipping, noise and moves are those of a target written as a function of u, by hand; a chain that stays is at θ."""
+    by_hand = private.target(
+        lambda u, record: log_likelihood(SCALE @ u, record), lambda u: log_prior(SCALE @ u), RECORDS, jnp.zeros(3)
+    )
+    taus = {"tau_g": 0.5, "tau_l": 0.3}
+    kernel = private.dp_hmc(TARGET, noise.jax, scale=SCALE, **SETTINGS, **taus)
+    other = private.dp_hmc(by_hand, noise.jax, **SETTINGS, **taus)
+    assert kernel.queries == other.queries
+    step, other_step = jax.jit(kernel.step), jax.jit(other.step)
+    accepted = 0
+    for number in range(12):
+        state, info = step(jax.random.key(number), kernel.init(START))
+        moved, other_info = other_step(jax.random.key(number), other.init(jnp.linalg.solve(SCALE, START)))
+        np.testing.assert_allclose(state.position, SCALE @ moved.position, atol=1e-9)
+        assert info.is_accepted == other_info.is_accepted
+        assert info.not_private.clipped_gradients == other_info.not_private.clipped_gradients > 0
+        accepted += int(info.is_accepted)
+        if not info.is_accepted:
+            np.testing.assert_array_equal(state.position, START)
+    assert 0 < accepted < 12
+
+
 def test_blackjax_can_run_the_kernels() -> None:
     kernel = private.hmc(TARGET, step_size=0.1, num_leapfrog=3)
     _, (states, _) = blackjax.util.run_inference_algorithm(

@@ -29,10 +29,14 @@ def walk(components: str, guided: bool) -> Callable:
     return lambda tau: module.build(WalkSettings(jnp.asarray(1.0), components, guided, BOUND, tau), BUILD, TARGET)
 
 
-def hamiltonian(tau: jax.Array):
+def hamiltonian(tau: jax.Array, step_size: float = 0.4, scale: np.ndarray | None = None):
     module = sys.modules["dpjax.private.kernels.hmc"]
-    settings = HMCSettings(as_schedule(0.4), 3, metric(1.0, 2), BOUND, BOUND, tau, tau)
+    settings = HMCSettings(as_schedule(step_size), 3, metric(1.0, 2), BOUND, BOUND, tau, tau, scale)
     return module.build(settings, BUILD, TARGET)
+
+
+SCALE = np.array([[0.6, 0.3], [-0.2, 0.5]])
+"""It shortens every vector, so that no record is clipped."""
 
 
 KERNELS = {
@@ -40,6 +44,7 @@ KERNELS = {
     "guided walk": walk("all", True),
     "one component, guided": walk("one", True),
     "hmc": hamiltonian,
+    "hmc on another scale": partial(hamiltonian, step_size=0.7, scale=SCALE),
 }
 
 

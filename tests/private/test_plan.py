@@ -45,14 +45,20 @@ ASKED = {"source": "synthetic", "num_records": NUM_RECORDS, "num_chains": 4, "nu
 
 
 @pytest.fixture(scope="module")
-def facts() -> Pilot:
+def explored() -> tuple[Pilot, Pilot]:
     return explore(jax.random.key(0), PILOT, NUM_RECORDS)
 
 
+@pytest.fixture(scope="module")
+def facts(explored) -> Pilot:
+    """What the pilot tells on the parameters' own scale."""
+    return explored[0]
+
+
 @pytest.fixture
-def planned(facts, monkeypatch):
+def planned(explored, monkeypatch):
     """Plans from the same pilot, which is explored once."""
-    monkeypatch.setattr(planning, "explore", lambda *_: facts)
+    monkeypatch.setattr(planning, "explore", lambda *_: explored)
 
     def make(neighbours: str = "replace-one", epsilon: float = 4.0, **change) -> private.Plan:
         budget = private.Budget(epsilon, 1e-6, neighbours)
@@ -95,16 +101,67 @@ def test_more_iterations_move_less_and_more_privacy_moves_less(planned):
     assert planned(epsilon=50.0).acceptance_rate > plan.acceptance_rate + 0.2
 
 
-def test_bounds_are_quantiles_of_the_pilot(planned, facts):
+def test_bounds_are_quantiles_of_the_pilot(planned, explored):
     plan = planned(clipped_ratios=0.0, epsilon=8.0)
+    facts = explored[plan.scale is not None]
     assert plan.ratio_bound == facts.ratio_slopes.max()
+
+
+def test_the_second_scale_is_that_of_a_round_posterior(explored):
+    """Norms and ratios there, computed by hand from the records."""
+    own, white = explored
+    tolerance = 1e-7 if own.mode.dtype == np.float64 else 2e-3
+    np.testing.assert_allclose(white.scale @ white.scale.T @ own.precision, np.eye(2), atol=tolerance)
+    np.testing.assert_allclose(white.precision, np.eye(2), atol=tolerance)
+    np.testing.assert_allclose(white.gradients, own.gradients @ white.scale, rtol=tolerance, atol=1e-6)
+    # Norms of N(0, I) numbers over 1,000, at draws that are close to the mode; ratios are slopes in one direction.
+    records = np.asarray(PILOT.records).reshape(-1, 2)[:200]
+    norms = np.linalg.norm((records - own.mode) / SCATTER, axis=1) / 1_000
+    assert np.median(white.gradient_norms) == pytest.approx(np.median(norms), rel=0.05)
+    assert np.all(white.ratio_slopes <= white.gradient_norms.max() * 1.05)
+    np.testing.assert_allclose(np.linalg.norm(white.directions, axis=1), 1.0, rtol=1e-5)
+
+
+def stretched_target(factors: np.ndarray, number: int, seed: int) -> private.Target:
+    """Records N(θ, diag(factors²)) in as many dimensions."""
+    records = np.random.default_rng(seed).standard_normal((number, len(factors))) * factors
+
+    def log_likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
+        return -0.5 * jnp.sum(((record - theta) / jnp.asarray(factors, theta.dtype)) ** 2)
+
+    def log_prior(theta: jax.Array) -> jax.Array:
+        return -0.5 * jnp.sum(theta**2) / 1e6
+
+    return private.target(log_likelihood, log_prior, jnp.asarray(records, float), jnp.zeros(len(factors)))
+
+
+STRETCHED = np.geomspace(0.1, 3.0, 5)
+
+
+def plan_stretched(factors: np.ndarray, epsilon: float) -> private.Plan:
+    budget = private.Budget(epsilon, 1e-6, "replace-one")
+    asked = ASKED | {"num_records": 100_000, "num_chains": 1, "num_iterations": 400}
+    return private.plan(jax.random.key(1), stretched_target(factors, 500, 3), budget=budget, **asked)
+
+
+def test_a_stretched_posterior_is_moved_through_on_the_scale_on_which_it_is_round():
+    """On its own scale a plan of this budget is refused; without any stretch, that scale is the right one."""
+    plan = plan_stretched(STRETCHED, 10.0)
+    assert plan.scale is not None and plan.settings()["scale"] is plan.scale
+    ratio = np.linalg.norm(plan.scale, axis=1) / (STRETCHED / np.sqrt(100_000))
+    np.testing.assert_allclose(ratio, 1.0, rtol=0.01)
+    starts = np.asarray(plan.starts(jax.random.key(0), 4_000))
+    np.testing.assert_allclose(np.std(starts, axis=0), STRETCHED / np.sqrt(100_000), rtol=5 / np.sqrt(2 * 4_000))
+    assert "scale" not in str(plan).split("assumes")[0]
+    assert plan_stretched(np.ones(5), 10.0).scale is None
 
 
 def skewed(weight: float) -> Pilot:
     """Eight records in one dimension: two pull by 3 one way, six by 1 the other."""
     gradients = np.array([[3.0], [3.0], *[[-1.0]] * 6])
     unit = np.ones((1, 1))
-    return Pilot(np.zeros(1), 25 * unit, gradients, weight, np.abs(gradients[:, 0]), np.abs(gradients[:, 0]), unit, 1.0)
+    sizes = np.abs(gradients[:, 0])
+    return Pilot(unit, np.zeros(1), 25 * unit, gradients, weight, sizes, sizes, unit, 1.0)
 
 
 def test_what_is_clipped_on_one_side_is_a_pull():
@@ -188,8 +245,8 @@ def test_a_plan_says_what_it_is_worth(planned):
         assert line in text
     alone = planned(num_chains=1, num_iterations=1_600)
     assert alone.effective_draws > plan.effective_draws
-    with pytest.warns(UserWarning, match="expects little of 16 chains of 30 iterations.*One chain of all"):
-        assert planned(num_chains=16, num_iterations=30).effective_draws < 100
+    with pytest.warns(UserWarning, match="expects little of 16 chains of 18 iterations.*One chain of all"):
+        assert planned(num_chains=16, num_iterations=18).effective_draws < 100
 
 
 @pytest.mark.parametrize(
@@ -198,6 +255,30 @@ def test_a_plan_says_what_it_is_worth(planned):
 def test_a_plan_without_hope_is_refused(planned, change):
     with pytest.raises(ValueError, match=r"num_chains, num_iterations: given .*What helps"):
         planned(**change)
+
+
+@pytest.mark.slow
+@pytest.mark.x64
+def test_what_is_predicted_on_another_scale_is_about_what_a_run_finds():
+    budget, num_records = private.Budget(20.0, 1e-6, "replace-one"), 100_000
+    plan = plan_stretched(STRETCHED, 20.0)
+    target = stretched_target(STRETCHED, num_records, 4)
+    kernel = private.dp_hmc(target, private.noise.jax, **plan.settings())
+    starts = plan.starts(jax.random.key(2), 4)
+    found = []
+    for number in range(4):  # each chain of its own spends the whole budget
+        ledger, key = private.Ledger(budget), jax.random.key(10 + number)
+        run = private.sample(key, kernel, starts[number, None], ledger, num_iterations=plan.num_iterations)
+        found.append(run.draws[0, plan.num_warmup :])
+        assert -0.05 < np.mean(run.not_private.acceptance_rate) - plan.acceptance_rate < 0.2
+    draws = np.stack(found)
+    effective = np.mean(diagnostics.ess_mean(draws)) / 4
+    assert plan.effective_draws / 2 < effective < 2 * plan.effective_draws
+    records = np.asarray(target.records).reshape(-1, 5)[:num_records]
+    deviation = STRETCHED / np.sqrt(num_records)
+    offset = (draws.mean(axis=(0, 1)) - records.mean(axis=0)) / deviation
+    assert np.all(np.abs(offset) < 5 / np.sqrt(4 * effective))
+    np.testing.assert_allclose(draws.std(axis=(0, 1)), deviation, rtol=0.25)
 
 
 @pytest.mark.slow

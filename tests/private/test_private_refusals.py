@@ -90,6 +90,10 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
         ("dp_hmc", {"mass": bad})
         for bad in (0.0, -1.0, np.ones(3), np.zeros((2, 2)), [[1.0, 2.0], [0.0, 1.0]], "1", None)
     ],
+    *[
+        ("dp_hmc", {"scale": bad})
+        for bad in (1.0, np.ones(2), np.ones((2, 2)), np.eye(3), np.full((2, 2), np.nan), "1", [[1.0, 0.0], [0.0, 0.0]])
+    ],
     *[("dp_hmc", {name: bad}) for name in ("gradient_bound", "ratio_bound") for bad in (0.0, math.inf, None, "1")],
     *[("dp_hmc", {name: bad}) for name in ("tau_g", "tau_l") for bad in (0.0, -1.0, math.nan, None, math.inf)],
     *[("dp_penalty", {"proposal_scale": bad}) for bad in (0.0, np.ones(3), None, "x", [1.0, -1.0], math.nan)],

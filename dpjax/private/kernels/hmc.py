@@ -98,7 +98,7 @@ def metric(mass: Any, dimension: int) -> Metric:
 
 
 class HMCSettings(NamedTuple):
-    """The numbers of Algorithm 1; τ = 0 is no noise and an infinite bound no clipping."""
+    """The numbers of Algorithm 1; τ = 0 is no noise, an infinite bound no clipping, and no scale the parameters' own."""
 
     schedule: Schedule
     num_leapfrog: int
@@ -107,6 +107,7 @@ class HMCSettings(NamedTuple):
     ratio_bound: float
     tau_g: float
     tau_l: float
+    scale: np.ndarray | None = None
 
 
 def dp_hmc(
@@ -120,6 +121,7 @@ def dp_hmc(
     tau_g: float,
     tau_l: float,
     mass: Any = 1.0,
+    scale: np.ndarray | None = None,
 ) -> PrivateKernel:
     """Leaves the posterior invariant where no log-likelihood ratio is clipped: Algorithm 1 of Räisä et al. (2021).
 
@@ -146,6 +148,10 @@ def dp_hmc(
         τ_l: the noise of a ratio has standard deviation 2 τ_l b_l‖θ − θ′‖.
     mass
         M: a number, a diagonal [d] or a matrix [d, d]. Choose it without looking at the records.
+    scale
+        An invertible matrix S [d, d]: the algorithm runs on u with θ = S u, to which step size, mass and norms then
+        belong. Of a posterior that is much narrower in some directions than in others, clipping and noise on the
+        parameters' own scale let it move in the wide ones alone. Choose it without looking at the records.
 
     Raises
     ------
@@ -162,6 +168,7 @@ def dp_hmc(
         ratio_bound=check_bound("ratio_bound", ratio_bound),
         tau_g=check_tau("tau_g", tau_g),
         tau_l=check_tau("tau_l", tau_l),
+        scale=check_scale(scale, target.dimension),
     )
     queries = (
         noise.query("gradient", 2 * settings.tau_g, dimension=target.dimension, count=settings.num_leapfrog + 1),
@@ -228,8 +235,22 @@ def hmc(
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 
 
+def check_scale(scale: object, dimension: int) -> np.ndarray | None:
+    """The matrix [d, d], or None; an error unless it is invertible."""
+    if scale is None:
+        return None
+    check_numbers("scale", scale)
+    if np.shape(scale) != (dimension, dimension):
+        fail("scale", f"shape {np.shape(scale)}", f"[{dimension}, {dimension}]", "Pass a matrix, such as np.diag(...).")
+    matrix = np.asarray(scale, float)
+    if not np.all(np.isfinite(matrix)) or not np.linalg.cond(matrix) < 1 / np.finfo(float).eps:
+        fail("scale", "a matrix without an inverse", "a finite, invertible matrix", "No direction may be left out.")
+    return matrix
+
+
 def build(settings: HMCSettings, answer_with: Callable[[Key], Answer], target: Target) -> SamplingAlgorithm:
-    """The algorithm: each step draws the innovations of `hmc_core`."""
+    """The algorithm: each step draws the innovations of `hmc_core`, which runs on u with θ = S u."""
+    scaled, ravel_scaled = on_scale(target, settings.scale)
 
     def init(position: Any, rng_key: Key | None = None) -> HMCState:
         del rng_key
@@ -237,14 +258,25 @@ def build(settings: HMCSettings, answer_with: Callable[[Key], Answer], target: T
 
     def step(rng_key: Key, state: HMCState) -> tuple[HMCState, KernelInfo]:
         momentum_key, uniform_key, noise_key = jax.random.split(rng_key, 3)
-        vector = ravel(state.position)
+        vector = ravel_scaled(state.position)
         normals = jax.random.normal(momentum_key, vector.shape, vector.dtype)
         innovations = HMCInnovations(normals, jnp.log(jax.random.uniform(uniform_key, (), vector.dtype)))
         step_size = settings.schedule(state.iteration).astype(vector.dtype)
-        vector, info = hmc_core(target, settings, answer_with(noise_key), step_size, vector, innovations)
-        return HMCState(target.unravel(vector), state.iteration + 1), info
+        vector, info = hmc_core(scaled, settings, answer_with(noise_key), step_size, vector, innovations)
+        # S S⁻¹ θ is θ up to rounding only, and a chain whose proposal is rejected stays exactly where it is.
+        position = jax.tree.map(partial(jnp.where, info.is_accepted), scaled.unravel(vector), state.position)
+        return HMCState(position, state.iteration + 1), info
 
     return SamplingAlgorithm(init, step)
+
+
+def on_scale(target: Target, scale: np.ndarray | None) -> tuple[Target, Callable[[Any], Array]]:
+    """The target as a function of u with θ = S u, and the function of a position that returns u [d]."""
+    if scale is None:
+        return target, ravel
+    inverse = jnp.asarray(np.linalg.inv(scale), target.weights.dtype)
+    scaled = target.scaled(jnp.asarray(scale, target.weights.dtype))
+    return scaled, lambda position: inverse @ ravel(position)
 
 
 def hmc_core(

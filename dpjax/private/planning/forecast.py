@@ -14,6 +14,7 @@ from dpjax.private.planning.pilot import Pilot
 __all__ = [
     "LONGEST",
     "Energy",
+    "Forecast",
     "advise",
     "check_worth",
     "choose_bounds",

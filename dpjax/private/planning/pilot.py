@@ -22,10 +22,14 @@ MAX_STEPS = 500
 class Pilot(NamedTuple):
     """Estimates for the posterior of n confidential records that have the distribution of the pilot's m.
 
+    All but the mode are on the scale of u with θ = S u, on which records are clipped.
+
     Attributes
     ----------
+    scale
+        S [d, d].
     mode
-        The mode [d].
+        The mode [d], of θ.
     precision
         The negative Hessian P [d, d] of the log-posterior there.
     gradients : [m, d]
@@ -35,13 +39,14 @@ class Pilot(NamedTuple):
     gradient_norms
         ‖∇ log p(x | θ)‖ of each record at draws from N(mode, P⁻¹).
     ratio_slopes
-        |log p(x | θ′) − log p(x | θ)| / ‖θ′ − θ‖ of each record and pairs of such draws.
+        |log p(x | θ′) − log p(x | θ)| / ‖u′ − u‖ of each record and pairs of such draws.
     directions : [pairs, d]
-        The unit vectors from θ to θ′.
+        The unit vectors from u to u′.
     stiffness
         The largest eigenvalue of the negative Hessian at such draws, where P is the unit matrix.
     """
 
+    scale: np.ndarray
     mode: np.ndarray
     precision: np.ndarray
     gradients: np.ndarray
@@ -81,8 +86,10 @@ class Pilot(NamedTuple):
         return float(np.sqrt(self.weight**2 * systematic + self.weight * scatter))
 
 
-def explore(key: Key, target: Target, num_records: int) -> Pilot:
+def explore(key: Key, target: Target, num_records: int) -> tuple[Pilot, Pilot]:
     """Estimates for the posterior of `num_records` records, from a target that holds the pilot's.
+
+    They are on the parameters' own scale, and on that on which the posterior is N(0, I).
 
     Raises
     ------
@@ -98,19 +105,30 @@ def explore(key: Key, target: Target, num_records: int) -> Pilot:
     curvature = jax.jit(lambda vector: (-jax.grad(log_density)(vector), -jax.hessian(log_density)(vector)))
     mode = find_mode(lambda vector: -log_density(vector) / num_records, start)
     gradient, precision = map(np.asarray, curvature(mode))
-    scale = check_mode(precision, gradient)
+    whitening = check_mode(precision, gradient)
     normals = jax.random.normal(key, (2, NUM_PROBES, target.dimension), mode.dtype)
-    first, second = jnp.asarray(np.asarray(mode) + np.asarray(normals) @ scale.T, mode.dtype)
-    return Pilot(
-        np.asarray(mode),
-        precision,
-        np.asarray(jax.jit(lambda vector: gradients(target, vector))(mode)),
-        factor,
-        np.asarray(jax.jit(jax.vmap(lambda vector: norms(target, vector)))(first)).ravel(),
-        np.asarray(jax.jit(jax.vmap(lambda one, other: slopes(target, one, other)))(first, second)).ravel(),
-        np.asarray(second - first) / np.linalg.norm(second - first, axis=1, keepdims=True),
-        max(float(np.linalg.norm(scale.T @ np.asarray(curvature(vector)[1]) @ scale, 2)) for vector in first),
-    )
+    first, second = jnp.asarray(np.asarray(mode) + np.asarray(normals) @ whitening.T, mode.dtype)
+    slopes = np.asarray(jax.jit(lambda vector: gradients(target, vector))(mode))
+    changes = np.asarray(jax.jit(jax.vmap(lambda one, other: ratios(target, one, other)))(first, second))
+    norms_at = jax.jit(jax.vmap(lambda vector, scale: norms(target, vector, scale), (0, None)))
+    curvatures = [whitening.T @ np.asarray(curvature(vector)[1]) @ whitening for vector in first]
+
+    def measure(scale: np.ndarray) -> Pilot:
+        moves = np.asarray(second - first) @ np.linalg.inv(scale).T
+        distances = np.linalg.norm(moves, axis=1, keepdims=True)
+        return Pilot(
+            scale,
+            np.asarray(mode),
+            scale.T @ precision @ scale,
+            slopes @ scale,
+            factor,
+            np.asarray(norms_at(first, jnp.asarray(scale, mode.dtype))).ravel(),
+            (changes / distances).ravel(),
+            moves / distances,
+            max(float(np.linalg.norm(matrix, 2)) for matrix in curvatures),
+        )
+
+    return measure(np.eye(target.dimension, dtype=precision.dtype)), measure(whitening)
 
 
 def per_record(target: Target, function: Callable[[Array, Any], Array], vector: Array) -> Array:
@@ -124,16 +142,16 @@ def gradients(target: Target, vector: Array) -> Array:
     return per_record(target, jax.grad(target.log_likelihood), vector)
 
 
-def norms(target: Target, vector: Array) -> Array:
-    """The gradient norms [records] at a vector."""
-    return jnp.linalg.norm(gradients(target, vector), axis=1)
+def norms(target: Target, vector: Array, scale: Array) -> Array:
+    """The norms [records] of gradients at a vector, as functions of u with θ = S u."""
+    return jnp.linalg.norm(gradients(target, vector) @ scale, axis=1)
 
 
-def slopes(target: Target, vector: Array, other: Array) -> Array:
-    """The log-likelihood ratios [records] of two vectors, over their distance."""
-    distance = jnp.linalg.norm(other - vector)
-    ratios = per_record(target, target.log_likelihood, other) - per_record(target, target.log_likelihood, vector)
-    return jnp.abs(ratios) / distance
+def ratios(target: Target, vector: Array, other: Array) -> Array:
+    """The absolute log-likelihood ratios [records] of two vectors."""
+    return jnp.abs(
+        per_record(target, target.log_likelihood, other) - per_record(target, target.log_likelihood, vector)
+    )
 
 
 def find_mode(loss: Callable[[Array], Array], start: Array) -> Array:

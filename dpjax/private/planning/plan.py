@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from dpjax.private.accounting.query import Budget
 from dpjax.private.arguments import check_real, check_target
 from dpjax.private.planning.forecast import (
     Energy,
+    Forecast,
     advise,
     check_worth,
     choose_energy,
@@ -24,7 +25,7 @@ from dpjax.private.planning.forecast import (
     forecast,
     list_energies,
 )
-from dpjax.private.planning.pilot import explore
+from dpjax.private.planning.pilot import Pilot, explore
 from dpjax.private.targets.target import Target
 
 __all__ = ["Plan", "plan"]
@@ -33,6 +34,8 @@ Source = Literal["public", "synthetic"]
 
 LARGEST_STEP = 0.5
 """The largest step size, in standard deviations of the narrowest direction: leapfrog is stable below 2 of them."""
+GAIN = 1.1
+"""How many times as many draws another scale than the parameters' own must buy to be chosen."""
 TAU_MARGIN = 1e-4
 """The relative surplus of noise that pays for rounding to a grid; see `Noise.query`."""
 
@@ -48,7 +51,9 @@ class Plan:
     num_leapfrog
         L.
     mass
-        M [d, d], the posterior precision that the pilot predicts.
+        M [d, d], the posterior precision that the pilot predicts, on the scale below.
+    scale
+        S [d, d], or None for the parameters' own scale: that on which the budget buys more draws.
     gradient_bound
         b_g.
     ratio_bound
@@ -95,6 +100,7 @@ class Plan:
     step_size: float
     num_leapfrog: int
     mass: np.ndarray
+    scale: np.ndarray | None
     gradient_bound: float
     ratio_bound: float
     tau_g: float
@@ -109,23 +115,47 @@ class Plan:
 
     def settings(self) -> dict[str, Any]:
         """The keyword arguments of `dp_hmc`."""
-        names = ("step_size", "num_leapfrog", "mass", "gradient_bound", "ratio_bound", "tau_g", "tau_l")
+        names = ("step_size", "num_leapfrog", "mass", "scale", "gradient_bound", "ratio_bound", "tau_g", "tau_l")
         return {name: getattr(self, name) for name in names}
 
     def starts(self, key: Key, num_chains: int) -> Any:
-        """Starting points, leading axis [chains], drawn from the normal approximation N(mode, M⁻¹) of the posterior."""
+        """Starting points, leading axis [chains], drawn from the normal approximation of the pilot's posterior."""
         check_key("key", key)
         normals = jax.random.normal(key, (check_count("num_chains", num_chains), len(self.mode)), self.mode.dtype)
-        vectors = self.mode + np.asarray(normals) @ np.linalg.inv(np.linalg.cholesky(self.mass))
+        moves = np.asarray(normals) @ np.linalg.inv(np.linalg.cholesky(self.mass))
+        vectors = self.mode + (moves if self.scale is None else moves @ self.scale.T)
         return jax.vmap(self.unravel)(jnp.asarray(vectors, self.mode.dtype))
 
     def __str__(self) -> str:
         return "\n".join(
-            [f"{name} = {value}" for name, value in self.settings().items() if name != "mass"]
+            [f"{name} = {value}" for name, value in self.settings().items() if name not in ("mass", "scale")]
             + [f"{name} = {getattr(self, name)}" for name in ("num_iterations", "num_warmup")]
             + [f"effective_draws = {self.effective_draws:.3g}"]
             + ["assumes:", *(f"- {line}" for line in self.assumptions)]
         )
+
+
+class Choice(NamedTuple):
+    """One of the scales on which records can be clipped.
+
+    Attributes
+    ----------
+    facts
+        What the pilot tells on that scale.
+    energy
+        The bounds to choose there.
+    expected
+        The efficiency to expect.
+    """
+
+    facts: Pilot
+    energy: Energy
+    expected: Forecast
+
+    @property
+    def worth(self) -> float:
+        """The effective draws of the best run of one chain."""
+        return self.expected.best.effective_draws
 
 
 def plan(
@@ -185,17 +215,28 @@ def plan(
     Trajectories are as long as they can be with an energy error of variance 3 from the privacy noise, and at most 1.5
     on the scale on which the posterior is N(0, I); see `Energy`. The budget's split between gradients and acceptance
     tests, and the clip bound of gradients, are those that allow the longest trajectory.
+
+    Records are clipped, and noise added, either on the parameters' own scale or on that on which the pilot's posterior
+    is N(0, I): where that posterior is much narrower in some directions than in others, the latter buys several times
+    as many draws.
     """
     check_arguments(key, pilot, source, budget, clipped_ratios)
     num_chains, num_iterations = check_count("num_chains", num_chains), check_count("num_iterations", num_iterations)
     total = num_chains * num_iterations
-    facts = explore(key, pilot, check_count("num_records", num_records))
     factor = accounting.sensitivity(1.0, budget.neighbours) / 2  # noise of 2 τ b is 2 τ sensitivities of b
     affordable = accounting.largest_mu(budget.epsilon, budget.delta) / factor**2
-    energies = list_energies(facts, clipped_ratios)
-    energy, ratio = choose_energy(energies, affordable / total), num_records / pilot.num_records
-    length, spread = energy.length(), even_dimension(facts.precision)
-    expected = forecast(energies, affordable, spread, sqrt(1 + ratio), num_chains, num_iterations)
+    ratio = check_count("num_records", num_records) / pilot.num_records
+
+    def consider(facts: Pilot) -> Choice:
+        energies = list_energies(facts, clipped_ratios)
+        dimension, distance = even_dimension(facts.precision), sqrt(1 + ratio)
+        expected = forecast(energies, affordable, dimension, distance, num_chains, num_iterations)
+        return Choice(facts, choose_energy(energies, affordable / total), expected)
+
+    own, white = map(consider, explore(key, pilot, num_records))
+    is_scaled = white.worth > GAIN * own.worth
+    facts, energy, expected = white if is_scaled else own
+    length = energy.length()
     check_worth(expected, num_chains, num_iterations)
     num_leapfrog = max(2, ceil(length * sqrt(facts.stiffness) / LARGEST_STEP))
     taus = accounting.taus_for(
@@ -207,6 +248,7 @@ def plan(
         step_size=length / num_leapfrog,
         num_leapfrog=num_leapfrog,
         mass=facts.precision,
+        scale=facts.scale if is_scaled else None,
         gradient_bound=energy.gradient_bound,
         ratio_bound=energy.ratio_bound,
         tau_g=more * taus.tau_g,

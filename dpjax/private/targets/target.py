@@ -1,7 +1,7 @@
 """The posterior that a private run targets: records independent given the parameters, and a prior."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -96,6 +96,10 @@ class Target:
     def log_prior(self, vector: Array) -> Array:
         """The log-density [] of the prior at a vector [d], up to a constant."""
         return self.terms.log_prior(self.unravel(vector))
+
+    def scaled(self, scale: Array) -> "Target":
+        """The same log-posterior as a function of the vector u [d] with θ = S u, for a matrix S [d, d]."""
+        return replace(self, unravel=lambda vector: self.unravel(scale @ vector))
 
 
 def target(
