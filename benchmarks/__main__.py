@@ -24,6 +24,7 @@ BENCHMARKS = (
     "coverage",
     "likelihood_coverage",
     "comparison",
+    "noisy_gradients",
 )
 
 

@@ -1,4 +1,4 @@
-"""Posteriors published in six ways at one budget, beside the posterior given the records.
+"""Posteriors published in five ways at one budget, beside the posterior given the records.
 
 One row for each model, way and ε, at δ = 10⁻⁶ under replace-one neighbours. MMD is that to draws of the posterior given
 the records, on its own scale.

@@ -1,7 +1,7 @@
-"""Six ways of publishing a posterior at one budget: four private Markov chains, and two releases of sums.
+"""Five ways of publishing a posterior at one budget: three private Markov chains, and two releases of sums.
 
-Settings come from the pilot alone. All chains but those of one way move on the scale on which the pilot's posterior is
-N(0, I). Noise is that of `private.noise.jax`, and accounted for as if it were secure.
+Settings come from the pilot alone. DP-HMC has those of `private.plan`; the other chains move on the scale on which the
+pilot's posterior is N(0, I). Noise is that of `private.noise.jax`, and accounted for as if it were secure.
 """
 
 import warnings
@@ -22,7 +22,7 @@ from dpjax import private
 from dpjax.private import accounting
 
 DELTA = 1e-6
-LENGTHS = (30, 60, 120, 240)
+LENGTHS = (60, 250)
 """Iterations of DP-HMC to choose from; more buy hardly more draws here."""
 WALK = 1_000
 """Iterations of DP-penalty."""
@@ -34,8 +34,8 @@ KEPT = 0.75
 """The share of a chain that is kept, where no plan states its warm-up."""
 BOUND = 0.999
 """The share of the pilot's gradients that are not clipped."""
-SAMPLES = (300, 500)
-"""Warm-up and draws of each of two chains given a release."""
+SAMPLES = (500, 2_000)
+"""Warm-up and draws of each of four chains given a release."""
 
 
 class Chain(NamedTuple):
@@ -79,15 +79,15 @@ def gradient_bound(problem: Problem) -> float:
     return float(np.quantile(np.linalg.norm(rows, axis=1), BOUND))
 
 
-def plan_hmc(problem: Problem, epsilon: float, whitened: bool) -> Chain:
+def plan_hmc(problem: Problem, epsilon: float) -> Chain:
     """DP-HMC with the settings of the plan that expects most draws."""
-    target = make_target(problem, whitened)
+    target = make_target(problem, False)
     plans = [plan for length in LENGTHS if (plan := try_plan(problem, target, epsilon, length)) is not None]
     if not plans:
         raise Refused
     best = max(plans, key=lambda plan: plan.effective_draws)
     kernel = private.dp_hmc(target, private.noise.jax, **best.settings())
-    return Chain(kernel, best.num_iterations, best.num_warmup, whitened)
+    return Chain(kernel, best.num_iterations, best.num_warmup, False)
 
 
 def try_plan(problem: Problem, target: private.Target, epsilon: float, length: int) -> private.Plan | None:
@@ -138,8 +138,7 @@ def plan_langevin(problem: Problem, epsilon: float) -> Chain:
 
 
 CHAINS: dict[str, Callable[[Problem, float], Chain]] = {
-    "DP-HMC": lambda problem, epsilon: plan_hmc(problem, epsilon, False),
-    "DP-HMC, whitened": lambda problem, epsilon: plan_hmc(problem, epsilon, True),
+    "DP-HMC": plan_hmc,
     "DP-penalty": plan_walk,
     "DP-SGLD": plan_langevin,
 }
@@ -194,7 +193,7 @@ def read_release(problem: Problem, statistic: Any, epsilon: float, number: int, 
         jax.random.key(300 + number),
         problem.model,
         release,
-        num_chains=2,
+        num_chains=4,
         num_warmup=warmup,
         num_samples=samples,
         progress=False,

@@ -138,8 +138,8 @@ else:
 # the private chain, as many as the plan predicts, are the warm-up and are left out.
 
 # %% thumbnail=true alt="For each of three coefficients the distribution of the published draws over that of the posterior without privacy: both lie in the same place, and the published one is rougher."
-settings = {"step_size": plan.step_size, "num_leapfrog": plan.num_leapfrog, "mass": plan.mass}
-exact_kernel = private.hmc(confidential, **settings)
+trajectory = {name: plan.settings()[name] for name in ("step_size", "num_leapfrog", "mass", "scale")}
+exact_kernel = private.hmc(confidential, **trajectory)
 
 
 @jax.jit

@@ -63,6 +63,15 @@ TINY: dict[str, dict[str, Change]] = {
     },
     "likelihood_coverage": {"RELEASES": to(1), "N": to(10), "REFITS": to(20)},
     "comparison": {"SIZES": to({"logistic": 200}), "EPSILONS": to((3.0,)), "FEW": to(1)},
+    "noisy_gradients": {
+        "LENGTHS": to((0.6, 1.0)),
+        "PATHS": to({"logistic": (300, 100.0)}),
+        "ITERATIONS": to(60),
+        "FEW": to(2),
+        "SCALES": to({"logistic": 200}),
+        "RATES": to((1.0, 0.1)),
+        "LANGEVIN": to(("logistic", 200, 10.0)),
+    },
     "count_records": {
         "SIZES": to((20,)),
         "CASES": only("Normal", "Poisson"),

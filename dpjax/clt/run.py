@@ -34,8 +34,9 @@ __all__ = ["CLTRun", "Draw", "make_schedule"]
 FIRST_STEP_SIZE = 0.5
 """Of a density that is whitened at its mode."""
 
-ACCEPTANCE = 0.8
-"""The acceptance rate that the step size is adapted to."""
+ACCEPTANCE = 0.9
+"""The acceptance rate that the step size is adapted to. With the usual 0.8 four times as many trajectories diverge in
+tails of Laplace noise and in curved posteriors, and effective draws cost as much."""
 
 begin_search, continue_search, _ = dual_averaging_adaptation(ACCEPTANCE)
 

@@ -183,6 +183,7 @@ def hmc(
     step_size: float | Schedule,
     num_leapfrog: int,
     mass: Any = 1.0,
+    scale: np.ndarray | None = None,
     gradient_bound: float = inf,
     ratio_bound: float = inf,
 ) -> PrivateKernel:
@@ -199,6 +200,8 @@ def hmc(
     num_leapfrog
         As in `dp_hmc`.
     mass
+        As in `dp_hmc`.
+    scale
         As in `dp_hmc`.
     gradient_bound
         As in `dp_hmc`; without one nothing is clipped.
@@ -231,6 +234,7 @@ def hmc(
         ratio_bound=check_bound("ratio_bound", ratio_bound, largest=inf),
         tau_g=0.0,
         tau_l=0.0,
+        scale=check_scale(scale, target.dimension),
     )
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 

@@ -1,0 +1,135 @@
+"""What other rules for noisy-gradient samplers would gain: longer moves, another scale, samples of records, one draw.
+
+Each is set against `private.plan` or DP-SGLD on all records, for the same budget, with δ = 10⁻⁶ under replace-one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import sqrt
+from time import process_time
+
+import jax
+import numpy as np
+
+from benchmarks.comparison_problems import Problem, make_problem
+from benchmarks.comparison_ways import DELTA, LANGEVIN_STEP, budget_of, gradient_bound, make_target
+from benchmarks.dphmc.algorithms import run_chains
+from benchmarks.rows import Row
+from benchmarks.timing import Timing
+from dpjax import private
+from dpjax.diagnostics import ess_mean
+from dpjax.private import accounting
+from dpjax.private.planning import forecast
+from dpjax.private.planning.pilot import explore
+
+LENGTHS = (0.4, 0.6, 0.8, 1.0, 1.2, 1.5)
+"""Lengths of trajectories, as parts of the plan's."""
+PATHS = {"logistic": (5_000, 25.0), "Gaussian": (5_000, 60.0)}
+"""Records and ε: as noisy as a hundred thousand records at ε of about 3 and 10, and faster."""
+ITERATIONS, CHAINS, FEW = 300, 32, 8
+SCALES = {"logistic": 20_000, "Poisson": 20_000, "Gaussian": 100_000}
+LARGE = 10.0
+"""The ε at which two scales are compared."""
+RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
+LANGEVIN = ("logistic", 20_000, 1.0)
+"""The problem, records and ε of DP-SGLD."""
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """A row for each length, problem and rate."""
+    for name, (n, epsilon) in PATHS.items():
+        yield from measure_lengths(make_problem(name, n), epsilon, FEW if quick else CHAINS)
+    for name, n in SCALES.items():
+        yield measure_scales(make_problem(name, n))
+    name, n, epsilon = LANGEVIN
+    problem = make_problem(name, n)
+    yield from (measure_rate(problem, epsilon, rate) for rate in RATES)
+    yield measure_last(problem, epsilon)
+
+
+def measure_lengths(problem: Problem, epsilon: float, chains: int) -> Iterator[Row]:
+    """Effective draws of chains that spend a whole budget each, and the criterion of ChEES (Hoffman et al. 2021)."""
+    target = make_target(problem, False)
+    plan = private.plan(
+        jax.random.key(1),
+        target,
+        source="synthetic",
+        num_records=problem.n,
+        budget=budget_of(epsilon),
+        num_chains=1,
+        num_iterations=ITERATIONS,
+    )
+    starts = plan.starts(jax.random.key(2), chains)
+    for part in LENGTHS:
+        begin = process_time()
+        settings = replace(plan, step_size=part * plan.step_size).settings()
+        kernel = private.dp_hmc(target, private.noise.jax, **settings)
+        draws, means = run_chains(kernel, jax.random.key(3), starts, ITERATIONS)
+        figures = {"length": part * plan.step_size * plan.num_leapfrog, "acceptance": means["acceptance"]}
+        figures |= describe(problem, draws[:, plan.num_warmup :])
+        yield make_row(f"{problem.name}, length {part:g}", problem, chains, begin, figures)
+
+
+def describe(problem: Problem, draws: np.ndarray) -> dict[str, float]:
+    """Effective draws a chain, of means and of squares, and ChEES, all where the pilot's posterior is N(0, I)."""
+    moved = (draws - draws.mean(axis=(0, 1))) @ np.linalg.inv(problem.scale).T
+    squares = np.sum(moved**2, axis=-1)
+    return {
+        "draws": float(np.mean(ess_mean(moved))) / len(draws),
+        "of squares": float(np.min(ess_mean(moved**2))) / len(draws),
+        "ChEES": float(np.mean(np.diff(squares, axis=1) ** 2)) / 4,
+    }
+
+
+def measure_scales(problem: Problem) -> Row:
+    """The draws that the best single chain is expected to be worth, with records clipped on either scale."""
+    begin = process_time()
+    affordable = accounting.largest_mu(LARGE, DELTA)
+    worth = []
+    for facts in explore(jax.random.key(1), make_target(problem, False), problem.n):
+        energies, dimension = forecast.list_energies(facts, 0.01), forecast.even_dimension(facts.precision)
+        worth.append(forecast.forecast(energies, affordable, dimension, sqrt(2), 1, ITERATIONS).best.effective_draws)
+    return make_row(f"{problem.name}, scale", problem, 1, begin, {"own": worth[0], "round": worth[1]})
+
+
+def measure_rate(problem: Problem, epsilon: float, rate: float) -> Row:
+    """Iterations of DP-SGLD that a budget buys, and by how much samples of records widen the posterior.
+
+    With steps of η on the scale on which the posterior is N(0, I), 4 / η iterations are worth one draw, and gradients of
+    a sample have variance (1 − q) / q there, of which η / 4 is added to the posterior's.
+    """
+    begin, bound = process_time(), gradient_bound(problem)
+    kernel = private.dp_sgld(
+        make_target(problem, True),
+        private.noise.jax,
+        step_size=LANGEVIN_STEP,
+        sampling_rate=rate,
+        gradient_bound=bound,
+        noise_multiplier=private.largest_langevin_noise(LANGEVIN_STEP, rate, bound),
+    )
+    iterations = private.Ledger(budget_of(epsilon)).affordable(kernel.queries)
+    figures = {
+        "iterations": float(iterations),
+        "draws": iterations * LANGEVIN_STEP / 4,
+        "added variance": (1 - rate) / rate * LANGEVIN_STEP / 4,
+    }
+    return make_row(f"{problem.name}, rate {rate:g}", problem, 1, begin, figures)
+
+
+def measure_last(problem: Problem, epsilon: float) -> Row:
+    """How many draws a budget buys if of each run the last state alone is published.
+
+    Of Langevin dynamics at N(m, I) with a gradient that one record moves by at most 2b, a record moves m by at most 2b:
+    the last state of a long run loses N(μ, 2μ) with μ = (2b)² / 2. It is the loss of the 4 / η iterations that one draw
+    is worth where all are published.
+    """
+    begin = process_time()
+    draws = accounting.largest_mu(epsilon, DELTA) / (2 * gradient_bound(problem) ** 2)
+    return make_row(f"{problem.name}, last states", problem, 1, begin, {"draws": draws})
+
+
+def make_row(case: str, problem: Problem, chains: int, begin: float, figures: dict[str, float]) -> Row:
+    """A row whose time is that since `begin`."""
+    seconds = process_time() - begin
+    timing = Timing(None, seconds, seconds, 1)
+    return Row("noisy_gradients", case, problem.n, len(problem.guess), chains, timing, figures)
