@@ -16,7 +16,13 @@ PURPOSES = {
         "likelihood_inference",
     ],
     "You hold one value per person": ["local_privacy_densities"],
-    "You hold the data": ["choosing_a_release", "choosing_epsilon", "power_of_a_study", "publishing_posterior_draws"],
+    "You hold the data": [
+        "ways_of_publishing",
+        "choosing_a_release",
+        "choosing_epsilon",
+        "power_of_a_study",
+        "publishing_posterior_draws",
+    ],
     "You check, compare and report": [
         "every_picture",
         "has_my_chain_converged",

@@ -149,9 +149,7 @@ def norms(target: Target, vector: Array, scale: Array) -> Array:
 
 def ratios(target: Target, vector: Array, other: Array) -> Array:
     """The absolute log-likelihood ratios [records] of two vectors."""
-    return jnp.abs(
-        per_record(target, target.log_likelihood, other) - per_record(target, target.log_likelihood, vector)
-    )
+    return jnp.abs(per_record(target, target.log_likelihood, other) - per_record(target, target.log_likelihood, vector))
 
 
 def find_mode(loss: Callable[[Array], Array], start: Array) -> Array:
