@@ -79,7 +79,7 @@ SETTINGS = {"step_size": 0.05, "num_leapfrog": 4, "gradient_bound": 0.3, "ratio_
 
 @pytest.mark.x64
 def test_another_scale_is_the_target_as_a_function_of_the_scaled_parameters() -> None:
-    """Clipping, noise and moves are those of a target written as a function of u, by hand; a chain that stays is at θ."""
+    """Clipping, noise and moves are those of a target written as a function of u, by hand; one that stays is at θ."""
     by_hand = private.target(
         lambda u, record: log_likelihood(SCALE @ u, record), lambda u: log_prior(SCALE @ u), RECORDS, jnp.zeros(3)
     )

@@ -147,7 +147,8 @@ def plan_stretched(factors: np.ndarray, epsilon: float) -> private.Plan:
 def test_a_stretched_posterior_is_moved_through_on_the_scale_on_which_it_is_round():
     """On its own scale a plan of this budget is refused; without any stretch, that scale is the right one."""
     plan = plan_stretched(STRETCHED, 10.0)
-    assert plan.scale is not None and plan.settings()["scale"] is plan.scale
+    assert plan.scale is not None
+    assert plan.settings()["scale"] is plan.scale
     ratio = np.linalg.norm(plan.scale, axis=1) / (STRETCHED / np.sqrt(100_000))
     np.testing.assert_allclose(ratio, 1.0, rtol=0.01)
     starts = np.asarray(plan.starts(jax.random.key(0), 4_000))

@@ -98,7 +98,7 @@ def metric(mass: Any, dimension: int) -> Metric:
 
 
 class HMCSettings(NamedTuple):
-    """The numbers of Algorithm 1; τ = 0 is no noise, an infinite bound no clipping, and no scale the parameters' own."""
+    """The numbers of Algorithm 1; τ = 0 is no noise, an infinite bound no clipping, scale None θ itself."""
 
     schedule: Schedule
     num_leapfrog: int
@@ -244,9 +244,9 @@ def check_scale(scale: object, dimension: int) -> np.ndarray | None:
     if scale is None:
         return None
     check_numbers("scale", scale)
-    if np.shape(scale) != (dimension, dimension):
-        fail("scale", f"shape {np.shape(scale)}", f"[{dimension}, {dimension}]", "Pass a matrix, such as np.diag(...).")
     matrix = np.asarray(scale, float)
+    if matrix.shape != (dimension, dimension):
+        fail("scale", f"shape {matrix.shape}", f"[{dimension}, {dimension}]", "Pass a matrix, such as np.diag(...).")
     if not np.all(np.isfinite(matrix)) or not np.linalg.cond(matrix) < 1 / np.finfo(float).eps:
         fail("scale", "a matrix without an inverse", "a finite, invertible matrix", "No direction may be left out.")
     return matrix
