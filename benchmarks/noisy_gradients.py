@@ -95,8 +95,8 @@ def measure_scales(problem: Problem) -> Row:
 def measure_rate(problem: Problem, epsilon: float, rate: float) -> Row:
     """Iterations of DP-SGLD that a budget buys, and by how much samples of records widen the posterior.
 
-    With steps of η on the scale on which the posterior is N(0, I), 4 / η iterations are worth one draw, and the gradients
-    of a sample have variance (1 − q) / q there, of which η / 4 is added to the posterior's.
+    With steps of η on the scale on which the posterior is N(0, I), 4 / η iterations are worth one draw. Gradients of a
+    sample have variance (1 − q) / q there, and η / 4 of it is added to the posterior's.
     """
     begin, bound = process_time(), gradient_bound(problem)
     kernel = private.dp_sgld(
