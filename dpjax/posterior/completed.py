@@ -22,8 +22,8 @@ from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
-from dpjax.data_augmentation.refresh import RefreshTuning, build_refreshes, num_due, parts_due
-from dpjax.data_augmentation.sweep import build_sweep
+from dpjax.data_augmentation.refresh import RefreshTuning
+from dpjax.data_augmentation.sweep import build_mixed_step, build_sweep
 from dpjax.diagnostics.convergence import ess_bulk
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.recipe import jit_model
@@ -246,22 +246,14 @@ def advance(
 ) -> GibbsState:
     """States [num, chain, ...], so many steps apart: each is a draw from p(parameters, records | release)."""
     sweep = build_sweep(model, release, plan)
-    refreshes = None if refresh is None else build_refreshes(model, release)
+    mixed = None if refresh is None else build_mixed_step(model, release, sweep, tuning, refresh, keep=lambda info: ())
     step_keys, last_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
 
     def step(key: Key, number: Array, state: GibbsState) -> GibbsState:
-        sweep_key, refresh_key = jax.random.split(jax.random.fold_in(key, number))
-        if refresh is None or refreshes is None:
-            return sweep.move(sweep_key, state, tuning)[0]
-        parts = parts_due(refresh, number)
-
-        def sweep_once(state: GibbsState) -> GibbsState:
-            if sweep.move_parts is None:
-                return sweep.move(sweep_key, state, tuning)[0]
-            return sweep.move_parts(sweep_key, state, tuning, *parts)[0]
-
-        state = jax.lax.cond(num_due(refresh.sweeps, number) > 0, sweep_once, lambda state: state, state)
-        return refreshes(refresh_key, number, state, refresh)[0]
+        step_key = jax.random.fold_in(key, number)
+        if mixed is None:
+            return sweep.move(jax.random.split(step_key)[0], state, tuning)[0]
+        return mixed(step_key, number, state)[0]
 
     def all_chains(number: Array, states: GibbsState) -> GibbsState:
         return jax.vmap(step, in_axes=(0, None, 0))(step_keys, number, states)
