@@ -72,7 +72,7 @@ class Sweep(NamedTuple):
     Attributes
     ----------
     move
-        ``(rng_key, state, tuning, parts=None) -> (state, info)``: all that the next sweep depends on. The parts are None
+        ``(rng_key, state, tuning, parts=None) -> (state, info)``: all that the next sweep depends on. Parts are None
         for all records, and unused where these are not divided.
     complete
         ``(rng_key, state) -> (state, num_nonfinite)``: draws parameters that are integrated out of the imputation,

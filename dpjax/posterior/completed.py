@@ -5,7 +5,7 @@ data are new records, of any number, from the model at draws of the parameters. 
 cost no privacy beyond it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -207,18 +207,27 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     """Data sets whose records are imputed; see `Posterior.completed`."""
     check_key("key", key)
     check_count("num", num)
-    states, plan = posterior.final_states, posterior.plan
-    if states is None or plan is None:
+    if posterior.final_states is None or posterior.plan is None:
         remedy = "Use posterior.synthetic, or dpjax.sample."
         fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
+    drawn = draw_further(posterior, key, num, spacing_of(posterior), take_data)
+    return as_data_sets(posterior.model, *drawn)
+
+
+def take_data(state: GibbsState) -> tuple[Parameters, Records]:
+    """Parameters and records."""
+    return state.parameters, state.latent.records
+
+
+def draw_further(posterior: "Posterior", key: Key, num: int, spacing: int, take: Callable[[GibbsState], Any]) -> Any:
+    """What `take` takes of so many states [num, ...] after the end of the chains, `spacing` steps of a chain apart."""
+    plan, num_chains = posterior.plan, len(posterior.info["acceptance_rate"])
+    assert plan is not None
     model, release = latent_form(posterior.model, posterior.release, plan.imputation)
-    num_chains = len(posterior.info["acceptance_rate"])
-    parts = {"release": release, "tuning": posterior.tuning, "refresh": posterior.refresh}
-    each = -(-num // num_chains)
-    keys = jax.random.split(key, num_chains)
-    drawn = advance(model, plan, each, keys=keys, states=states, spacing=jnp.int32(spacing_of(posterior)), **parts)
-    drawn = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
-    return as_data_sets(posterior.model, drawn.parameters, drawn.latent.records)
+    kernel = {"release": release, "tuning": posterior.tuning, "refresh": posterior.refresh}
+    chains = {"keys": jax.random.split(key, num_chains), "states": posterior.final_states}
+    drawn = advance(model, plan, -(-num // num_chains), take, **kernel, **chains, spacing=jnp.int32(spacing))
+    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
 
 
 def spacing_of(posterior: "Posterior") -> int:
@@ -231,11 +240,12 @@ def spacing_of(posterior: "Posterior") -> int:
     return int(np.clip(np.ceil(steps), 1, MOST_STEPS)) if np.isfinite(steps) else MOST_STEPS
 
 
-@partial(jit_model, static_argnames=("plan", "num"))
+@partial(jit_model, static_argnames=("plan", "num", "take"))
 def advance(
     model: Model,
     plan: SweepPlan,
     num: int,
+    take: Callable[[GibbsState], Any],
     *,
     release: PrivateRelease,
     tuning: Tuning | None,
@@ -243,8 +253,8 @@ def advance(
     keys: Key,
     states: GibbsState,
     spacing: Array,
-) -> GibbsState:
-    """States [num, chain, ...], so many steps apart: each is a draw from p(parameters, records | release)."""
+) -> Any:
+    """What is taken of states [num, chain, ...] so many steps apart: draws from p(parameters, records | release)."""
     sweep = build_sweep(model, release, plan)
     mixed = None if refresh is None else build_mixed_step(model, release, sweep, tuning, refresh, keep=lambda info: ())
     step_keys, last_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
@@ -258,10 +268,10 @@ def advance(
     def all_chains(number: Array, states: GibbsState) -> GibbsState:
         return jax.vmap(step, in_axes=(0, None, 0))(step_keys, number, states)
 
-    def keep(states: GibbsState, place: Array) -> tuple[GibbsState, GibbsState]:
+    def keep(states: GibbsState, place: Array) -> tuple[GibbsState, Any]:
         states = jax.lax.fori_loop(place * spacing, (place + 1) * spacing, all_chains, states)
         final_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(last_keys, place)
-        return states, jax.vmap(sweep.complete)(final_keys, states)[0]
+        return states, jax.vmap(take)(jax.vmap(sweep.complete)(final_keys, states)[0])
 
     return jax.lax.scan(keep, states, jnp.arange(num, dtype=jnp.int32))[1]
 
