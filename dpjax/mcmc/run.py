@@ -286,24 +286,15 @@ class PosteriorRun(Run):
 
     def close_segment(self, status: Status) -> Status:
         """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
-        (plan, tuning, refresh), state = status.kernel, bring_home(self.mesh, status.chains.state)
         check_room(self.release, status.draws.reported)
-        if self.schedule[status.segment].adapt and not (tuning is None and refresh is None):
-            fitted = adapt.quickly(self.model, status.draws.parameters)
-            if tuning is not None:
-                tuning = fitted._replace(step_size=tuning.step_size)
-                tuning = adapt_step_size(self, status.segment + 1, tuning, state)
-            if refresh is not None:
-                segment, costs = self.schedule[status.segment], Costs().of(self.model, plan, self.release.n)
-                tried = rates_to_try(plan, self.release.n)
-                place = place_of(status.segment, tried)
-                refresh = adapt_refresh(refresh, fitted, tried, place, status.draws.parameters, segment.thin, costs)
+        kernel, state = adapt_kernel(self, status, adapt, adapt_step_size), status.chains.state
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
-            plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
+            plan = adapt_plan(self.model, self.release, self.plan, bring_home(self.mesh, state), self.keys.plan)
+            kernel = kernel._replace(plan=plan)
         elif status.segment == CHECKED:
-            plan = check_surrogate(plan, status.draws.info)
-        return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), status.chains.state)
+            kernel = kernel._replace(plan=check_surrogate(kernel.plan, status.draws.info))
+        return self.open_segment(status.segment + 1, kernel, state)
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
@@ -375,6 +366,33 @@ def adapt(model: Model, parameters: Parameters) -> Tuning:
         return leaf.reshape(-1, *leaf.shape[2:])
 
     return fit_tuning(model, jax.tree.map(merge, parameters))
+
+
+def adapt_kernel(run: Any, status: Status, fit: Any, fit_steps: Callable[..., Tuning | None]) -> Kernel:
+    """The kernel of the next segment, adapted to the draws of one where the schedule says so.
+
+    Parameters
+    ----------
+    run
+        One of `dpjax.sample`, or of a batch.
+    fit
+        The program ``(model, draws) -> tuning``.
+    fit_steps
+        ``(run, segment, tuning, states) -> tuning``, with the step sizes of a segment.
+    """
+    (plan, tuning, refresh), segment = status.kernel, run.schedule[status.segment]
+    if not segment.adapt or (tuning is None and refresh is None):
+        return status.kernel
+    draws = status.draws.parameters
+    fitted = fit.quickly(run.model, draws)
+    if tuning is not None:
+        tuning = fitted._replace(step_size=tuning.step_size)
+        tuning = fit_steps(run, status.segment + 1, tuning, bring_home(run.mesh, status.chains.state))
+    if refresh is not None:
+        costs, tried = Costs().of(run.model, plan, run.release.n), rates_to_try(plan, run.release.n)
+        place = place_of(status.segment, tried)
+        refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
+    return Kernel(plan, tuning, refresh)
 
 
 def adapt_step_size(run: PosteriorRun, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
