@@ -13,7 +13,7 @@ from dpjax._util.validation import check_array, check_count, fail, summarize
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
-from dpjax.mechanisms.local_channel import as_integers
+from dpjax.mechanisms.local_channel import as_integers, check_codes
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 
 ROW_SUM_TOLERANCE = 1e-5
@@ -95,11 +95,7 @@ class RandomizedResponse(Mechanism):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the released codes are integers in 0, ..., k - 1."""
-        remedy = "Code the released categories 0, ..., k - 1 as integers."
-        if not jnp.issubdtype(value.dtype, jnp.integer):
-            fail(argument, f"an array of {value.dtype}", "integers", remedy, error=TypeError)
-        expected = f"integers from 0 to {self._size - 1}"
-        check_array(argument, value, lambda array: (array >= 0) & (array < self._size), expected, remedy)
+        check_codes(argument, value, self._size, "Code the released categories 0, ..., k - 1 as integers.")
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each coordinate of the value [...] given that of the statistic [...], both integers.
