@@ -1,4 +1,4 @@
-"""A sweep of data augmentation: the composition of parameter updates and imputation."""
+"""A sweep of data augmentation: the composition of parameter updates and imputation; and steps of sweeps and refreshes."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
