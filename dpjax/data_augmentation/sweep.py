@@ -1,4 +1,4 @@
-"""A sweep of data augmentation: the composition of parameter updates and imputation; and steps of sweeps and refreshes."""
+"""A sweep of data augmentation: parameter updates and imputation one after the other; and steps with refreshes."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
