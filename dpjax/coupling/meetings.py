@@ -20,7 +20,7 @@ from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.pool import PairSettings
 from dpjax.coupling.run import run_pairs
 from dpjax.runtime.devices import Devices
-from dpjax.runtime.progress import ShowProgress
+from dpjax.runtime.progress import ShowProgress, check_progress
 
 __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m", "total_variation_bounds"]
 
@@ -129,28 +129,30 @@ def meeting_times(
     Raises
     ------
     TypeError, ValueError
-        If the key, the kernel or a number is invalid, there are no such devices or fewer pairs than devices, or the
-        checkpoint belongs to another run.
+        If the key, the kernel, a number or what is shown is invalid, there are no such devices or fewer pairs than
+        devices, or the checkpoint belongs to another run.
     RuntimeError
         If another run is using the checkpoint.
     KeyboardInterrupt
         If the run is interrupted. Nothing is returned: the pairs that met so far are those that meet early.
     """
-    run_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
+    check_run(key, kernel, lag, num_pairs, max_steps, batch_size, progress)
     settings = PairSettings(kernel, None, lag, 0, 0, max_steps)
-    lanes = run_pairs(run_key, settings, num_pairs, batch_size, devices, checkpoint, progress)
+    lanes = run_pairs(key, settings, num_pairs, batch_size, devices, checkpoint, progress)
     return meetings_of(np.asarray(lanes.meeting), lag, max_steps)
 
 
-def check_run(key: Key, kernel: CoupledKernel, lag: int, num_pairs: int, max_steps: int, batch_size: int) -> Key:
-    """The key, or an error if an argument of the run is invalid."""
+def check_run(
+    key: Key, kernel: CoupledKernel, lag: int, num_pairs: int, max_steps: int, batch_size: int, progress: ShowProgress
+) -> None:
+    """Raise if an argument of the run is invalid."""
     check_key("key", key)
     check_instance("kernel", kernel, CoupledKernel, "Pass such as dpjax.coupling.coupled_gibbs(model, release).")
     check_count("lag", lag)
     check_count("num_pairs", num_pairs)
     check_count("batch_size", batch_size)
     check_count("max_steps", max_steps, "The first chain alone makes lag steps.", least=lag + 1)
-    return key
+    check_progress(progress)
 
 
 def meetings_of(meeting: np.ndarray, lag: int, max_steps: int) -> Meetings:

@@ -146,13 +146,13 @@ def unbiased_estimates(
     progress
         As in `meeting_times`.
     """
-    run_key = check_run(key, kernel, lag, num_pairs, max_steps, batch_size)
+    check_run(key, kernel, lag, num_pairs, max_steps, batch_size, progress)
     check_function("function", function, "position -> numbers")
     check_count("k", k, least=0)
     check_count("m", m, "The window k..m holds at least k.", least=k)
     check_count("max_steps", max_steps, "Pairs run to m at least.", least=m)
     settings = PairSettings(kernel, function, lag, k, m, max_steps)
-    return collect(settings, run_pairs(run_key, settings, num_pairs, batch_size, devices, checkpoint, progress))
+    return collect(settings, run_pairs(key, settings, num_pairs, batch_size, devices, checkpoint, progress))
 
 
 def collect(settings: PairSettings, lanes: Lane) -> UnbiasedEstimates:

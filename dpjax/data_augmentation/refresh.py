@@ -31,6 +31,7 @@ from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, parameter_shapes
 from dpjax.numerics import all_finite, decision_uniforms, select_index, take_if
 from dpjax.numerics.linear_algebra import product, solve_lower
+from dpjax.numerics.selection import key_of_branches
 from dpjax.release import PrivateRelease
 
 PERIOD = 16
@@ -232,17 +233,15 @@ def is_by_prior(tuning: RefreshTuning, number: Array) -> Array:
 
 def draw_vectors(key: Key, model: Model, tuning: RefreshTuning, from_prior: Array, num: int) -> Array:
     """Draws [num, k] from the prior or the t distribution, on the unconstrained scale."""
-    dtype = tuning.location.dtype
-    # Where kinds differ side by side all branches run, which the key reuse checker would report as two uses of a key.
-    data, kind = jax.random.key_data(key), jax.random.key_impl(key)
+    dtype, own_key = tuning.location.dtype, key_of_branches(key)
 
     def by_prior() -> Array:
-        keys = jax.random.split(jax.random.wrap_key_data(data, impl=kind), num)
+        keys = jax.random.split(own_key(), num)
         drawn = jax.vmap(model.sample_prior)(keys)
         return jax.vmap(lambda parameters: to_vector(model, parameters)[0])(drawn).astype(dtype)
 
     def by_fit() -> Array:
-        normal_key, exponential_key = jax.random.split(jax.random.wrap_key_data(data, impl=kind))
+        normal_key, exponential_key = jax.random.split(own_key())
         normals = jax.random.normal(normal_key, (num, tuning.location.size), dtype)
         exponentials = jax.random.exponential(exponential_key, (num, 2), dtype)
         return jax.vmap(t_draw, in_axes=(0, 0, None))(normals, exponentials, tuning)

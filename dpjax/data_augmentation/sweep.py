@@ -1,13 +1,12 @@
-"""A sweep of data augmentation: the composition of parameter updates and imputation."""
+"""A sweep of data augmentation: parameter updates and imputation one after the other; and steps with refreshes."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Model, Parameters, Records
+from dpjax.base import Array, ImputationInfo, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import (
     Tuning,
     build_affine_step,
@@ -21,6 +20,7 @@ from dpjax.data_augmentation.plan import SweepPlan, has_parts, is_collapsed
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.local import has_windows
 from dpjax.data_augmentation.records.parts import build_partial_kernel
+from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_refreshes, num_due, parts_due
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
@@ -62,25 +62,26 @@ class GibbsInfo(NamedTuple):
     num_nonfinite: Array
 
 
+Parts = tuple[Array, Array]
+"""The first of the parts of the records that a sweep makes proposals to, and how many of them; see `PartialKernel`."""
+
+
 class Sweep(NamedTuple):
     """A sweep in two parts, which take the same key and use different splits of it.
 
     Attributes
     ----------
     move
-        ``(rng_key, state, tuning) -> (state, info)``: all that the next sweep depends on.
+        ``(rng_key, state, tuning, parts=None) -> (state, info)``: all that the next sweep depends on. Parts are None
+        for all records, and unused where these are not divided.
     complete
         ``(rng_key, state) -> (state, num_nonfinite)``: draws parameters that are integrated out of the imputation,
         which no sweep reads, so that it is needed only for states that are kept. Without such parameters it does
         nothing.
-    move_parts
-        ``(rng_key, state, tuning, first, number) -> (state, info)``: `move` with proposals to some parts of the
-        records alone, see `PartialKernel`; None where the records are not divided.
     """
 
-    move: Callable[[Key, GibbsState, Tuning | None], tuple[GibbsState, GibbsInfo]]
+    move: Callable[..., tuple[GibbsState, GibbsInfo]]
     complete: Callable[[Key, GibbsState], tuple[GibbsState, Array]]
-    move_parts: Callable[[Key, GibbsState, Tuning | None, Array, Array], tuple[GibbsState, GibbsInfo]] | None = None
 
 
 def build_kernel(
@@ -118,9 +119,10 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     centred = build_centred_step(model, plan.parameter_kernel)
     interweaving = build_second_step(model, release, plan) if plan.interweave else None
     impute = plan.imputation(model, release)
+    impute_parts = build_partial_kernel(model, release, plan.imputation) if has_parts(plan, release.n) else None
 
-    def move_by(
-        impute: ImputationKernel, rng_key: Key, state: GibbsState, tuning: Tuning | None
+    def move(
+        rng_key: Key, state: GibbsState, tuning: Tuning | None, parts: Parts | None = None
     ) -> tuple[GibbsState, GibbsInfo]:
         centred_key, interweaving_key, imputation_key = jax.random.split(rng_key, 3)
         parameters, latent = state
@@ -132,21 +134,15 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
             # An imputation that sums the records itself leaves this unused, and the compiler leaves it out.
             latent = init_latent(release, records)
             num_nonfinite += interweaving_info.num_nonfinite
-        latent, imputation_info = impute(imputation_key, latent, parameters)
+        if parts is None or impute_parts is None:
+            latent, imputation_info = impute(imputation_key, latent, parameters)
+        else:
+            latent, imputation_info = impute_parts(imputation_key, latent, parameters, *parts)
         num_nonfinite += imputation_info.num_nonfinite
         info = GibbsInfo(imputation_info, centred_info, interweaving_info, num_nonfinite)
         return GibbsState(parameters, latent), info
 
-    def move_parts(
-        rng_key: Key, state: GibbsState, tuning: Tuning | None, first: Array, number: Array
-    ) -> tuple[GibbsState, GibbsInfo]:
-        return move_by(partial(impute_parts, first=first, number=number), rng_key, state, tuning)
-
-    move, complete = partial(move_by, impute), lambda rng_key, state: (state, jnp.zeros((), int))
-    if not has_parts(plan, release.n):
-        return Sweep(move, complete)
-    impute_parts = build_partial_kernel(model, release, plan.imputation)
-    return Sweep(move, complete, move_parts)
+    return Sweep(move, lambda rng_key, state: (state, jnp.zeros((), int)))
 
 
 def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep:
@@ -157,8 +153,10 @@ def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan
     assert plan.parameter_kernel is None, "a draw of the parameters that is not exact needs an imputation given them"
     centred, impute = build_centred_step(model, None), plan.imputation(model, release)
 
-    def move(rng_key: Key, state: GibbsState, tuning: Tuning | None) -> tuple[GibbsState, GibbsInfo]:
-        del tuning
+    def move(
+        rng_key: Key, state: GibbsState, tuning: Tuning | None, parts: Parts | None = None
+    ) -> tuple[GibbsState, GibbsInfo]:
+        del tuning, parts
         imputation_key, _ = jax.random.split(rng_key)
         latent, info = impute(imputation_key, state.latent, state.parameters)
         return GibbsState(state.parameters, latent), GibbsInfo(info, None, None, info.num_nonfinite)
@@ -169,6 +167,39 @@ def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan
         return GibbsState(parameters, state.latent), num_nonfinite
 
     return Sweep(move, complete)
+
+
+def build_mixed_step(
+    model: Model,
+    release: PrivateRelease,
+    sweep: Sweep,
+    tuning: Tuning | None,
+    refresh: RefreshTuning,
+    keep: Callable[[GibbsInfo], Any],
+) -> Callable[[Key, Array, GibbsState], tuple[GibbsState, Any, Array, RefreshInfo]]:
+    """The step that is a sweep if one is due, and then the refreshes that are.
+
+    It is a function ``(rng_key, number, state) -> (state, kept, num_sweeps, info)`` of the step's number, with what
+    `keep` takes from the report of the sweep, zeros where none was made, and with the report of the refreshes.
+    """
+    refreshes = build_refreshes(model, release)
+
+    @jax.jit
+    def sweep_once(rng_key: Key, state: GibbsState, parts: Parts) -> tuple[GibbsState, Any]:
+        state, info = sweep.move(rng_key, state, tuning, parts)
+        return state, keep(info)
+
+    def step(rng_key: Key, number: Array, state: GibbsState) -> tuple[GibbsState, Any, Array, RefreshInfo]:
+        sweep_key, refresh_key = jax.random.split(rng_key)
+        due, arguments = num_due(refresh.sweeps, number), (sweep_key, state, parts_due(refresh, number))
+        shapes = jax.eval_shape(sweep_once, *arguments)[1]
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        # The number is the same for all chains: what is not due is a branch that is not taken, also side by side.
+        state, kept = jax.lax.cond(due > 0, sweep_once, lambda key, state, parts: (state, nothing), *arguments)
+        state, info = refreshes(refresh_key, number, state, refresh)
+        return state, kept, due, info
+
+    return step
 
 
 def build_second_step(

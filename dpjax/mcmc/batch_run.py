@@ -21,14 +21,14 @@ from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
-from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
-from dpjax.mcmc.run import Chains, Collect, Kernel, RunKeys, adapt, advance_chains, choose_capacity, place_of
+from dpjax.mcmc.rates import rates_to_try
+from dpjax.mcmc.run import Chains, Collect, Kernel, RunKeys, adapt, adapt_kernel, advance_chains, choose_capacity
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.numerics import take_entry
 from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import Chunk
-from dpjax.runtime.devices import BY_CHAIN, bring_home, num_devices, over_devices, platform_of
+from dpjax.runtime.devices import BY_CHAIN, num_devices, over_devices, platform_of
 from dpjax.runtime.run import Run, Status
 
 __all__ = ["BatchRun", "CollectOfRelease", "map_groups", "most_together"]
@@ -212,19 +212,9 @@ class BatchRun(Run):
 
     def close_segment(self, status: Status) -> Status:
         """Adapt to the segment's draws where the schedule says so, and open the next segment."""
-        (plan, tuning, refresh), states = status.kernel, status.chains.state
-        segment, draws = self.schedule[status.segment], status.draws.parameters
         check_room(self.releases, status.draws.reported)
-        if segment.adapt and not (tuning is None and refresh is None):
-            fitted = adapt_all.quickly(self.model, draws)
-            if tuning is not None:
-                tuning = fitted._replace(step_size=tuning.step_size)
-                tuning = adapt_step_sizes(self, status.segment + 1, tuning, bring_home(self.mesh, states))
-            if refresh is not None:
-                costs, tried = Costs().of(self.model, plan, self.release.n), rates_to_try(plan, self.release.n)
-                place = place_of(status.segment, tried)
-                refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
-        return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), states)
+        kernel = adapt_kernel(self, status, adapt_all, adapt_step_sizes)
+        return self.open_segment(status.segment + 1, kernel, status.chains.state)
 
 
 def rates_of(refresh: RefreshTuning | None) -> Rates | None:

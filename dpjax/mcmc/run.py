@@ -15,16 +15,8 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.data_augmentation.refresh import (
-    Rates,
-    Refreshes,
-    RefreshTuning,
-    build_refreshes,
-    num_due,
-    parts_due,
-    prior_alone,
-)
-from dpjax.data_augmentation.sweep import Sweep, build_sweep
+from dpjax.data_augmentation.refresh import Rates, RefreshInfo, RefreshTuning, prior_alone
+from dpjax.data_augmentation.sweep import GibbsInfo, Sweep, build_mixed_step, build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
 from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
@@ -98,6 +90,11 @@ class Chains(NamedTuple):
     state: GibbsState
     accepted: Array | np.ndarray | None
 
+    def after(self, state: GibbsState, accepted: Array) -> "Chains":
+        """One chain in its next state, with what each record accepted in this step counted [n]."""
+        assert self.accepted is not None
+        return Chains(state, self.accepted + accepted.astype(self.accepted.dtype))
+
 
 def advance_chains(
     model: Model,
@@ -125,11 +122,10 @@ def advance_chains(
         The devices that share the chains, for `over_devices`; nothing here depends on it.
     """
     sweep = build_sweep(model, release, plan)
-
     if refresh is None:
         step: Step = build_step(sweep, tuning)
     else:
-        step = build_mixed_step(sweep, build_refreshes(model, release), tuning, refresh)
+        step = build_numbered_step(build_mixed_step(model, release, sweep, tuning, refresh, keep_reports))
 
     def complete(key: Key, chain: Chains, total: dict[str, Array]) -> tuple[Chains, dict[str, Array]]:
         state, num_nonfinite = sweep.complete(key, chain.state)
@@ -157,39 +153,35 @@ def advance_chains(
     )
 
 
-def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[..., tuple[Chains, Reports]]:
-    """The step ``(key, chain, *parts) -> (chain, reports)`` that is one sweep, of all records or of some parts."""
+def keep_reports(info: GibbsInfo) -> tuple[Reports, Array]:
+    """The reports on a sweep, and how many proposals each record accepted in it [n]."""
+    return report(info), info.imputation.accepted
 
-    def step(key: Key, chain: Chains, *parts: Array) -> tuple[Chains, Reports]:
-        move = sweep.move if sweep.move_parts is None else sweep.move_parts
-        state, info = move(key, chain.state, tuning, *parts)
+
+def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[[Key, Chains], tuple[Chains, Reports]]:
+    """The step ``(key, chain) -> (chain, reports)`` that is one sweep."""
+
+    def step(key: Key, chain: Chains) -> tuple[Chains, Reports]:
+        state, info = sweep.move(key, chain.state, tuning)
         if chain.accepted is None:
             return Chains(state, None), {}
-        accepted = chain.accepted + info.imputation.accepted.astype(chain.accepted.dtype)
-        return Chains(state, accepted), report(info)
+        reports, accepted = keep_reports(info)
+        return chain.after(state, accepted), reports
 
     return step
 
 
-def build_mixed_step(
-    sweep: Sweep, refreshes: Refreshes, tuning: Tuning | None, refresh: RefreshTuning
+def build_numbered_step(
+    mixed: Callable[[Key, Array, GibbsState], tuple[GibbsState, tuple[Reports, Array], Array, RefreshInfo]],
 ) -> Callable[[Key, Chains, Array], tuple[Chains, Reports]]:
-    """The step ``(key, chain, number) -> (chain, reports)``: a sweep if one is due, and then the refreshes that are.
+    """The step ``(key, chain, number) -> (chain, reports)`` of `build_mixed_step`.
 
     Rates are reported as sums over the sweeps, or the refreshes, that were made; their numbers are reported beside.
     """
-    sweep_once = jax.jit(build_step(sweep, tuning))
 
     def step(key: Key, chain: Chains, number: Array) -> tuple[Chains, Reports]:
-        sweep_key, refresh_key = jax.random.split(key)
-        due = num_due(refresh.sweeps, number)
-        arguments = (sweep_key, chain, *(() if sweep.move_parts is None else parts_due(refresh, number)))
-        shapes = jax.eval_shape(sweep_once, *arguments)[1]
-        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-        # The number is the same for all chains: what is not due is a branch that is not taken, also side by side.
-        chain, reports = jax.lax.cond(due > 0, sweep_once, lambda key, chain, *parts: (chain, nothing), *arguments)
-        state, info = refreshes(refresh_key, number, chain.state, refresh)
-        return chain._replace(state=state), add_refreshes(reports, due, info)
+        state, (reports, accepted), num_sweeps, info = mixed(key, number, chain.state)
+        return chain.after(state, accepted), add_refreshes(reports, num_sweeps, info)
 
     return step
 
@@ -294,24 +286,15 @@ class PosteriorRun(Run):
 
     def close_segment(self, status: Status) -> Status:
         """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
-        (plan, tuning, refresh), state = status.kernel, bring_home(self.mesh, status.chains.state)
         check_room(self.release, status.draws.reported)
-        if self.schedule[status.segment].adapt and not (tuning is None and refresh is None):
-            fitted = adapt.quickly(self.model, status.draws.parameters)
-            if tuning is not None:
-                tuning = fitted._replace(step_size=tuning.step_size)
-                tuning = adapt_step_size(self, status.segment + 1, tuning, state)
-            if refresh is not None:
-                segment, costs = self.schedule[status.segment], Costs().of(self.model, plan, self.release.n)
-                tried = rates_to_try(plan, self.release.n)
-                place = place_of(status.segment, tried)
-                refresh = adapt_refresh(refresh, fitted, tried, place, status.draws.parameters, segment.thin, costs)
+        kernel, state = adapt_kernel(self, status, adapt, adapt_step_size), status.chains.state
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
-            plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
+            plan = adapt_plan(self.model, self.release, self.plan, bring_home(self.mesh, state), self.keys.plan)
+            kernel = kernel._replace(plan=plan)
         elif status.segment == CHECKED:
-            plan = check_surrogate(plan, status.draws.info)
-        return self.open_segment(status.segment + 1, Kernel(plan, tuning, refresh), status.chains.state)
+            kernel = kernel._replace(plan=check_surrogate(kernel.plan, status.draws.info))
+        return self.open_segment(status.segment + 1, kernel, state)
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
@@ -383,6 +366,33 @@ def adapt(model: Model, parameters: Parameters) -> Tuning:
         return leaf.reshape(-1, *leaf.shape[2:])
 
     return fit_tuning(model, jax.tree.map(merge, parameters))
+
+
+def adapt_kernel(run: Any, status: Status, fit: Any, fit_steps: Callable[..., Tuning | None]) -> Kernel:
+    """The kernel of the next segment, adapted to the draws of one where the schedule says so.
+
+    Parameters
+    ----------
+    run
+        One of `dpjax.sample`, or of a batch.
+    fit
+        The program ``(model, draws) -> tuning``.
+    fit_steps
+        ``(run, segment, tuning, states) -> tuning``, with the step sizes of a segment.
+    """
+    (plan, tuning, refresh), segment = status.kernel, run.schedule[status.segment]
+    if not segment.adapt or (tuning is None and refresh is None):
+        return status.kernel
+    draws = status.draws.parameters
+    fitted = fit.quickly(run.model, draws)
+    if tuning is not None:
+        tuning = fitted._replace(step_size=tuning.step_size)
+        tuning = fit_steps(run, status.segment + 1, tuning, bring_home(run.mesh, status.chains.state))
+    if refresh is not None:
+        costs, tried = Costs().of(run.model, plan, run.release.n), rates_to_try(plan, run.release.n)
+        place = place_of(status.segment, tried)
+        refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
+    return Kernel(plan, tuning, refresh)
 
 
 def adapt_step_size(run: PosteriorRun, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:

@@ -102,11 +102,7 @@ class LocalChannel(Mechanism):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the reports are integers in 0, ..., m - 1."""
-        remedy = "Number the reports by the columns of log_probabilities."
-        if not jnp.issubdtype(value.dtype, jnp.integer):
-            fail(argument, f"an array of {value.dtype}", "integers", remedy, error=TypeError)
-        expected = f"integers from 0 to {self.num_categories - 1}"
-        check_array(argument, value, lambda array: (array >= 0) & (array < self.num_categories), expected, remedy)
+        check_codes(argument, value, self.num_categories, "Number the reports by the columns of log_probabilities.")
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each report [...] given each category [...]; −∞ outside the matrix."""
@@ -154,6 +150,14 @@ def check_log_probabilities(given: Any, complete: bool) -> None:
     if np.any(np.abs(sums - 1) > SUM_TOLERANCE):
         remedy = "Transpose the matrix if its columns sum to 1; complete=False if reports are left out."
         fail("log_probabilities", f"rows of probabilities that sum to {summarize(sums)}", "rows that sum to 1", remedy)
+
+
+def check_codes(argument: str, codes: Array, size: int, remedy: str) -> None:
+    """Raise unless codes are integers in 0, ..., size - 1."""
+    if not jnp.issubdtype(codes.dtype, jnp.integer):
+        fail(argument, f"an array of {codes.dtype}", "integers", remedy, error=TypeError)
+    expected = f"integers from 0 to {size - 1}"
+    check_array(argument, codes, lambda array: (array >= 0) & (array < size), expected, remedy)
 
 
 def as_integers(argument: str, codes: Array) -> Array:

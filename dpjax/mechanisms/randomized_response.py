@@ -13,6 +13,7 @@ from dpjax._util.validation import check_array, check_count, fail, summarize
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.local_channel import as_integers, check_codes
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 
 ROW_SUM_TOLERANCE = 1e-5
@@ -94,18 +95,14 @@ class RandomizedResponse(Mechanism):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the released codes are integers in 0, ..., k - 1."""
-        remedy = "Code the released categories 0, ..., k - 1 as integers."
-        if not jnp.issubdtype(value.dtype, jnp.integer):
-            fail(argument, f"an array of {value.dtype}", "integers", remedy, error=TypeError)
-        expected = f"integers from 0 to {self._size - 1}"
-        check_array(argument, value, lambda array: (array >= 0) & (array < self._size), expected, remedy)
+        check_codes(argument, value, self._size, "Code the released categories 0, ..., k - 1 as integers.")
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each coordinate of the value [...] given that of the statistic [...], both integers.
 
         A code outside 0, ..., k - 1 has probability zero.
         """
-        value, statistic = _as_codes("value", value), _as_codes("statistic", statistic)
+        value, statistic = as_integers("value", value), as_integers("statistic", statistic)
         possible = (value >= 0) & (value < self._size) & (statistic >= 0) & (statistic < self._size)
         return jnp.where(possible, self._log_channel(value, statistic), -jnp.inf)
 
@@ -115,7 +112,7 @@ class RandomizedResponse(Mechanism):
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """Released codes given the true codes, of the same shape and integer dtype."""
-        statistic = _as_codes("statistic", statistic)
+        statistic = as_integers("statistic", statistic)
         if self.keep is None:
             log_rows = jnp.log(jnp.asarray(self.matrix))[statistic]
             return jax.random.categorical(key, log_rows).astype(statistic.dtype)
@@ -165,12 +162,3 @@ def _check_matrix(matrix: Array, num_categories: int | None) -> None:
     sums = array.sum(axis=-1)
     if np.any(np.abs(sums - 1) > ROW_SUM_TOLERANCE):
         fail("matrix", f"rows that sum to {summarize(sums)}", "rows that sum to 1", remedy)
-
-
-def _as_codes(argument: str, codes: Array) -> Array:
-    """The codes as an array, or an error unless they are integers."""
-    array = jnp.asarray(codes)
-    if not jnp.issubdtype(array.dtype, jnp.integer):
-        remedy = "Code the categories 0, ..., k - 1 as integers, for example with .astype(int)."
-        fail(argument, f"an array of {array.dtype}", "an array of integers", remedy, error=TypeError)
-    return array

@@ -14,7 +14,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Additive, checked_scale
 from dpjax.mechanisms.base import as_floating
-from dpjax.mechanisms.discrete import geometric_difference
+from dpjax.mechanisms.discrete import DiscreteLaplace, geometric_difference
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure, smallest
 
@@ -192,7 +192,7 @@ class Tulap(Additive):
     @property
     def noise_variance(self) -> Array:
         """That of the discrete Laplace part, and 1 / 12."""
-        return 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale))) + 1 / 12
+        return jnp.asarray(DiscreteLaplace(self.scale).noise_variance) + 1 / 12
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""

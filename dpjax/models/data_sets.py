@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.recipe import Form, numbered
 from dpjax.numerics import take_if
+from dpjax.numerics.selection import key_of_branches
 from dpjax.release.unknown_count import CountPrior
 
 __all__ = ["NUMBER", "data_sets", "join", "split", "unpack"]
@@ -77,13 +78,11 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
     def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
         row_key, update_key = jax.random.split(key)
         rows = complete(row_key, parameters, records)
-        # Under vmap all branches run, which the key reuse checker would report as several uses of a key.
-        update_data, kind = jax.random.key_data(update_key), jax.random.key_impl(update_key)
+        own_key = key_of_branches(update_key)
 
         def of_first(size: int) -> Parameters:
             assert model.update is not None
-            own_key = jax.random.wrap_key_data(update_data, impl=kind)
-            return model.update(own_key, parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
+            return model.update(own_key(), parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
 
         fitting = jnp.sum(jnp.asarray(sizes) >= jnp.max(records[NUMBER]))
         return jax.lax.switch(fitting - 1, [lambda size=size: of_first(size) for size in sizes])

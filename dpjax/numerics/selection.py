@@ -1,5 +1,6 @@
-"""Decisions by uniform numbers: acceptance of a proposal, and categorical draws by inversion."""
+"""Decisions by uniform numbers: acceptance of a proposal, categorical draws by inversion, and keys of branches."""
 
+from collections.abc import Callable
 from math import isqrt
 
 import jax
@@ -11,6 +12,7 @@ from dpjax.base import Array, Key
 __all__ = [
     "decision_uniforms",
     "first_above",
+    "key_of_branches",
     "running_sums",
     "scale_weights",
     "select_index",
@@ -20,6 +22,15 @@ __all__ = [
 
 UNROLLED = 64
 """Largest number of weights whose running sums are unrolled, which compiles to a single loop over the columns."""
+
+
+def key_of_branches(key: Key) -> Callable[[], Key]:
+    """A function that gives the key to each of several branches, of which one is taken.
+
+    Under vmap all of them run, which the key reuse checker would report as several uses of one key.
+    """
+    data, kind = jax.random.key_data(key), jax.random.key_impl(key)
+    return lambda: jax.random.wrap_key_data(data, impl=kind)
 
 
 def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: DTypeLike = float) -> Array:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpjax.plot.style import legend_above, new_panels, own_panels, styles_of, tidy
+from dpjax.plot.style import legend_above, panels_in_rows, styles_of, tidy
 
 if TYPE_CHECKING:
     from dpjax.private.planning.design import Design
@@ -16,7 +16,7 @@ MAX_COLUMNS = 3
 def plot_widths(design: "Design", axes: Any = None) -> Any:
     """The axes [parameter] with the mean widths of each candidate against ε; see `private.Design.plot`."""
     scalars = dict(design.scalars())
-    panels = choose_panels(axes, len(scalars))
+    panels = panels_in_rows(axes, len(scalars), "one for each scalar parameter", MAX_COLUMNS, height=2.6)
     epsilons = np.array([budget.epsilon for budget in design.budgets])
     for panel, (name, widths) in zip(panels, scalars.items(), strict=True):
         for (candidate, style), one in zip(styles_of(design.candidates).items(), widths, strict=True):
@@ -30,18 +30,6 @@ def plot_widths(design: "Design", axes: Any = None) -> Any:
     if len(design.candidates) > 1:
         legend_above(panels[0])
     return np.array(panels)
-
-
-def choose_panels(axes: Any, number: int) -> list[Any]:
-    """The given axes, or those of a new figure without empty panels."""
-    if axes is not None:
-        return own_panels(axes, number, "one for each scalar parameter")
-    columns = min(MAX_COLUMNS, number)
-    rows = -(-number // columns)
-    panels = new_panels(rows, columns, 3 * columns, 2.6 * rows)
-    for empty in panels[number:]:
-        empty.remove()
-    return panels[:number]
 
 
 def draw_line(axes: Any, epsilons: np.ndarray, widths: np.ndarray, label: str, style: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from dpjax.diagnostics.summary import entry_names
-from dpjax.plot.style import BAND, POSTERIOR, RELEASED, legend_above, new_axes, new_panels, own_panels, tidy
+from dpjax.plot.style import BAND, POSTERIOR, RELEASED, legend_above, new_axes, panels_in_rows, tidy
 from dpjax.posterior.posterior import merge
 
 if TYPE_CHECKING:
@@ -29,22 +29,11 @@ SIDES = {"draws": (-0.13, RELEASED), "after exact sweeps": (0.13, POSTERIOR)}
 def plot_ranks(calibration: "SBCResult", axes: Any = None) -> Any:
     """The axes [quantity] with a histogram for each scalar quantity, up to 24; see `SBCResult.plot`."""
     counts = dict(list(panels_of(calibration).items())[:MAX_PANELS])
-    panels = choose_panels(axes, len(counts))
+    what = f"one for each quantity, of which the first {MAX_PANELS} are shown"
+    panels = panels_in_rows(axes, len(counts), what, MAX_COLUMNS, height=2.2)
     for panel, (name, bins) in zip(panels, counts.items(), strict=True):
         draw_histogram(panel, calibration, name, bins)
     return np.array(panels)
-
-
-def choose_panels(axes: Any, number: int) -> list[Any]:
-    """The given axes, or those of a new figure without empty panels."""
-    if axes is not None:
-        return own_panels(axes, number, f"one for each quantity, of which the first {MAX_PANELS} are shown")
-    columns = min(MAX_COLUMNS, number)
-    rows = -(-number // columns)
-    panels = new_panels(rows, columns, 3 * columns, 2.2 * rows)
-    for empty in panels[number:]:
-        empty.remove()
-    return panels[:number]
 
 
 def panels_of(calibration: "SBCResult") -> dict[str, np.ndarray]:

@@ -59,6 +59,18 @@ def new_panels(rows: int, columns: int, width: float, height: float) -> list[Any
     return list(np.ravel(figure.subplots(rows, columns)))
 
 
+def panels_in_rows(axes: Any, number: int, what: str, most_columns: int, height: float) -> list[Any]:
+    """The given axes, or those of a new figure in rows of this height in inches, without empty panels."""
+    if axes is not None:
+        return own_panels(axes, number, what)
+    columns = min(most_columns, number)
+    rows = -(-number // columns)
+    panels = new_panels(rows, columns, 3 * columns, height * rows)
+    for empty in panels[number:]:
+        empty.remove()
+    return panels[:number]
+
+
 def own_panels(axes: Any, number: int, what: str) -> list[Any]:
     """The given axes, or an error if their number is wrong."""
     panels = list(np.ravel(axes))

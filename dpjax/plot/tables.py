@@ -10,7 +10,6 @@ from scipy import sparse
 
 from dpjax._util.validation import check_key, check_share, fail, name_of
 from dpjax.base import Array, Key, Records
-from dpjax.data_augmentation.algorithm import gibbs
 from dpjax.data_augmentation.counts.least_squares import estimate_counts, sums_of, variances_of
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.simulation import GibbsState, parameter_shapes
@@ -25,13 +24,14 @@ from dpjax.plot.style import (
     own_panels,
     tidy,
 )
+from dpjax.posterior.completed import draw_further
 from dpjax.release import Release
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
 
-FURTHER_SWEEPS = 250
-"""Number of further sweeps of each chain if the posterior has no counts."""
+FURTHER_STEPS = 250
+"""Number of further steps of each chain if the posterior has no counts."""
 
 STEEP = 10
 """Ratio of the largest sum to the noise above which a square root scale is used."""
@@ -120,28 +120,25 @@ def draws_of(
     if counts is not None and np.shape(counts)[-1:] == matrix.shape[1:]:
         return "posterior", np.reshape(counts, (-1, matrix.shape[1])) @ matrix.T
     if key is not None:
-        return "posterior", draw_further(posterior, key)
+        return "posterior", draw_sums(posterior, key)
     parameters = {name: posterior.draws[name] for name in parameter_shapes(posterior.model)}
     merged = {name: np.reshape(leaf, (-1, *leaf.shape[2:])) for name, leaf in parameters.items()}
     log_probabilities = jax.vmap(lambda draw: posterior.model.log_density(draw, support))(merged)
     return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
 
 
-def draw_further(posterior: "Posterior", key: Key) -> np.ndarray:
-    """The statistic [draw, d] of the latent records in further sweeps of all chains."""
+def draw_sums(posterior: "Posterior", key: Key) -> np.ndarray:
+    """The statistic [draw, d] of the latent records in further steps of all chains."""
     if posterior.final_states is None or posterior.plan is None:
         remedy = "Leave the key out: the figure then shows expected sums given the parameters."
         fail("key", "a key, for an approximate posterior without chains of records", "None", remedy)
-    algorithm = gibbs(posterior.model, posterior.release, plan=posterior.plan, tuning=posterior.tuning)
-    num_chains = len(posterior.info["acceptance_rate"])
+    number = FURTHER_STEPS * len(posterior.info["acceptance_rate"])
+    return np.asarray(draw_further(posterior, key, number, 1, statistic_of))
 
-    def step(states: GibbsState, key: Key) -> tuple[GibbsState, Array]:
-        states, _ = jax.vmap(algorithm.step)(jax.random.split(key, num_chains), states)
-        return states, states.latent.statistic
 
-    sweep = jax.jit(lambda states, keys: jax.lax.scan(step, states, keys)[1])
-    sums = np.asarray(sweep(posterior.final_states, jax.random.split(key, FURTHER_SWEEPS)))
-    return sums.reshape(-1, sums.shape[-1])
+def statistic_of(state: GibbsState) -> Array:
+    """The summed statistic [d]."""
+    return state.latent.statistic
 
 
 def number_of(posterior: "Posterior") -> Any:

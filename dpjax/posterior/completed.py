@@ -5,7 +5,7 @@ data are new records, of any number, from the model at draws of the parameters. 
 cost no privacy beyond it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -22,8 +22,8 @@ from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
-from dpjax.data_augmentation.refresh import RefreshTuning, build_refreshes, num_due, parts_due
-from dpjax.data_augmentation.sweep import build_sweep
+from dpjax.data_augmentation.refresh import RefreshTuning
+from dpjax.data_augmentation.sweep import build_mixed_step, build_sweep
 from dpjax.diagnostics.convergence import ess_bulk
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.recipe import jit_model
@@ -207,18 +207,27 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     """Data sets whose records are imputed; see `Posterior.completed`."""
     check_key("key", key)
     check_count("num", num)
-    states, plan = posterior.final_states, posterior.plan
-    if states is None or plan is None:
+    if posterior.final_states is None or posterior.plan is None:
         remedy = "Use posterior.synthetic, or dpjax.sample."
         fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
+    drawn = draw_further(posterior, key, num, spacing_of(posterior), take_data)
+    return as_data_sets(posterior.model, *drawn)
+
+
+def take_data(state: GibbsState) -> tuple[Parameters, Records]:
+    """Parameters and records."""
+    return state.parameters, state.latent.records
+
+
+def draw_further(posterior: "Posterior", key: Key, num: int, spacing: int, take: Callable[[GibbsState], Any]) -> Any:
+    """What `take` takes of so many states [num, ...] after the end of the chains, `spacing` steps of a chain apart."""
+    plan, num_chains = posterior.plan, len(posterior.info["acceptance_rate"])
+    assert plan is not None
     model, release = latent_form(posterior.model, posterior.release, plan.imputation)
-    num_chains = len(posterior.info["acceptance_rate"])
-    parts = {"release": release, "tuning": posterior.tuning, "refresh": posterior.refresh}
-    each = -(-num // num_chains)
-    keys = jax.random.split(key, num_chains)
-    drawn = advance(model, plan, each, keys=keys, states=states, spacing=jnp.int32(spacing_of(posterior)), **parts)
-    drawn = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
-    return as_data_sets(posterior.model, drawn.parameters, drawn.latent.records)
+    kernel = {"release": release, "tuning": posterior.tuning, "refresh": posterior.refresh}
+    chains = {"keys": jax.random.split(key, num_chains), "states": posterior.final_states}
+    drawn = advance(model, plan, -(-num // num_chains), take, **kernel, **chains, spacing=jnp.int32(spacing))
+    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
 
 
 def spacing_of(posterior: "Posterior") -> int:
@@ -231,11 +240,12 @@ def spacing_of(posterior: "Posterior") -> int:
     return int(np.clip(np.ceil(steps), 1, MOST_STEPS)) if np.isfinite(steps) else MOST_STEPS
 
 
-@partial(jit_model, static_argnames=("plan", "num"))
+@partial(jit_model, static_argnames=("plan", "num", "take"))
 def advance(
     model: Model,
     plan: SweepPlan,
     num: int,
+    take: Callable[[GibbsState], Any],
     *,
     release: PrivateRelease,
     tuning: Tuning | None,
@@ -243,33 +253,25 @@ def advance(
     keys: Key,
     states: GibbsState,
     spacing: Array,
-) -> GibbsState:
-    """States [num, chain, ...], so many steps apart: each is a draw from p(parameters, records | release)."""
+) -> Any:
+    """What is taken of states [num, chain, ...] so many steps apart: draws from p(parameters, records | release)."""
     sweep = build_sweep(model, release, plan)
-    refreshes = None if refresh is None else build_refreshes(model, release)
+    mixed = None if refresh is None else build_mixed_step(model, release, sweep, tuning, refresh, keep=lambda info: ())
     step_keys, last_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
 
     def step(key: Key, number: Array, state: GibbsState) -> GibbsState:
-        sweep_key, refresh_key = jax.random.split(jax.random.fold_in(key, number))
-        if refresh is None or refreshes is None:
-            return sweep.move(sweep_key, state, tuning)[0]
-        parts = parts_due(refresh, number)
-
-        def sweep_once(state: GibbsState) -> GibbsState:
-            if sweep.move_parts is None:
-                return sweep.move(sweep_key, state, tuning)[0]
-            return sweep.move_parts(sweep_key, state, tuning, *parts)[0]
-
-        state = jax.lax.cond(num_due(refresh.sweeps, number) > 0, sweep_once, lambda state: state, state)
-        return refreshes(refresh_key, number, state, refresh)[0]
+        step_key = jax.random.fold_in(key, number)
+        if mixed is None:
+            return sweep.move(jax.random.split(step_key)[0], state, tuning)[0]
+        return mixed(step_key, number, state)[0]
 
     def all_chains(number: Array, states: GibbsState) -> GibbsState:
         return jax.vmap(step, in_axes=(0, None, 0))(step_keys, number, states)
 
-    def keep(states: GibbsState, place: Array) -> tuple[GibbsState, GibbsState]:
+    def keep(states: GibbsState, place: Array) -> tuple[GibbsState, Any]:
         states = jax.lax.fori_loop(place * spacing, (place + 1) * spacing, all_chains, states)
         final_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(last_keys, place)
-        return states, jax.vmap(sweep.complete)(final_keys, states)[0]
+        return states, jax.vmap(take)(jax.vmap(sweep.complete)(final_keys, states)[0])
 
     return jax.lax.scan(keep, states, jnp.arange(num, dtype=jnp.int32))[1]
 

@@ -460,7 +460,7 @@ class Posterior(Pickled):
         Parameters
         ----------
         key
-            With a key the chains make 250 further sweeps each, whose sums are shown. It is not needed where counts were
+            With a key the chains make 250 further steps each, whose sums are shown. It is not needed where counts were
             imputed and collected, by ``sample(imputation=dpjax.counts(), collect=lambda state: {"counts":
             state.latent.records["counts"][0]})``. Without
             either, the sums that the parameters expect stand in for them, and the legend says so.

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import jax.numpy as jnp
 
-from dpjax._util.validation import fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records
-from dpjax.statistics.base import OneCell, as_floats, check_field_name, read_field
+from dpjax.statistics.base import OneCell, as_increasing, check_field_name, read_field
 
 __all__ = ["Around", "around"]
 
@@ -74,7 +72,5 @@ def around(field: str, points: Sequence[float]) -> Around:
     >>> around("y", [0.0, 1.0])({"y": jnp.array(0.0)}).tolist()
     [0.0, 1.0, 0.0, 0.0, 0.0]
     """
-    numbers = as_floats("points", points)
-    if any(left >= right for left, right in pairwise(numbers)):
-        fail("points", numbers, "increasing numbers", "Sort the points and drop repeated ones.")
+    numbers = as_increasing("points", points, "Sort the points and drop repeated ones.", least=1)
     return Around(check_field_name(field), numbers)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -212,6 +213,14 @@ def as_floats(argument: str, values: float | Sequence[float]) -> tuple[float, ..
         return tuple(np.atleast_1d(np.asarray(values, float)).tolist())
     except (TypeError, ValueError):
         fail(argument, repr(values), "finite numbers", "Pass a number or a sequence of numbers.", error=TypeError)
+
+
+def as_increasing(argument: str, values: Sequence[float], remedy: str, least: int) -> tuple[float, ...]:
+    """Finite numbers as a tuple, each larger than the one before and at least so many, or an error."""
+    numbers = as_floats(argument, values)
+    if len(numbers) < least or any(left >= right for left, right in pairwise(numbers)):
+        fail(argument, numbers, f"increasing numbers, at least {least}", remedy)
+    return numbers
 
 
 def as_number(argument: str, value: float, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> float:

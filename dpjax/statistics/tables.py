@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
-from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, Self
 
@@ -20,7 +19,7 @@ from dpjax.statistics.base import (
     OneCell,
     RecordStatistic,
     as_counts,
-    as_floats,
+    as_increasing,
     as_sizes,
     check_field_name,
     read_categories,
@@ -217,9 +216,7 @@ def histogram(field: str, edges: Sequence[float]) -> Histogram:
     ValueError
         If there are fewer than three edges (two bins), or they do not increase.
     """
-    numbers = as_floats("edges", edges)
-    if len(numbers) < 3 or any(left >= right for left, right in pairwise(numbers)):
-        fail("edges", numbers, "at least three increasing numbers", "Sort the edges and drop repeated ones.")
+    numbers = as_increasing("edges", edges, "Sort the edges and drop repeated ones.", least=3)
     return Histogram(check_field_name(field), numbers)
 
 

@@ -69,6 +69,8 @@ CASES = {
     "meetings of no kernel": (met(kernel=None), "kernel"),
     "meetings of a single kernel": (met(kernel=dpjax.base.SamplingAlgorithm(lambda x: x, lambda x: x)), "kernel"),
     "meetings of fewer steps than the lag": (met(lag=100), "max_steps"),
+    "meetings with a bar of text": (met(progress="yes"), "progress"),
+    "estimates with a bar of text": (estimated(progress="yes"), "progress"),
     **{
         f"estimates of {argument} {kind}": (estimated(**{argument: value}), argument)
         for argument in ("k", "m")

@@ -109,6 +109,7 @@ WRONG = [
     *[("num_releases", {"num_releases": bad}) for bad in (1, None)],
     *[("num_samples", {"num_samples": bad}) for bad in (5, 20.0)],
     *[("level", {"level": bad}) for bad in (0.0, 1.0)],
+    *[("progress", {"progress": bad}) for bad in ("yes", None)],
     *[("parameters", {"parameters": bad}) for bad in ({"mu": 0.0}, {"mean": [0.0, 1.0]}, 3.0)],
     ("record['z']", {"candidates": statistics.total("z", 0.0, 1.0)}),
 ]

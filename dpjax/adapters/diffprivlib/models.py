@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from dpjax._util.validation import check_positive_number, fail, name_of
-from dpjax.adapters.diffprivlib.tools import read_n
+from dpjax.adapters.arguments import read_n
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.release import Release, joint
 from dpjax.release.releases.fitted import objective_perturbation

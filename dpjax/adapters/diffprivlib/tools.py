@@ -1,24 +1,23 @@
 """Results of the functions in diffprivlib.tools."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import exp, expm1, inf, log
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, check_positive_number, fail
-from dpjax.base import Array, Statistic
+from dpjax._util.validation import check_array, check_positive_number, fail
+from dpjax.adapters.arguments import Bounds, quantile_within, read_n, read_range, read_square, read_value
+from dpjax.base import Statistic
 from dpjax.mechanisms.additive import Laplace
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.discrete import DiscreteLaplace
 from dpjax.mechanisms.truncated import Truncated
 from dpjax.release import Release
-from dpjax.release.releases.quantiles import interval_quantile
 from dpjax.release.releases.variance import variance
 from dpjax.statistics import histogram, linear, mean, total
-from dpjax.statistics.base import as_floats
+from dpjax.statistics.base import as_increasing
 
 __all__ = [
     "read_count",
@@ -31,13 +30,12 @@ __all__ = [
 ]
 
 EPSILON = "Pass the epsilon of the call, not what is left of a budget."
-BOUNDS = "Pass bounds as they were given; bounds taken from the records cannot be used."
 
 BISECTIONS = 100
 """More than halvings of an interval of floats."""
 
 
-def read_mean(value: float, bounds: tuple[float, float], *, field: str, epsilon: float, n: int) -> Release:
+def read_mean(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int) -> Release:
     """The release of ``tools.mean``: Laplace noise on the mean of clipped values, clamped to their bounds.
 
     Parameters
@@ -75,9 +73,7 @@ def read_mean(value: float, bounds: tuple[float, float], *, field: str, epsilon:
     return Release(read_value(value), noise, mean(field, number, lower, upper), number)
 
 
-def read_sum(
-    value: float, bounds: tuple[float, float], *, field: str, epsilon: float, n: int, integer: bool = False
-) -> Release:
+def read_sum(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int, integer: bool = False) -> Release:
     """The release of ``tools.sum``: noise on the sum of clipped values, clamped to n times their bounds.
 
     Parameters
@@ -189,9 +185,7 @@ def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str,
     >>> release.statistic.dimension
     3
     """
-    ends = as_floats("edges", list(edges))
-    if len(ends) < 2 or any(left >= right for left, right in pairwise(ends)):
-        fail("edges", ends, "at least two increasing numbers", "Pass the edges that the call returned.")
+    ends = as_increasing("edges", list(edges), "Pass the edges that the call returned.", least=2)
     remedy = "Pass the counts of a call without density; a density has lost its scale."
     check_array("counts", counts, lambda array: (array >= 0) & (array == np.round(array)), "whole numbers >= 0", remedy)
     if np.shape(counts) != (len(ends) - 1,):
@@ -203,7 +197,7 @@ def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str,
 def read_quantile(
     value: float,
     probability: float,
-    bounds: tuple[float, float],
+    bounds: Bounds,
     *,
     field: str,
     epsilon: float,
@@ -239,24 +233,10 @@ def read_quantile(
     >>> read_quantile(41.3, 0.5, (0, 100), field="age", epsilon=1.0, n=200, num_bins=50).mechanism.sensitivity
     1.0
     """
-    lower, upper = read_range(bounds)
-    remedy = "Read several quantiles one by one, each with its part of epsilon, and pass them to dpjax.joint."
-    for name, given in {"value": value, "probability": probability}.items():
-        if np.ndim(given):
-            fail(name, f"{np.size(given)} numbers", "one number", remedy)
-    return interval_quantile(
-        value,
-        probability,
-        lower=lower,
-        upper=upper,
-        num_bins=num_bins,
-        field=field,
-        epsilon=read_epsilon(epsilon),
-        n=read_n(n),
-    )
+    return quantile_within(value, probability, bounds, n, field=field, epsilon=read_epsilon(epsilon), num_bins=num_bins)
 
 
-def read_var(value: float, bounds: tuple[float, float], *, field: str, epsilon: float, n: int) -> Release:
+def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int) -> Release:
     """The release of ``tools.var``: Laplace noise on the variance of clipped values, drawn anew until it is possible.
 
     Parameters
@@ -295,16 +275,13 @@ def read_var(value: float, bounds: tuple[float, float], *, field: str, epsilon: 
     80.2
     """
     lower, upper = read_range(bounds)
-    number, budget = (
-        check_count("n", n, "Pass the number of records: the noise depends on it.", least=2),
-        read_epsilon(epsilon),
-    )
+    number, budget = read_n(n, least=2), read_epsilon(epsilon)
     most, moved = (upper - lower) ** 2 / 4, ((upper - lower) / number) ** 2 * (number - 1)
     noise = redrawn(Laplace(redrawn_scale(budget, moved, most)), 0.0, most)
     return variance(value, noise, field=field, lower=lower, upper=upper, n=number)
 
 
-def read_std(value: float, bounds: tuple[float, float], *, field: str, epsilon: float, n: int) -> Release:
+def read_std(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int) -> Release:
     """The release of ``tools.std``, which is the square root of ``tools.var``: `read_var` of its square.
 
     Parameters
@@ -330,8 +307,7 @@ def read_std(value: float, bounds: tuple[float, float], *, field: str, epsilon: 
     >>> round(float(read_std(14.5, (0, 100), field="age", epsilon=1.0, n=200).value[0]), 2)
     210.25
     """
-    check_array("value", value, lambda array: array >= 0, "a number of at least 0", "Pass the standard deviation.")
-    return read_var(float(read_value(value)[0]) ** 2, bounds, field=field, epsilon=epsilon, n=n)
+    return read_var(read_square(value), bounds, field=field, epsilon=epsilon, n=n)
 
 
 def redrawn(noise: Laplace, lower: Any, upper: Any) -> Truncated:
@@ -366,27 +342,7 @@ def clamped(noise: Laplace | DiscreteLaplace, lower: Any, upper: Any) -> Censore
     return Censored(noise, lower, upper)
 
 
-def read_range(bounds: Any) -> tuple[float, float]:
-    """Two increasing numbers, or an error."""
-    given = () if bounds is None else as_floats("bounds", np.ravel(bounds).tolist())
-    if len(given) != 2 or given[0] >= given[1]:
-        fail("bounds", bounds, "two increasing numbers (lower, upper)", BOUNDS)
-    return given[0], given[1]
-
-
-def read_n(n: Any) -> int:
-    """The public number of records, or an error: bounds and scales of the library depend on it."""
-    return check_count("n", n, "Pass the number of records: the noise or its bounds depend on it.")
-
-
 def read_epsilon(epsilon: Any) -> float:
     """A positive ε, or an error."""
     check_positive_number("epsilon", epsilon, EPSILON)
     return float(epsilon)
-
-
-def read_value(value: Any) -> Array:
-    """One published number as a vector, or an error."""
-    check_number("value", value)
-    check_array("value", value, np.isfinite, "a finite number", "Pass the published number; NaN says nothing.")
-    return jnp.array([float(value)])

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import check_array, check_number, check_positive_number, fail
-from dpjax.adapters.dppack.summaries import read_n
+from dpjax.adapters.arguments import read_n
 from dpjax.base import Array, Records
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.release import Release

@@ -1,7 +1,6 @@
 """Means, variances, tables and quantiles that DPpack published."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from math import inf, log, sqrt
 from typing import Any, Literal
 
@@ -9,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
 
-from dpjax._util.validation import check_array, check_count, check_number, check_positive_number, fail
+from dpjax._util.validation import check_array, check_number, check_positive_number, fail
+from dpjax.adapters.arguments import Bounds, quantile_within, read_n, read_range, read_square, read_value
 from dpjax.base import Array
 from dpjax.mechanisms.additive import Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism
@@ -17,14 +17,11 @@ from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.rounded import Rounded
 from dpjax.mechanisms.truncated import Truncated
 from dpjax.release import Release
-from dpjax.release.releases.quantiles import interval_quantile
 from dpjax.release.releases.variance import variance
 from dpjax.statistics import cells, histogram, mean
-from dpjax.statistics.base import as_floats
+from dpjax.statistics.base import as_increasing
 
 __all__ = ["read_histogram", "read_mean", "read_quantile", "read_sd", "read_table", "read_var"]
-
-Bounds = tuple[float, float]
 
 SENSITIVITIES = {"bounded": (2.0, sqrt(2)), "unbounded": (1.0, 1.0)}
 """How far one record moves a table of counts, in the L1 and the L2 norm, by ``which.sensitivity``."""
@@ -131,7 +128,7 @@ def read_var(
     50.0
     """
     lower, upper = read_range(bounds)
-    number = check_count("n", n, "Pass the number of records: the noise depends on it.", least=2)
+    number = read_n(n, least=2)
     moved = (upper - lower) ** 2 / number
     noise = redrawn(noise_of(moved, moved, eps, mechanism, delta, type_dp), 0.0)
     return variance(read_value(value), noise, field=field, lower=lower, upper=upper, n=number, degrees=number - 1)
@@ -179,9 +176,8 @@ def read_sd(
     >>> read_sd(14.5, (0, 100), field="age", eps=1.0, n=200).value.tolist()
     [210.25]
     """
-    check_array("value", value, lambda array: array >= 0, "a number of at least 0", "Pass the standard deviation.")
     options: dict[str, Any] = {"mechanism": mechanism, "delta": delta, "type_dp": type_dp}
-    return read_var(float(read_value(value)[0]) ** 2, bounds, field=field, eps=eps, n=n, **options)
+    return read_var(read_square(value), bounds, field=field, eps=eps, n=n, **options)
 
 
 def read_histogram(
@@ -240,9 +236,7 @@ def read_histogram(
     if not isinstance(published, Mapping) or not {"breaks", "counts"} <= set(published):
         remedy = "Write it by jsonlite::toJSON(unclass(result), digits = NA), and pass what json.loads returns."
         fail("published", type(published).__name__, "a mapping with breaks and counts", remedy, error=TypeError)
-    edges = as_floats("breaks", list(published["breaks"]))
-    if len(edges) < 2 or any(left >= right for left, right in pairwise(edges)):
-        fail("breaks", edges, "at least two increasing numbers", "Pass the breaks of the histogram.")
+    edges = as_increasing("breaks", list(published["breaks"]), "Pass the breaks of the histogram.", least=2)
     counts = read_counts(published["counts"], (len(edges) - 1,))
     noise = noise_of(*read_sensitivity(which_sensitivity), eps, mechanism, delta, type_dp)
     return Release(counts, rounded(noise, allow_negative), closed_above(field, edges), n)
@@ -339,10 +333,7 @@ def read_quantile(
     >>> read_quantile(41.3, 0.5, (0, 100), field="age", eps=1.0, n=200, num_bins=50).mechanism.sensitivity
     1.0
     """
-    lower, upper = read_range(bounds)
-    check_number("value", value)
-    ends = {"lower": lower, "upper": upper}
-    return interval_quantile(value, quant, **ends, num_bins=num_bins, field=field, epsilon=read_eps(eps), n=read_n(n))
+    return quantile_within(value, quant, bounds, n, field=field, epsilon=read_eps(eps), num_bins=num_bins)
 
 
 def noise_of(
@@ -400,27 +391,7 @@ def read_counts(counts: Any, shape: tuple[int, ...]) -> Array:
     return jnp.ravel(jnp.asarray(counts, jnp.result_type(float)))
 
 
-def read_range(bounds: Any) -> Bounds:
-    """Two increasing numbers, or an error."""
-    given = () if bounds is None else as_floats("bounds", np.ravel(bounds).tolist())
-    if len(given) != 2 or given[0] >= given[1]:
-        fail("bounds", bounds, "two increasing numbers (lower, upper)", "Pass the bounds of the call.")
-    return given[0], given[1]
-
-
-def read_n(n: Any) -> int:
-    """The public number of records, or an error: the package's noise depends on it."""
-    return check_count("n", n, "Pass the number of records: the noise depends on it.")
-
-
 def read_eps(eps: Any) -> float:
     """A positive ε, or an error."""
     check_positive_number("eps", eps, "Pass the eps of the call.")
     return float(eps)
-
-
-def read_value(value: Any) -> Array:
-    """One published number as a vector, or an error."""
-    check_number("value", value)
-    check_array("value", value, np.isfinite, "a finite number", "Pass the published number.")
-    return jnp.array([float(value)])

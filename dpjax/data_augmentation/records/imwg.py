@@ -9,6 +9,7 @@ is in memory. The systematic sweep serves `pcn` too, whose proposals depend on t
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -136,7 +137,8 @@ def build_systematic_kernel(
         How many blocks are decided on side by side; 1 for one after the other.
     """
     if model.exchangeable and are_many(release.n):
-        return build_kernel_in_pieces(release, proposal, block, window)
+        sweep = build_sweep_in_pieces(release, proposal, block, window)
+        return partial(sweep, loop=partial(for_pieces, n=release.n, unit=block))
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         proposal_key, accept_key = jax.random.split(rng_key)
@@ -157,7 +159,7 @@ class Progress(NamedTuple):
     records
         All of them, those of earlier pieces as they are now.
     accepted
-        Which of them took their proposal [n].
+        How many proposals each of them took [n].
     num_broken
         How many proposals had a non-finite density [].
     num_rounds
@@ -173,11 +175,12 @@ class Progress(NamedTuple):
 
     def after(self, decisions: Decisions, records: Records, piece: Piece) -> "Progress":
         """The progress when a piece has been decided on and has these records."""
+        accepted = take_piece(self.accepted, piece) + decisions.accepted.astype(int)
         return Progress(
             decisions.residual,
             decisions.log_density,
             put_piece(self.records, records, piece),
-            put_piece(self.accepted, decisions.accepted, piece),
+            put_piece(self.accepted, accepted, piece),
             self.num_broken + jnp.sum(decisions.broken),
             self.num_rounds + (0 if decisions.num_rounds is None else decisions.num_rounds),
         )
@@ -186,15 +189,21 @@ class Progress(NamedTuple):
 def start_sweep(release: Release, records: Records) -> Progress:
     """The progress before the first piece."""
     residual, zero = release.origin - release.total(records), jnp.zeros((), int)
-    return Progress(residual, release.log_density_at(residual), records, jnp.zeros(release.n, bool), zero, zero)
+    return Progress(residual, release.log_density_at(residual), records, jnp.zeros(release.n, int), zero, zero)
 
 
-def build_kernel_in_pieces(
+def build_sweep_in_pieces(
     release: Release, proposal: Callable[[Key, Parameters, Records], Records], block: int, window: int
-) -> ImputationKernel:
-    """The kernel that draws and decides on the proposals of one piece of the records after another."""
+) -> Callable[..., tuple[Latent, ImputationInfo]]:
+    """The sweep that draws and decides on the proposals of one piece of the records after another.
 
-    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+    It is a function ``(rng_key, latent, parameters, loop) -> (latent, info)``: ``loop(function, progress)`` is the
+    progress after ``function(progress, index, piece)`` for each piece, with another index for each.
+    """
+
+    def sweep(
+        rng_key: Key, latent: Latent, parameters: Parameters, loop: Callable[[Any, Progress], Progress]
+    ) -> tuple[Latent, ImputationInfo]:
         def sweep_piece(progress: Progress, index: Array | int, piece: Piece) -> Progress:
             proposal_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index))
             records = take_piece(progress.records, piece)
@@ -204,11 +213,11 @@ def build_kernel_in_pieces(
             decisions = decide(release, progress.residual, changes, uniforms, block, window)
             return progress.after(decisions, take_if(decisions.accepted, proposals, records), piece)
 
-        end = for_pieces(sweep_piece, start_sweep(release, latent.records), release.n, unit=block)
+        end = loop(sweep_piece, start_sweep(release, latent.records))
         where, num_rounds = (end.residual, end.log_density), None if window == 1 else end.num_rounds
-        return finish(release, end.records, *where, end.accepted.astype(int), end.num_broken, num_rounds)
+        return finish(release, end.records, *where, end.accepted, end.num_broken, num_rounds)
 
-    return step
+    return sweep
 
 
 def systematic_sweep(

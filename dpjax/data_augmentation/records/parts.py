@@ -5,6 +5,7 @@ step, and are most of its cost. Which part comes next depends on the number of s
 sweep leaves p(records | parameters, release) invariant.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import jax
@@ -12,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Imputation, ImputationInfo, Key, Latent, Model, Parameters
-from dpjax.data_augmentation.records.imwg import IMwG, Progress, decide, start_sweep
-from dpjax.data_augmentation.records.proposals import finish
+from dpjax.data_augmentation.records.imwg import IMwG, Progress, build_sweep_in_pieces
+from dpjax.data_augmentation.records.proposals import proposal_at
 from dpjax.data_augmentation.records.rounds import window_of
-from dpjax.numerics import decision_uniforms, take_if
-from dpjax.numerics.arrays import PIECE, Piece, put_piece, take_piece
+from dpjax.numerics.arrays import PIECE, Piece
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 
@@ -42,10 +42,14 @@ def size_of_part(n: int) -> int:
     return -(-n // NUM_PARTS)
 
 
+def starts_of(n: int) -> np.ndarray:
+    """The first record of each part of n [part]; the last part ends with them, and may share some with others."""
+    return np.minimum(np.arange(NUM_PARTS) * size_of_part(n), n - size_of_part(n))
+
+
 def part_of(n: int, index: Array | int) -> Piece:
-    """The part of n records with this index; the last one ends with them, and may share some with the one before."""
-    size = size_of_part(n)
-    return Piece(jnp.minimum(index * size, n - size), size)
+    """The part of n records with this index."""
+    return Piece(jnp.asarray(starts_of(n))[index], size_of_part(n))
 
 
 def build_partial_kernel(model: Model, release: PrivateRelease, imputation: Imputation) -> PartialKernel:
@@ -53,31 +57,20 @@ def build_partial_kernel(model: Model, release: PrivateRelease, imputation: Impu
     summed = as_sum(release)
     assert isinstance(summed, Release)
     assert isinstance(imputation, IMwG)
-    width = window_of(imputation.window)
+    sweep = build_sweep_in_pieces(summed, proposal_at(model, correlation=0.0), 1, window_of(imputation.window))
 
     def step(
         rng_key: Key, latent: Latent, parameters: Parameters, first: Array, number: Array
     ) -> tuple[Latent, ImputationInfo]:
-        def sweep_part(index: Array, carry: tuple[Progress, Array]) -> tuple[Progress, Array]:
-            progress, accepted = carry
-            proposal_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index))
-            part = part_of(summed.n, (first + index) % NUM_PARTS)
-            records = take_piece(progress.records, part)
-            proposals = model.sample_records(proposal_key, parameters, part.size)
-            uniforms = decision_uniforms(accept_key, (part.size,))
-            changes = summed.contributions(proposals) - summed.contributions(records)
-            decisions = decide(summed, progress.residual, changes, uniforms, 1, width)
-            own = take_piece(accepted, part) + decisions.accepted.astype(int)
-            after = progress.after(decisions, take_if(decisions.accepted, proposals, records), part)
-            return after, put_piece(accepted, own, part)
+        def for_parts(function: Callable[[Progress, Array, Piece], Progress], progress: Progress) -> Progress:
+            def body(index: Array, progress: Progress) -> Progress:
+                return function(progress, index, part_of(summed.n, (first + index) % NUM_PARTS))
 
-        begin = start_sweep(summed, latent.records), jnp.zeros(summed.n, int)
-        end, accepted = jax.lax.fori_loop(0, number, sweep_part, begin)
-        where, num_rounds = (end.residual, end.log_density), None if width == 1 else end.num_rounds
-        latent, info = finish(summed, end.records, *where, accepted, end.num_broken, num_rounds)
-        return latent, info._replace(
-            acceptance_rate=jnp.sum(accepted) / jnp.asarray(number * size_of_part(summed.n), int)
-        )
+            return jax.lax.fori_loop(0, number, body, progress)
+
+        latent, info = sweep(rng_key, latent, parameters, for_parts)
+        num_made = jnp.asarray(number * size_of_part(summed.n), int)
+        return latent, info._replace(acceptance_rate=jnp.sum(info.accepted) / num_made)
 
     return step
 
@@ -85,8 +78,7 @@ def build_partial_kernel(model: Model, release: PrivateRelease, imputation: Impu
 def num_proposals(n: int, first: int, number: int) -> np.ndarray:
     """How many of `number` parts from the part `first` on hold each record [n]."""
     visits = np.bincount((first + np.arange(number)) % NUM_PARTS, minlength=NUM_PARTS)
-    starts = np.minimum(np.arange(NUM_PARTS) * size_of_part(n), n - size_of_part(n))
     ends = np.zeros(n + 1, int)
-    np.add.at(ends, starts, visits)
-    np.add.at(ends, starts + size_of_part(n), -visits)
+    np.add.at(ends, starts_of(n), visits)
+    np.add.at(ends, starts_of(n) + size_of_part(n), -visits)
     return np.cumsum(ends)[:n]

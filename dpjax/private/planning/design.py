@@ -22,7 +22,7 @@ from dpjax.private.accounting.query import Budget
 from dpjax.private.releases.price import price, read_statistic
 from dpjax.private.releases.release import mechanism_of
 from dpjax.release import Release
-from dpjax.runtime.progress import Progress, ShowProgress
+from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 from dpjax.statistics import RecordStatistic
 
 __all__ = ["Design", "design"]
@@ -222,6 +222,7 @@ def design(
     check_share("level", level)
     number = check_count("num_releases", num_releases, "Pass at least 2, for a standard error.", least=2)
     n, num_samples = check_count("n", n), check_count("num_samples", num_samples, least=10)
+    check_progress(progress)
     named, promised = read_candidates(candidates), read_budgets(budgets)
     blanks = [[blank_of(*one, budget, n) for budget in promised] for one in named.values()]
     for row in blanks:

@@ -1,7 +1,6 @@
 """Quantiles of a field, published by mechanisms that prefer points with the right number of records on either side."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -13,7 +12,7 @@ from dpjax.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Sel
 from dpjax.mechanisms.utilities import QuantileScores
 from dpjax.release import Release
 from dpjax.statistics import RecordStatistic, around, cells, histogram
-from dpjax.statistics.base import as_floats
+from dpjax.statistics.base import as_increasing
 
 __all__ = ["interval_quantile", "median", "quantile"]
 
@@ -208,9 +207,8 @@ def read_candidates(candidates: Any, field: str) -> tuple[np.ndarray, RecordStat
         size = check_count("candidates", candidates, "Pass the number of ordered categories.", least=2)
         return np.arange(size, dtype=float), cells(field, size)
     remedy = "Pass the points among which the quantile was chosen, sorted and each once."
-    points = as_floats("candidates", list(candidates) if isinstance(candidates, range) else candidates)
-    if len(points) < 2 or any(left >= right for left, right in pairwise(points)):
-        fail("candidates", points, "at least two increasing numbers", remedy)
+    given = list(candidates) if isinstance(candidates, range) else candidates
+    points = as_increasing("candidates", given, remedy, least=2)
     return np.array(points), around(field, points)
 
 

@@ -1,0 +1,54 @@
+"""What readers of other tools' results have in common: the arguments of the call that published a number."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_array, check_count, check_number, fail
+from dpjax.base import Array
+from dpjax.release import Release
+from dpjax.release.releases.quantiles import interval_quantile
+from dpjax.statistics.base import as_floats
+
+__all__ = ["Bounds", "quantile_within", "read_n", "read_range", "read_square", "read_value"]
+
+Bounds = tuple[float, float]
+
+
+def read_range(bounds: Any) -> Bounds:
+    """Two increasing numbers, or an error."""
+    given = () if bounds is None else as_floats("bounds", np.ravel(bounds).tolist())
+    if len(given) != 2 or given[0] >= given[1]:
+        remedy = "Pass bounds as they were given; bounds taken from the records cannot be used."
+        fail("bounds", bounds, "two increasing numbers (lower, upper)", remedy)
+    return given[0], given[1]
+
+
+def read_n(n: Any, least: int = 1) -> int:
+    """The public number of records, or an error: noise or bounds depend on it."""
+    return check_count("n", n, "Pass the number of records: the noise or its bounds depend on it.", least=least)
+
+
+def read_value(value: Any) -> Array:
+    """One published number as a vector, or an error."""
+    check_number("value", value)
+    check_array("value", value, np.isfinite, "a finite number", "Pass the published number; NaN says nothing.")
+    return jnp.array([float(value)])
+
+
+def read_square(value: Any) -> float:
+    """The square of a published standard deviation, or an error."""
+    check_array("value", value, lambda array: array >= 0, "a number of at least 0", "Pass the standard deviation.")
+    return float(read_value(value)[0]) ** 2
+
+
+def quantile_within(value: Any, probability: Any, bounds: Any, n: Any, **options: Any) -> Release:
+    """The release of a quantile drawn between bounds, for n records, with the other options of `interval_quantile`."""
+    lower, upper = read_range(bounds)
+    remedy = "Read several quantiles one by one, each with its part of epsilon, and pass them to dpjax.joint."
+    for name, given in {"value": value, "probability": probability}.items():
+        if np.ndim(given):
+            fail(name, f"{np.size(given)} numbers", "one number", remedy)
+    check_number("value", value)
+    return interval_quantile(value, probability, lower=lower, upper=upper, n=read_n(n), **options)
