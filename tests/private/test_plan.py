@@ -250,6 +250,25 @@ def test_a_plan_says_what_it_is_worth(planned):
         assert planned(num_chains=16, num_iterations=18).effective_draws < 100
 
 
+def test_a_curved_posterior_is_warned_of():
+    """A ridge θ₂ = -20 θ₁²: the forecast for its mode would be 8 draws, and chains find none."""
+
+    def log_likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
+        mean = jnp.stack([theta[0], theta[1] + 20 * theta[0] ** 2])
+        return -0.5 * jnp.sum((record - mean) ** 2 / jnp.asarray([2000.0, 2500.0], theta.dtype))
+
+    def log_prior(theta: jax.Array) -> jax.Array:
+        return -0.5 * jnp.sum(theta**2) / 1000
+
+    records = np.random.default_rng(3).normal(size=(2_000, 2)) * np.sqrt([2000.0, 2500.0]) + [0.0, 3.0]
+    pilot = private.target(log_likelihood, log_prior, jnp.asarray(records, float), jnp.zeros(2))
+    budget = private.Budget(10.0, 1e-6, "replace-one")
+    asked = ASKED | {"num_records": 100_000, "num_chains": 1}
+    with pytest.warns(UserWarning) as told:
+        private.plan(jax.random.key(1), pilot, budget=budget, **asked)
+    assert any("close to Normal" in str(one.message) for one in told)
+
+
 @pytest.mark.parametrize(
     "change", [{"epsilon": 0.05}, {"num_chains": 1, "num_iterations": 5}, {"num_chains": 1_600, "num_iterations": 1}]
 )

@@ -16,6 +16,7 @@ __all__ = [
     "Energy",
     "Forecast",
     "advise",
+    "check_shape",
     "check_worth",
     "choose_bounds",
     "choose_energy",
@@ -26,6 +27,8 @@ __all__ = [
 
 FEW_DRAWS, MANY_DRAWS = 4.0, 100.0
 """Effective sample sizes below which a run is refused, and from which on it is made without a warning."""
+STIFF = 4.0
+"""The largest curvature, over that at the mode, up to which a posterior counts as close to Normal."""
 CLOSE = 0.1
 """The distance from the posterior mean, in standard deviations, at which a chain's warm-up ends."""
 COUNTS = tuple(round(4 * 2 ** (step / 2)) for step in range(29))
@@ -210,6 +213,17 @@ def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> Non
     if found.effective_draws < FEW_DRAWS:
         fail("num_chains, num_iterations", worth, f"at least {FEW_DRAWS:g} draws for the budget", remedy)
     warnings.warn(f"private.plan expects little of {worth}. {remedy}", stacklevel=3)
+
+
+def check_shape(stiffness: float) -> None:
+    """Warn if the posterior is so far from Normal that a forecast for a Normal one is too high."""
+    if stiffness > STIFF:
+        warnings.warn(
+            f"private.plan takes the posterior to be close to Normal, but its curvature is up to {stiffness:.2g} times"
+            " that at its mode: the run may be worth far less than forecast. Write the target in other parameters, in"
+            " which it is rounder, or release noisy sums once, by private.release.",
+            stacklevel=3,
+        )
 
 
 def advise(expected: Forecast) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from dpjax.private.planning.forecast import (
     Energy,
     Forecast,
     advise,
+    check_shape,
     check_worth,
     choose_energy,
     even_dimension,
@@ -204,7 +205,8 @@ def plan(
     Warns
     -----
     UserWarning
-        If the predicted effective sample size is below 100.
+        If the predicted effective sample size is below 100, or the pilot's posterior is far from Normal, so that the
+        prediction is too high.
 
     Notes
     -----
@@ -238,6 +240,7 @@ def plan(
     facts, energy, expected = white if is_scaled else own
     length = energy.length()
     check_worth(expected, num_chains, num_iterations)
+    check_shape(facts.stiffness)
     num_leapfrog = max(2, ceil(length * sqrt(facts.stiffness) / LARGEST_STEP))
     taus = accounting.taus_for(
         budget.epsilon, budget.delta, total, num_leapfrog, gradient_share=energy.gradient_share(length)
