@@ -74,8 +74,8 @@ SETTINGS = (
     Setting(500, 5, 200, 2, (300, 300)),
     Setting(500, 10, 200, 2, (250, 250)),
     Setting(10_000, 2, 200, 2, (150, 150)),
-    Setting(10_000, 5, 100, 2, (300, 150)),
-    Setting(10_000, 10, 50, 2, (300, 150)),
+    Setting(10_000, 5, 200, 2, (300, 150)),
+    Setting(10_000, 10, 200, 2, (300, 150)),
 )
 FEW = 4
 """Releases of a quick run, and those that are timed."""
