@@ -1,11 +1,10 @@
-"""What other rules for noisy-gradient samplers would gain: longer moves, another scale, samples of records, one draw.
+"""What other rules for noisy-gradient samplers would gain: longer moves, samples of records, one draw of a run.
 
 Each is set against `private.plan` or DP-SGLD on all records, for the same budget, with δ = 10⁻⁶ under replace-one.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import sqrt
 from time import process_time
 
 import jax
@@ -19,28 +18,21 @@ from benchmarks.timing import Timing
 from dpjax import private
 from dpjax.diagnostics import ess_mean
 from dpjax.private import accounting
-from dpjax.private.planning import forecast
-from dpjax.private.planning.pilot import explore
 
 LENGTHS = (0.4, 0.6, 0.8, 1.0, 1.2, 1.5)
 """Lengths of trajectories, as parts of the plan's."""
 PATHS = {"logistic": (5_000, 25.0), "Gaussian": (5_000, 60.0)}
 """Records and ε: as noisy as a hundred thousand records at ε of about 3 and 10, and faster."""
-ITERATIONS, CHAINS, FEW = 300, 32, 8
-SCALES = {"logistic": 20_000, "Poisson": 20_000, "Gaussian": 100_000}
-LARGE = 10.0
-"""The ε at which two scales are compared."""
+ITERATIONS, CHAINS, FEW = 300, 16, 8
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 LANGEVIN = ("logistic", 20_000, 1.0)
 """The problem, records and ε of DP-SGLD."""
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """A row for each length, problem and rate."""
+    """A row for each length and rate, and one for last states."""
     for name, (n, epsilon) in PATHS.items():
         yield from measure_lengths(make_problem(name, n), epsilon, FEW if quick else CHAINS)
-    for name, n in SCALES.items():
-        yield measure_scales(make_problem(name, n))
     name, n, epsilon = LANGEVIN
     problem = make_problem(name, n)
     yield from (measure_rate(problem, epsilon, rate) for rate in RATES)
@@ -79,17 +71,6 @@ def describe(problem: Problem, draws: np.ndarray) -> dict[str, float]:
         "of squares": float(np.min(ess_mean(moved**2))) / len(draws),
         "ChEES": float(np.mean(np.diff(squares, axis=1) ** 2)) / 4,
     }
-
-
-def measure_scales(problem: Problem) -> Row:
-    """The draws that the best single chain is expected to be worth, with records clipped on either scale."""
-    begin = process_time()
-    affordable = accounting.largest_mu(LARGE, DELTA)
-    worth = []
-    for facts in explore(jax.random.key(1), make_target(problem, False), problem.n):
-        energies, dimension = forecast.list_energies(facts, 0.01), forecast.even_dimension(facts.precision)
-        worth.append(forecast.forecast(energies, affordable, dimension, sqrt(2), 1, ITERATIONS).best.effective_draws)
-    return make_row(f"{problem.name}, scale", problem, 1, begin, {"own": worth[0], "round": worth[1]})
 
 
 def measure_rate(problem: Problem, epsilon: float, rate: float) -> Row:

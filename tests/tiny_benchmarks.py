@@ -68,7 +68,6 @@ TINY: dict[str, dict[str, Change]] = {
         "PATHS": to({"logistic": (300, 100.0)}),
         "ITERATIONS": to(60),
         "FEW": to(2),
-        "SCALES": to({"logistic": 200}),
         "RATES": to((1.0, 0.1)),
         "LANGEVIN": to(("logistic", 200, 10.0)),
     },

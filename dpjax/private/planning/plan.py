@@ -262,7 +262,13 @@ def plan(
         num_warmup=expected.run.num_warmup,
         mode=facts.mode,
         unravel=pilot.unravel,
-        assumptions=describe(source, ratio, budget, num_chains, energy, clipped_ratios) + advise(expected),
+        assumptions=(
+            *describe(source, ratio, budget, num_chains, energy, clipped_ratios),
+            f"the best single chain is worth about {own.worth:.3g} draws with records clipped on the parameters' own"
+            f" scale, and {white.worth:.3g} on that on which the pilot's posterior is N(0, I):"
+            f" the {'second' if is_scaled else 'first'} is taken",
+            *advise(expected),
+        ),
     )
 
 
