@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from benchmarks.comparison_problems import Problem, make_problem
 from benchmarks.comparison_ways import WAYS, Refused, prepare
 from benchmarks.rows import Row
-from benchmarks.timing import Timing
+from benchmarks.timing import timing_since
 from dpjax.coupling import squared_mmd
 
 SIZES = {"logistic": 20_000, "Poisson": 20_000, "banana": 100_000, "Gaussian": 100_000}
@@ -44,12 +44,11 @@ def measure_way(problem: Problem, way: str, epsilon: float, repeats: int) -> Row
         found = [score(problem, publish, number) for number in range(repeats)]
     except Refused:
         pass
-    seconds = process_time() - begin
+    timing = timing_since(begin)
     figures = {"epsilon": epsilon, "repeats": float(len(found))}
     if found:
         figures |= {name: float(np.mean([one[name] for one in found])) for name in found[0]}
         figures["se of covered"] = float(np.std([one["covered"] for one in found]) / np.sqrt(repeats))
-    timing = Timing(None, seconds, seconds, 1)
     return Row("comparison", f"{problem.name}, {way}", problem.n, len(problem.guess), 1, timing, figures)
 
 

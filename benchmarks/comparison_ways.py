@@ -90,20 +90,25 @@ def plan_hmc(problem: Problem, epsilon: float) -> Chain:
     return Chain(kernel, best.num_iterations, best.num_warmup, False)
 
 
+def make_plan(problem: Problem, target: private.Target, epsilon: float, length: int) -> private.Plan:
+    """A plan of one chain; what it warns of is measured here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return private.plan(
+            jax.random.key(1),
+            target,
+            source="synthetic",
+            num_records=problem.n,
+            budget=budget_of(epsilon),
+            num_chains=1,
+            num_iterations=length,
+        )
+
+
 def try_plan(problem: Problem, target: private.Target, epsilon: float, length: int) -> private.Plan | None:
     """A plan of one chain, or None where it is refused."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return private.plan(
-                jax.random.key(1),
-                target,
-                source="synthetic",
-                num_records=problem.n,
-                budget=budget_of(epsilon),
-                num_chains=1,
-                num_iterations=length,
-            )
+        return make_plan(problem, target, epsilon, length)
     except ValueError:
         return None
 

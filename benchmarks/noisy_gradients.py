@@ -11,10 +11,10 @@ import jax
 import numpy as np
 
 from benchmarks.comparison_problems import Problem, make_problem
-from benchmarks.comparison_ways import DELTA, LANGEVIN_STEP, budget_of, gradient_bound, make_target
+from benchmarks.comparison_ways import DELTA, LANGEVIN_STEP, budget_of, gradient_bound, make_plan, make_target
 from benchmarks.dphmc.algorithms import run_chains
 from benchmarks.rows import Row
-from benchmarks.timing import Timing
+from benchmarks.timing import timing_since
 from dpjax import private
 from dpjax.diagnostics import ess_mean
 from dpjax.private import accounting
@@ -42,15 +42,7 @@ def measure(quick: bool) -> Iterator[Row]:
 def measure_lengths(problem: Problem, epsilon: float, chains: int) -> Iterator[Row]:
     """Effective draws of chains that spend a whole budget each, and the criterion of ChEES (Hoffman et al. 2021)."""
     target = make_target(problem, False)
-    plan = private.plan(
-        jax.random.key(1),
-        target,
-        source="synthetic",
-        num_records=problem.n,
-        budget=budget_of(epsilon),
-        num_chains=1,
-        num_iterations=ITERATIONS,
-    )
+    plan = make_plan(problem, target, epsilon, ITERATIONS)
     starts = plan.starts(jax.random.key(2), chains)
     for part in LENGTHS:
         begin = process_time()
@@ -111,6 +103,4 @@ def measure_last(problem: Problem, epsilon: float) -> Row:
 
 def make_row(case: str, problem: Problem, chains: int, begin: float, figures: dict[str, float]) -> Row:
     """A row whose time is that since `begin`."""
-    seconds = process_time() - begin
-    timing = Timing(None, seconds, seconds, 1)
-    return Row("noisy_gradients", case, problem.n, len(problem.guess), chains, timing, figures)
+    return Row("noisy_gradients", case, problem.n, len(problem.guess), chains, timing_since(begin), figures)

@@ -25,6 +25,12 @@ class Timing:
     repeats: int
 
 
+def timing_since(began: float) -> Timing:
+    """The timing of one run since a reading of `time.process_time`, compilation among it."""
+    seconds = time.process_time() - began
+    return Timing(None, seconds, seconds, 1)
+
+
 def time_program(program: Callable, *arguments: Any, repeats: int) -> tuple[Timing, Any]:
     """The timing of a function under jit, and its result."""
     began = time.process_time()

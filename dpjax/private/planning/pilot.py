@@ -110,10 +110,13 @@ def explore(key: Key, target: Target, num_records: int) -> tuple[Pilot, Pilot]:
     first, second = jnp.asarray(np.asarray(mode) + np.asarray(normals) @ whitening.T, mode.dtype)
     slopes = np.asarray(jax.jit(lambda vector: gradients(target, vector))(mode))
     changes = np.asarray(jax.jit(jax.vmap(lambda one, other: ratios(target, one, other)))(first, second))
-    norms_at = jax.jit(jax.vmap(lambda vector, scale: norms(target, vector, scale), (0, None)))
+    scales = np.stack([np.eye(target.dimension, dtype=precision.dtype), whitening])
+    norms_at = jax.jit(jax.vmap(lambda vector: norms(target, vector, jnp.asarray(scales, mode.dtype))))
+    lengths = np.asarray(norms_at(first))
     curvatures = [whitening.T @ np.asarray(curvature(vector)[1]) @ whitening for vector in first]
+    stiffness = max(float(np.linalg.norm(matrix, 2)) for matrix in curvatures)
 
-    def measure(scale: np.ndarray) -> Pilot:
+    def measure(scale: np.ndarray, gradient_norms: np.ndarray) -> Pilot:
         moves = np.asarray(second - first) @ np.linalg.inv(scale).T
         distances = np.linalg.norm(moves, axis=1, keepdims=True)
         return Pilot(
@@ -122,13 +125,13 @@ def explore(key: Key, target: Target, num_records: int) -> tuple[Pilot, Pilot]:
             scale.T @ precision @ scale,
             slopes @ scale,
             factor,
-            np.asarray(norms_at(first, jnp.asarray(scale, mode.dtype))).ravel(),
+            gradient_norms.ravel(),
             (changes / distances).ravel(),
             moves / distances,
-            max(float(np.linalg.norm(matrix, 2)) for matrix in curvatures),
+            stiffness,
         )
 
-    return measure(np.eye(target.dimension, dtype=precision.dtype)), measure(whitening)
+    return measure(scales[0], lengths[:, 0]), measure(scales[1], lengths[:, 1])
 
 
 def per_record(target: Target, function: Callable[[Array, Any], Array], vector: Array) -> Array:
@@ -142,9 +145,9 @@ def gradients(target: Target, vector: Array) -> Array:
     return per_record(target, jax.grad(target.log_likelihood), vector)
 
 
-def norms(target: Target, vector: Array, scale: Array) -> Array:
-    """The norms [records] of gradients at a vector, as functions of u with θ = S u."""
-    return jnp.linalg.norm(gradients(target, vector) @ scale, axis=1)
+def norms(target: Target, vector: Array, scales: Array) -> Array:
+    """The norms [scale, records] of gradients at a vector, as functions of u with θ = S u, for each S [scale, d, d]."""
+    return jnp.linalg.norm(gradients(target, vector) @ scales, axis=-1)
 
 
 def ratios(target: Target, vector: Array, other: Array) -> Array:
