@@ -91,6 +91,7 @@ def test_no_benchmark_is_left_out_of_the_tiny_ones():
     assert set(TINY) == set(BENCHMARKS)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == "scaling" else pytest.mark.slow) for name in BENCHMARKS]
 )

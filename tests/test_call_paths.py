@@ -70,6 +70,7 @@ def files_of_stack() -> list[str]:
     return list(dict.fromkeys(name for name in inside if name not in DECORATORS))
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_passes_through_the_files_listed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     call, kind, method, through = CALLS[name]

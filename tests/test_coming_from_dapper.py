@@ -159,6 +159,7 @@ def distance(one: Moments, other: Moments) -> float:
     return float(np.max([means, sds]))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "table" else []) for name in EXACT]
 )

@@ -15,6 +15,7 @@ ALL = [(package, name) for package, experiments in TINY.items() for name in expe
 QUICK = [("soma", "histogram-meeting")]
 
 
+@pytest.mark.x64
 def test_no_experiment_is_left_out() -> None:
     for package in (path.parent.name for path in (ROOT / "benchmarks").glob("*/__main__.py")):
         experiments = importlib.import_module(f"benchmarks.{package}.__main__").EXPERIMENTS
@@ -22,6 +23,7 @@ def test_no_experiment_is_left_out() -> None:
         assert all(set(TINY[package][name]) == set(experiment.full) for name, experiment in experiments.items())
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     ("package", "name"), [pytest.param(*each, marks=() if each in QUICK else pytest.mark.slow) for each in ALL]
 )

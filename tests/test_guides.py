@@ -95,6 +95,7 @@ def test_blackjax_runs_the_sampler_unchanged():
         assert abs(np.mean(draws) - exact["mean"]) < MAX_DEVIATION * error
 
 
+@pytest.mark.x32
 def test_convergence_bounds_and_estimates_hold():
     names = run("convergence.md")
     assert names["meetings"].num_censored == 0
@@ -119,6 +120,7 @@ def test_published_tables_are_read_and_drawn():
     np.testing.assert_allclose(views, [455, 330, 1201, 612], atol=60)
 
 
+@pytest.mark.x32
 def test_tables_of_agencies_are_drawn():
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         names = run("agency.md")

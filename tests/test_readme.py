@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -17,6 +18,7 @@ def test_it_is_short():
     assert len(TEXT.split()) <= MAX_WORDS
 
 
+@pytest.mark.x32
 def test_the_code_prints_what_is_shown(capsys):
     names: dict = {}
     exec(compile("\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.S)), "README.md", "exec"), names)

@@ -29,10 +29,12 @@ def test_examples_are_short() -> None:
     assert max(len(function.strip().splitlines()) for function in functions) < 20
 
 
+@pytest.mark.x32
 def test_the_page_agrees_with_importance_sampling(names: dict) -> None:
     check(names["posterior"], names["exact"])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "imputation",
     [
@@ -49,6 +51,7 @@ def test_shipped_imputations_take_a_users_model_mechanism_and_statistic(names: d
     check(posterior, names["exact"])
 
 
+@pytest.mark.x32
 def test_a_wrong_part_is_found(names: dict) -> None:
     """A planted fault: the kernel forgets the ratio."""
     release = dpjax.Release(names["release"].value, names["StudentT"](1e6), names["total_and_large"], 10)

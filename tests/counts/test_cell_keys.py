@@ -99,6 +99,7 @@ def test_law_of_suppression() -> None:
     np.testing.assert_array_equal(np.exp(terms), published[:, None] == published[None])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", CASES)
 def test_counts_agree_with_enumeration(name: str) -> None:
     check_chains(CASES[name], imputation=dpjax.counts())
@@ -211,6 +212,7 @@ def p_value(mechanism: CellKeys) -> float:
     return perfect.corrected(p_values)
 
 
+@pytest.mark.x32
 def test_perfect_start() -> None:
     assert p_value(CellKeys(TABLE)) > perfect.REJECT
     assert p_value(OtherWay(TABLE)) < perfect.REJECT

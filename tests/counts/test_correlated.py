@@ -37,6 +37,7 @@ COUNTED = {"correlated": CORRELATED, "Tulap": TULAP, "staircase": STAIRCASE}
 TABLE = statistics.cells("cell", 4)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "name", ["correlated", *(pytest.param(n, marks=pytest.mark.slow) for n in ("Tulap", "staircase"))]
 )

@@ -113,6 +113,7 @@ def find_stuck(listed: np.ndarray) -> np.ndarray:
     return np.bincount(np.arange(SIZE) * SIZE + stuck[0], minlength=SIZE**2)
 
 
+@pytest.mark.x64
 def test_a_table_that_no_listed_swap_changes_is_left() -> None:
     model, release = one_in_each()
     table = table_of(count_form(model, release)[1])

@@ -56,6 +56,7 @@ LARGE_VALUE = LARGE_COUNTS + np.array([-20, 11, 4, -25, 6, 30])
 """The noises add up to 6: two sums of the noise's own scale, so that the known n tells something."""
 
 
+@pytest.mark.x64
 def test_a_million_records_meet_the_convolution() -> None:
     assert LARGE_COUNTS.sum() == LARGE_N
     laws = oracle.large_table(LARGE_N, LARGE_ALPHA, LARGE_VALUE, oracle.discrete_gaussian(LARGE_NOISE), 200)

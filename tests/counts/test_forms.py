@@ -57,6 +57,7 @@ def moments_error(result: object, name: str, moments: cases.Moments) -> float:
     )
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", ["skewed", pytest.param("uniform size", marks=pytest.mark.slow)])
 def test_marginal_likelihoods_meet_the_oracle(name: str) -> None:
     case, sizes = cases.build(name), {"num_particles": 200, "num_islands": 16, "num_sweeps": 2}

@@ -24,6 +24,7 @@ def run(model: dpjax.Model, imputation: dpjax.base.Imputation | None = IMPUTATIO
     return posterior.draws["probabilities"]
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 @pytest.mark.parametrize("imputation", [IMPUTATION, dpjax.counts(width=16, collapse=False), None])
 def test_other_numbers_in_the_prior_and_the_same_call_compile_nothing(imputation, compilations):
@@ -36,6 +37,7 @@ def test_other_numbers_in_the_prior_and_the_same_call_compile_nothing(imputation
     assert compilations == before
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_a_first_call_compiles_few_programs(compilations):
     """Starts, width and chains have a program each; operations one by one had a hundred between them."""
@@ -45,6 +47,7 @@ def test_a_first_call_compiles_few_programs(compilations):
     assert len(compilations) <= MOST_PROGRAMS
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_the_same_call_for_a_numpyro_model_compiles_nothing(compilations):
     def program(n: int) -> None:
@@ -63,6 +66,7 @@ def test_the_same_call_for_a_numpyro_model_compiles_nothing(compilations):
     np.testing.assert_array_equal(first.draws["share"], second.draws["share"])
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_numbers_are_those_of_the_model_and_not_of_the_program(compilations):
     """The planted fault would be a program that keeps the first prior: here one that holds the first cell at 1."""
@@ -75,6 +79,7 @@ def test_numbers_are_those_of_the_model_and_not_of_the_program(compilations):
     assert compilations
 
 
+@pytest.mark.x64
 def test_a_cell_that_the_model_makes_impossible_is_still_found() -> None:
     def program(n: int) -> None:
         share = numpyro.sample("share", dist.Beta(1.0, 1.0))
@@ -89,11 +94,13 @@ def test_a_cell_that_the_model_makes_impossible_is_still_found() -> None:
     assert counted.statistic.table.impossible.tolist() == [False, True, False, False]
 
 
+@pytest.mark.x64
 def test_moves_without_a_spread_leave_the_width_to_others() -> None:
     assert fit_width(np.array([np.nan, 3.0])) == fit_width(np.array([3.0]))
     assert fit_width(np.array([np.nan])) == fit_width(np.zeros(0))
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_a_table_that_is_known_is_kept() -> None:
     """Nothing moves but the parameters, whose posterior is known."""
@@ -104,6 +111,7 @@ def test_a_table_that_is_known_is_kept() -> None:
     assert np.all(np.abs(draws.mean(axis=(0, 1)) - expected) < 5 * np.sqrt(variance * 1.6 / draws[..., 0].size))
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_a_kernel_can_be_built_within_a_program() -> None:
     model = dpjax.models.categorical([1.0, 2.0, 3.0])

@@ -81,11 +81,13 @@ def usually(*fast: str, among: Iterable[str] = CASES) -> list:
     return [name if name in fast else pytest.param(name, marks=pytest.mark.slow) for name in among]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", usually("with rounded margins"))
 def test_counts_agree_with_enumeration(name: str) -> None:
     check_chains(CASES[name], imputation=dpjax.counts())
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", usually("beside noisy rows", among=["beside noisy rows", "with rounded margins"]))
 def test_counts_of_unknown_number_agree(name: str) -> None:
     check_chains(CASES[name], dpjax.UnknownCount(PRIOR), imputation=dpjax.counts())
@@ -134,6 +136,7 @@ def rounding_p_value(mechanism: RandomRounding) -> float:
     return perfect.corrected(p_values)
 
 
+@pytest.mark.x32
 def test_perfect_start() -> None:
     assert rounding_p_value(RandomRounding(3)) > perfect.REJECT
     assert rounding_p_value(Nearest(3)) < perfect.REJECT

@@ -29,6 +29,7 @@ NOISY = Part(Laplace(2.0), laplace, NOISY_ROWS, ROWS)
 CASES = {"rounded": ROUNDED, "truncated": TRUNCATED}
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", CASES)
 def test_counts_agree_with_enumeration(name: str) -> None:
     check_chains([CASES[name], NOISY], imputation=dpjax.counts())
@@ -40,6 +41,7 @@ def test_counts_of_unknown_number_agree(name: str) -> None:
     check_chains([CASES[name], NOISY], dpjax.UnknownCount(PRIOR), imputation=dpjax.counts())
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", CASES)
 def test_records_agree_with_enumeration(name: str) -> None:
     check_chains([CASES[name]], imputation=dpjax.imwg(), num_samples=8_000)
@@ -79,6 +81,7 @@ def test_perfect_start_of_rounded() -> None:
     assert p_value(AtTheValue(Laplace(1.0), 12.0)) < perfect_start.REJECT
 
 
+@pytest.mark.x32
 def test_perfect_start_of_truncated() -> None:
     assert p_value(Truncated(Laplace(3.0), lower=0.0)) > perfect_start.REJECT
     assert p_value(Unnormalized(Laplace(3.0), lower=0.0)) < perfect_start.REJECT

@@ -110,6 +110,7 @@ def mostly_impossible() -> dpjax.Model:
     )
 
 
+@pytest.mark.x64
 def test_impossible_cells_that_may_cut_tables_apart_are_refused_unless_they_are_told() -> None:
     table = cases.table_release(np.full(MANY, 1_000), 1_000 * MANY)
     empty = np.where(np.arange(MANY) % 10 == 0, -1, 0)

@@ -36,6 +36,7 @@ MEDIAN = dpjax.releases.median(2, candidates=3, field="cell", epsilon=EPSILON, n
 EXACT = moments(lambda table: softmax_at(table, 2, EPSILON), [N])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "imputation",
     [
@@ -76,6 +77,7 @@ def test_epsilon_without_its_half_is_found_out() -> None:
         check(posterior.draws["probabilities"], wrong)
 
 
+@pytest.mark.x32
 def test_beside_a_noisy_count() -> None:
     """Also with a value in two parts: the posterior of both is that of the product."""
     counts = dpjax.Release([3.0], dpjax.Laplace(1.0), statistics.grouped("cell", [0, 0, -1]), N)
@@ -114,6 +116,7 @@ def gradient_norms(statistic: jax.Array) -> jax.Array:
     return -jnp.abs((points[:, None] - points[None]) @ statistic)
 
 
+@pytest.mark.x32
 def test_gradients_of_a_loss() -> None:
     """K-norm gradient over candidates: a function of the user's own as utilities."""
     mechanism = dpjax.ExponentialMechanism(gradient_norms, epsilon=2.0, sensitivity=2.0)

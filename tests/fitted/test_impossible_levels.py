@@ -70,6 +70,7 @@ def free(moments: Moments) -> Moments:
 EXACT = exact(POSSIBLE)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "imputation",
     [

@@ -154,6 +154,7 @@ def test_minimisers_have_that_density() -> None:
     assert stats.kstest(drawn, lambda values: np.interp(values, LINE, distribution)).pvalue > 1e-3
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.counts()], ids=str)
 @pytest.mark.parametrize("name", NOISES)
 def test_posterior(name: str, imputation) -> None:
@@ -162,6 +163,7 @@ def test_posterior(name: str, imputation) -> None:
     check(posterior.draws["probabilities"], moments(lambda table: log_likelihood(noise, table), [N], PRIOR))
 
 
+@pytest.mark.x32
 def test_beside_a_noisy_count() -> None:
     noise = NOISES["Gaussian"]
     counts = dpjax.Release([3.0], dpjax.Laplace(1.0), statistics.grouped("cell", [0, -1, 0, -1]), N)
@@ -236,6 +238,7 @@ def test_three_classes_one_against_the_rest() -> None:
     check(dpjax.sample(jax.random.key(8), MODEL, one_against_rest(), **RUN).draws["probabilities"], exact)
 
 
+@pytest.mark.x32
 def test_unknown_number() -> None:
     noise = NOISES["Gaussian"]
     release = release_of(noise, dpjax.UnknownCount(models.UniformCount(3, 6)))

@@ -268,6 +268,7 @@ def test_perfect_start() -> None:
     assert kept_p_value(WithoutJacobian(*noises)) < perfect_start.REJECT
 
 
+@pytest.mark.x32
 def test_perfect_start_of_whole_denominators() -> None:
     noises = dpjax.Laplace(0.5), dpjax.DiscreteLaplace(0.8)
     assert kept_p_value(Quotient(*noises)) > perfect_start.REJECT

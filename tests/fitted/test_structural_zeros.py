@@ -29,6 +29,7 @@ def exact(value: np.ndarray) -> Moments:
     return moments(log_likelihood, [N], PRIOR[INSIDE])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "imputation",
     [dpjax.imwg(), dpjax.counts(), pytest.param(dpjax.counts(collapse=False), marks=pytest.mark.slow)],

@@ -54,6 +54,7 @@ def test_laplace_noise_by_quadrature() -> None:
     assert found.log_likelihood == pytest.approx(np.log(density(0.0)), abs=max(0.01, 5 * found.log_likelihood_error))
 
 
+@pytest.mark.x64
 def test_a_table_of_many_records() -> None:
     counted = np.array([20_000.0, 30_000.0, 50_000.0])
     release = dpjax.Release(counted, dpjax.DiscreteGaussian(50.0), statistics.cells("cell", 3), N)

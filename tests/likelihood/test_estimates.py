@@ -131,6 +131,7 @@ def test_profile_intervals(normal: MaximumLikelihood, truth: Truth) -> None:
     assert "90 % intervals, profile" in str(found)
 
 
+@pytest.mark.x64
 def test_bootstrap_intervals(normal: MaximumLikelihood, truth: Truth) -> None:
     """The spread of the estimates of the mean is about its standard error, which 100 refits tell within a fifth."""
     found = normal.confidence_interval(0.68, "bootstrap", num_refits=100)
@@ -190,6 +191,7 @@ def test_a_cell_without_records_is_told() -> None:
     assert "boundary" in str(found)
 
 
+@pytest.mark.x64
 def test_a_regression_by_plain_simulation() -> None:
     value, scale, n = np.array([20.0, 30.0]), 4.0, 30
     truth = find_maximum(regression_likelihood(value, scale, n), np.array([0.6, 1.0]), step=0.1)

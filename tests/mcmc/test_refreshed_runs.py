@@ -63,6 +63,7 @@ def deviation(posterior, exact):
     return (small.mean() - exact) / np.sqrt(exact * (1 - exact) / float(ess_mean(small)))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_a_scale_near_zero_is_reached(seed, exact):
     assert exact == pytest.approx(0.0071, abs=3e-4)
@@ -137,6 +138,7 @@ CELLS = dpjax.Release([4.0, 9.0], dpjax.DiscreteLaplace(1.5), dpjax.statistics.c
 SOME, MANY = (dpjax.LocalRelease(np.zeros(n), dpjax.Laplace(1.0), "y") for n in (20, 60))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("refresh", [True, False])
 def test_an_unknown_number_is_refreshed_exactly(refresh):
     """Against quadrature over the mean and enumeration of the number, with and without refreshes."""

@@ -51,6 +51,7 @@ def share(release: dpjax.Release | dpjax.LocalRelease, imputation: dpjax.base.Im
     return posterior.draws["probabilities"][..., 0]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("kind", ["sum", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("joint", "local"))])
 def test_its_posterior_is_that_of_the_mechanism_with_a_sampler(kind):
     drawn = share(RELEASES[kind](Density(2.0)), dpjax.imwg())

@@ -20,6 +20,7 @@ def without_scale(parameters: dict[str, jax.Array], noise: jax.Array) -> jax.Arr
     return MODEL.noncentred.log_density(parameters, noise) - jax.numpy.log(scale)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("fault", [False, True])
 def test_the_joint_distribution_is_kept(fault: bool) -> None:
     """A planted fault: the Jacobian of the standardisation is left out of the density of the noise."""

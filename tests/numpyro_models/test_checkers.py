@@ -17,6 +17,7 @@ def normal(n: int) -> None:
         numpyro.sample("y", dist.Normal(mean, scale))
 
 
+@pytest.mark.x64
 def test_no_number_that_is_none_leaves_a_program() -> None:
     """Some trajectories diverge while step sizes are fitted."""
     release = dpjax.Release([6.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -5.0, 5.0), n=10)

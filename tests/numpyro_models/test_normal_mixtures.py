@@ -97,6 +97,7 @@ def p_values(model: dpjax.Model) -> list[float]:
     return [noise_p_value(after.noise, stats.laplace(scale=0.6)), parameter_p_value(after, LAWS_OF_PARAMETERS)]
 
 
+@pytest.mark.x32
 def test_a_perfect_start_stays_perfect() -> None:
     assert min(p_values(dpjax.from_numpyro(two_groups, ["y"]))) > REJECT
 

@@ -63,6 +63,7 @@ def counts_of(state):
     return state.latent.records["counts"][0]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "imputation",
     [

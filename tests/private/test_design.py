@@ -70,6 +70,7 @@ REGRESSION = models.linear_regression(
 GRAM = statistics.gram([-3.0], [3.0], (-5.0, 5.0))
 
 
+@pytest.mark.x64
 def test_widths_are_those_of_releases_that_are_made():
     check_releases(num_forecast=4, num_made=8, budget=BUDGETS[1])
 
