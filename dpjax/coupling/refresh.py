@@ -10,7 +10,7 @@ import numpy as np
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
-from dpjax.data_augmentation.refresh import RefreshTuning, alone, decide, prior_alone, propose
+from dpjax.data_augmentation.refresh import RefreshTuning, alone, decide, draw_vectors, prior_alone, propose
 from dpjax.models.simulation import Position, init_state, parameter_shapes
 from dpjax.numerics import decision_uniforms, take_if
 from dpjax.release import PrivateRelease
@@ -36,10 +36,11 @@ def build_coupled_refresh(model: Model, release: PrivateRelease, tuning: Any) ->
     def step(
         rng_key: Key, first: Parameters, second: Parameters, same: Array, records: RecordPair
     ) -> tuple[Parameters, Parameters, Array, RecordPair]:
-        kind_key, proposal_key, decision_key = jax.random.split(rng_key, 3)
+        kind_key, vector_key, record_key, decision_key = jax.random.split(rng_key, 4)
         from_prior = jax.random.uniform(kind_key, dtype=tuning.prior_share.dtype) < tuning.prior_share
         like = init_state(release, Position(first, records.first))
-        proposed = alone(model, tuning, from_prior, propose(proposal_key, model, release, tuning, from_prior, like))
+        vector = draw_vectors(vector_key, model, tuning, from_prior, 1)[0]
+        proposed = alone(model, tuning, from_prior, propose(record_key, model, release, vector, like))
         log_uniform = jnp.log(decision_uniforms(decision_key))
 
         def move(position: Position) -> tuple[Position, Array]:

@@ -70,7 +70,7 @@ PRIOR_SHARE = 0.1
 """Share of the refreshes that propose from the prior, whatever the warm-up has seen."""
 
 FREEDOM = 4
-"""Degrees of freedom of the t distribution: the fewest with a variance that are a sum of exponential draws."""
+"""Degrees of freedom of the t distribution: few, for heavy tails, and enough that it has a variance."""
 
 SCALE = 0.75
 """The squared scale of the t distribution, in units of the covariance of the draws. On a private regression 0.5, 0.75
@@ -213,10 +213,10 @@ def parts_due(tuning: RefreshTuning, number: Array | np.int32) -> tuple[Array, A
     return num_made(tuning.sweeps, number) * tuning.parts % NUM_PARTS, tuning.parts
 
 
-def t_draw(normals: Array, exponentials: Array, tuning: RefreshTuning) -> Array:
-    """The vector [k] from the t distribution, by standard Normal [k] and exponential [2] draws."""
-    chi_square = 2 * jnp.sum(exponentials)
-    return tuning.location + product(tuning.factor, normals) * jnp.sqrt(FREEDOM / chi_square)
+def t_draw(normals: Array, tuning: RefreshTuning) -> Array:
+    """The vector [k] from the t distribution, by standard Normal draws [k + FREEDOM]."""
+    chi_square = jnp.sum(normals[-FREEDOM:] ** 2)
+    return tuning.location + product(tuning.factor, normals[:-FREEDOM]) * jnp.sqrt(FREEDOM / chi_square)
 
 
 def t_log_density(vector: Array, tuning: RefreshTuning) -> Array:
@@ -241,10 +241,8 @@ def draw_vectors(key: Key, model: Model, tuning: RefreshTuning, from_prior: Arra
         return jax.vmap(lambda parameters: to_vector(model, parameters)[0])(drawn).astype(dtype)
 
     def by_fit() -> Array:
-        normal_key, exponential_key = jax.random.split(own_key())
-        normals = jax.random.normal(normal_key, (num, tuning.location.size), dtype)
-        exponentials = jax.random.exponential(exponential_key, (num, 2), dtype)
-        return jax.vmap(t_draw, in_axes=(0, 0, None))(normals, exponentials, tuning)
+        normals = jax.random.normal(own_key(), (num, tuning.location.size + FREEDOM), dtype)
+        return jax.vmap(t_draw, in_axes=(0, None))(normals, tuning)
 
     return jax.lax.cond(from_prior, by_prior, by_fit)
 
@@ -369,31 +367,27 @@ def choose(
     return take_if(possible & jnp.isfinite(chosen.latent.log_density), chosen, otherwise)
 
 
-def propose(
-    key: Key, model: Model, release: PrivateRelease, tuning: RefreshTuning, from_prior: Array, like: GibbsState
-) -> GibbsState:
-    """New parameters from the prior or the t distribution, of the form of a state, and new records given them."""
-    vector_key, record_key = jax.random.split(key)
-    vector = draw_vectors(vector_key, model, tuning, from_prior, 1)[0]
+def propose(key: Key, model: Model, release: PrivateRelease, vector: Array, like: GibbsState) -> GibbsState:
+    """The parameters of a vector [k] on the unconstrained scale, of the form of a state, and new records given them."""
     parameters = constrain(model, to_vector(model, like.parameters)[1](vector))
-    return init_state(release, draw_position_at(record_key, model, parameters, release.n))
+    return init_state(release, draw_position_at(key, model, parameters, release.n))
 
 
 Refresh = Callable[[Key, GibbsState, RefreshTuning, Array], tuple[GibbsState, RefreshInfo]]
 """``(rng_key, state, tuning, from_prior) -> (state, info)``."""
 
-Surround = Callable[[Key, RefreshTuning, Array, GibbsState], Candidates]
-"""``(rng_key, tuning, from_prior, state) -> candidates``."""
+Surround = Callable[[Key, RefreshTuning, Array, GibbsState, Array], Candidates]
+"""``(rng_key, tuning, from_prior, state, vectors) -> candidates``."""
 
 
 def build_surround(model: Model, release: PrivateRelease) -> Surround:
-    """The draw of other candidates for the noise of a state."""
+    """The weighing of other candidates [m, k] for the noise of a state, whose noise is drawn."""
 
-    def surround(rng_key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState) -> Candidates:
+    def surround(
+        rng_key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState, vectors: Array
+    ) -> Candidates:
         assert model.noncentred is not None
-        noise_key, vector_key = jax.random.split(rng_key)
-        noise = model.noncentred.noise(noise_key, state.parameters, state.latent.records)
-        vectors = draw_vectors(vector_key, model, tuning, from_prior, NUM_CANDIDATES - 1)
+        noise = model.noncentred.noise(rng_key, state.parameters, state.latent.records)
         return weigh(model, release, tuning, from_prior, state, noise, vectors)
 
     return surround
@@ -404,25 +398,35 @@ def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
     surround = build_surround(model, release)
     has_choice = model.noncentred is not None
     all_weighed = has_choice and release.n >= MANY_RECORDS
+    num_others = NUM_CANDIDATES - 1 if has_choice else 0
 
-    def as_candidates(key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState) -> Candidates:
-        return surround(key, tuning, from_prior, state) if all_weighed else alone(model, tuning, from_prior, state)
+    def as_candidates(
+        key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState, others: Array
+    ) -> Candidates:
+        if all_weighed:
+            return surround(key, tuning, from_prior, state, others)
+        return alone(model, tuning, from_prior, state)
 
     def refresh(
         rng_key: Key, state: GibbsState, tuning: RefreshTuning, from_prior: Array
     ) -> tuple[GibbsState, RefreshInfo]:
-        proposal_key, present_key, new_key, kept_key, decision_key, choice_key = jax.random.split(rng_key, 6)
-        present = as_candidates(present_key, tuning, from_prior, state)
-        drawn = propose(proposal_key, model, release, tuning, from_prior, state)
-        proposed = as_candidates(new_key, tuning, from_prior, drawn)
-        kept, info = decide(present, proposed, jnp.log(decision_uniforms(decision_key)))
+        vector_key, record_key, present_key, new_key, kept_key, decision_key = jax.random.split(rng_key, 6)
+        # All vectors and both uniforms in one draw each: most of what a refresh of few records costs is its draws.
+        num = 1 + (2 if all_weighed else 1) * num_others
+        vectors = draw_vectors(vector_key, model, tuning, from_prior, num)
+        others, more = vectors[1 : 1 + num_others], vectors[1 + num_others :]
+        uniforms = decision_uniforms(decision_key, (2,), vectors.dtype)
+        present = as_candidates(present_key, tuning, from_prior, state, others)
+        proposed = propose(record_key, model, release, vectors[0], state)
+        kept, info = decide(
+            present, as_candidates(new_key, tuning, from_prior, proposed, more), jnp.log(uniforms[0]).astype(float)
+        )
         if not has_choice:
             return kept.state, info
         if not all_weighed:
-            kept = surround(kept_key, tuning, from_prior, kept.state)
+            kept = surround(kept_key, tuning, from_prior, kept.state, others)
             info = info._replace(num_nonfinite=info.num_nonfinite + kept.num_nonfinite)
-        uniform = jax.random.uniform(choice_key, dtype=tuning.location.dtype)
-        return choose(model, release, kept, uniform, state), info
+        return choose(model, release, kept, uniforms[1], state), info
 
     return refresh
 

@@ -23,6 +23,7 @@ from dpjax.data_augmentation.refresh import (
     build_refreshes,
     choose,
     decide,
+    draw_vectors,
     fit_refresh,
     is_by_prior,
     log_weight,
@@ -130,12 +131,8 @@ def test_a_proposal_that_is_not_finite_is_refused_and_counted() -> None:
 
 
 def test_draws_of_the_t_distribution_have_its_density() -> None:
-    normal_key, exponential_key = jax.random.split(jax.random.key(3))
-    normals, exponentials = (
-        jax.random.normal(normal_key, (4_000, 2)),
-        jax.random.exponential(exponential_key, (4_000, 2)),
-    )
-    vectors = jax.vmap(t_draw, in_axes=(0, 0, None))(normals, exponentials, TUNING)
+    normals = jax.random.normal(jax.random.key(3), (4_000, 2 + FREEDOM))
+    vectors = jax.vmap(t_draw, in_axes=(0, None))(normals, TUNING)
     factor, location = (np.asarray(leaf, float) for leaf in (TUNING.factor, TUNING.location))
     law = stats.multivariate_t(location, factor @ factor.T, df=FREEDOM)
     densities = np.asarray(jax.vmap(t_log_density, in_axes=(0, None))(vectors[:50], TUNING), float)
@@ -320,8 +317,9 @@ def faulty(change: Callable) -> Callable:
         def step(rng_key: jax.Array, number: jax.Array, state: GibbsState, tuning: RefreshTuning) -> tuple:
             info, from_prior = None, number % 2 == 0
             for key in jax.random.split(rng_key):
-                proposal_key, fault_key, decision_key = jax.random.split(key, 3)
-                proposed = propose(proposal_key, model, release, tuning, from_prior, state)
+                vector_key, record_key, fault_key, decision_key = jax.random.split(key, 4)
+                vector = draw_vectors(vector_key, model, tuning, from_prior, 1)[0]
+                proposed = propose(record_key, model, release, vector, state)
                 proposed = change(fault_key, model, release, state, proposed, tuning)
                 lone = (alone(model, tuning, from_prior, one) for one in (state, proposed))
                 (state, *_), info = decide(*lone, jnp.log(jax.random.uniform(decision_key)))
