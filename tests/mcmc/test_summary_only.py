@@ -154,7 +154,7 @@ def test_errors_where_slow_chains_stop_are_what_they_say():
     spread, covered = np.sqrt(np.mean(np.square(z))), np.mean(np.abs(z) < 1.96)
     record(
         "streaming-chain",
-        title="Stopping by figures of draws that are not kept",
+        title="Stopping by streaming summaries",
         what="the mean and its error where slow chains stop at a reported effective size of 100, 25 keys",
         against="the posterior mean by sums over a grid",
         cases=25,

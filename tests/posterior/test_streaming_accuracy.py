@@ -1,4 +1,4 @@
-"""Figures of draws that are not kept are honest: made-up chains of known effective size, and stopping by them."""
+"""Streaming summaries are honest: made-up chains of known effective size, and stopping by them."""
 
 import warnings
 
@@ -101,7 +101,7 @@ def test_a_run_does_not_stop_at_draws_that_are_worth_little():
         failed += [name] if worth < 40 or spread > (2.2 if name == "slow below fast" else 1.5) else []
     record(
         "streaming",
-        title="Figures of draws that are not kept",
+        title="Streaming summaries",
         what="reported effective size and error of the mean where a run stops at a reported effective size of 100",
         against="autoregressions and sums of them, whose effective size is known in closed form",
         cases=len(PROCESSES) * COPIES,

@@ -119,7 +119,7 @@ def test_right_draws_are_called_wrong_in_at_most_one_and_a_half_of_a_hundred_run
         title="The invariance test's own errors",
         what="how often right draws are called wrong: 20 to 1,000 chains, 1 to 50 parameters, Normal, lognormal, "
         "Cauchy and few-valued, ends that remember 0 to 99 % of their starts",
-        against="made-up draws of the same law, without any chain",
+        against="made-up draws of the same distribution, without any chain",
         cases=len(cases),
         precisions=["float64"],
         result=f"false convictions: at most {max(found.values()):.4f}, {np.mean(list(found.values())):.4f} on average "
