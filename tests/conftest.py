@@ -91,6 +91,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def reason_to_skip(item: pytest.Item) -> str:
     """Which other run does a test; empty if this one does."""
+    if item.get_closest_marker("x64") and item.get_closest_marker("x32"):
+        raise pytest.UsageError(f"{item.nodeid} is marked x64 and x32: no run would do it")
     if FLOAT32:
         return "in float64 alone" if item.get_closest_marker("x64") else ""
     if item.get_closest_marker("slow"):

@@ -24,6 +24,7 @@ def test_slopes_at_infinite_bounds_are_numbers(lower: float, upper: float) -> No
     np.testing.assert_allclose(found, np.asarray(expected), atol=2e-3)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("bounds", [{}, {"upper": 3.0}])
 def test_a_total_without_bounds_and_a_variance_that_is_not_known(bounds: dict) -> None:
     """The posterior of the mean given a total of 800 of 400 records: about Normal at 2."""

@@ -111,6 +111,7 @@ def test_counts_of_unknown_number_agree(name: str) -> None:
     check_chains(CASES[name], dpjax.UnknownCount(PRIOR), imputation=dpjax.counts())
 
 
+@pytest.mark.x32
 def test_records_agree_with_enumeration() -> None:
     check_chains([KEYS], imputation=dpjax.imwg(), num_samples=8_000)
 

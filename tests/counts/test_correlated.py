@@ -51,6 +51,7 @@ def test_counts_of_unknown_number_agree(name: str) -> None:
     check_chains([COUNTED[name], NOISY], dpjax.UnknownCount(PRIOR), imputation=dpjax.counts())
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "part", [pytest.param(CORRELATED, marks=pytest.mark.slow), MAXIMUM], ids=["correlated", "maximum norm"]
 )

@@ -139,6 +139,7 @@ def test_parameters_that_no_sweep_reads_are_drawn_for_the_draws_kept() -> None:
     jax.tree.map(np.testing.assert_array_equal, thinned.final_states, every.final_states)
 
 
+@pytest.mark.x64
 def test_no_tuning_is_made_where_no_step_uses_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be a square of the number of cells."""
 
@@ -219,6 +220,7 @@ def test_coupled_chains_meet_and_are_unbiased() -> None:
         assert np.abs(errors).max() < MOST_ERRORS
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     "imputation", [dpjax.counts(8), pytest.param(dpjax.imwg(), marks=pytest.mark.slow)], ids=["counts", "records"]
 )

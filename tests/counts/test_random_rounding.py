@@ -93,6 +93,7 @@ def test_counts_of_unknown_number_agree(name: str) -> None:
     check_chains(CASES[name], dpjax.UnknownCount(PRIOR), imputation=dpjax.counts())
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", usually("with rounded margins", among=["beside noisy rows", "with rounded margins"]))
 def test_records_agree_with_enumeration(name: str) -> None:
     check_chains(CASES[name], imputation=dpjax.imwg(), num_samples=8_000)
@@ -185,6 +186,7 @@ def test_a_large_table_with_rounded_margins_mixes() -> None:
     assert max(diagnostics.split_r_hat(counts[..., cell]) for cell in range(120)) < 1.01
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("imputation", [dpjax.counts(), dpjax.imwg()], ids=["counts", "records"])
 def test_starts_are_found_at_the_ends(imputation: dpjax.base.Imputation) -> None:
     """With 26 records each published 6 stands for 8, 8, 8 and 2, or the like: few tables are left."""

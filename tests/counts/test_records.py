@@ -12,6 +12,7 @@ QUICK = {"skewed"}
 SLOW = ["even", "row totals", "uniform size", "Poisson size", "negative binomial size", "naive Bayes", "log-linear"]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_records_meet_the_oracle(name: str) -> None:
     case = cases.build(name)

@@ -42,6 +42,7 @@ def test_both_chains_keep_their_distribution() -> None:
     assert met > 0.1
 
 
+@pytest.mark.x32
 def test_a_proposal_without_its_density_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: the weights leave out prior and proposal, whose centre is off."""
     honest = refresh.alone

@@ -90,6 +90,7 @@ def test_beside_a_noisy_count() -> None:
     assert "added or removed: ε = 2.5" in dpjax.describe(both)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("imputation", [dpjax.imwg(), pytest.param(dpjax.counts(), marks=pytest.mark.slow)], ids=str)
 def test_unknown_number(imputation) -> None:
     number = dpjax.UnknownCount(dpjax.models.UniformCount(4, 7))
@@ -162,6 +163,7 @@ def shortfall(chosen: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.minimum(every.max(axis=1) - every[np.arange(len(every)), chosen], 2.5)
 
 
+@pytest.mark.x32
 def test_perfect_start() -> None:
     utilities = dpjax.mechanisms.QuantileScores(0.5, 3)
     assert p_value(dpjax.PermuteAndFlip(utilities, 2.0, 0.5)) > perfect_start.REJECT

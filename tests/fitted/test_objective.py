@@ -257,6 +257,7 @@ def variant(number: int) -> dpjax.Release:
 SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "progress": False, "imputation": dpjax.imwg()}
 
 
+@pytest.mark.x64
 def test_other_coefficients_compile_nothing(compilations: list[str]) -> None:
     dpjax.sample(jax.random.key(1), MODEL, variant(0), **SHORT)
     compilations.clear()
@@ -264,6 +265,7 @@ def test_other_coefficients_compile_nothing(compilations: list[str]) -> None:
     assert compilations == []
 
 
+@pytest.mark.x64
 def test_a_batch_of_fits_has_the_draws_of_each_alone() -> None:
     both = dpjax.sample_batch(jax.random.key(1), MODEL, [variant(0), variant(1)], refresh=False, **SHORT)
     for number in range(2):

@@ -182,6 +182,7 @@ def by_enumeration(kind: tuple[str, str]):
     return lambda table: log_density(kind, 0.7, (float(table[2]), float(table[1] + table[2])), (0.5, 0.8))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "kind",
     [
@@ -262,6 +263,7 @@ def kept_p_value(mechanism: Quotient, numerator: statistics.Grouped = NUMERATOR)
     return perfect_start.corrected([*p_values, perfect_start.parameter_p_value(found, laws)])
 
 
+@pytest.mark.x32
 def test_perfect_start() -> None:
     noises = dpjax.Gaussian(0.5), dpjax.Gaussian(0.8)
     assert kept_p_value(Quotient(*noises)) > perfect_start.REJECT

@@ -134,6 +134,7 @@ def test_the_promise_is_the_largest_ratio_over_all_reports() -> None:
     np.testing.assert_allclose(twice, 2 * largest_ratio(laws["unary"]), rtol=1e-5)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "name",
     [name if name in ("hadamard", "several each") else pytest.param(name, marks=pytest.mark.slow) for name in CASES],

@@ -42,6 +42,7 @@ def test_posterior(imputation) -> None:
     check(draws[..., INSIDE], exact(VALUE))
 
 
+@pytest.mark.x32
 def test_by_default() -> None:
     draws = dpjax.sample(jax.random.key(2), MODEL, WHOLE, **RUN).draws["probabilities"]
     assert np.all(draws[..., 1] == 0)

@@ -35,6 +35,7 @@ def exact(share=lambda spread: stats.laplace.logsf(-spread / SCALE)) -> Moments:
     return moments(log_likelihood, [N])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "imputation", [dpjax.imwg(), pytest.param(dpjax.counts(), marks=pytest.mark.slow)], ids=["records", "counts"]
 )
@@ -75,6 +76,7 @@ def kept_p_value(template: dpjax.Release) -> float:
     return perfect_start.corrected([perfect_start.parameter_p_value(found, laws)])
 
 
+@pytest.mark.x32
 def test_perfect_start() -> None:
     template = release_of(dpjax.Laplace(0.1))
     assert kept_p_value(template) > perfect_start.REJECT

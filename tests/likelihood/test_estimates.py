@@ -164,6 +164,7 @@ def table_release(value: np.ndarray) -> dpjax.Release:
 TABLE = models.categorical(np.ones(3))
 
 
+@pytest.mark.x64
 def test_a_table_by_enumeration() -> None:
     found = fit(TABLE, table_release(COUNTED))
     assert found.method == "imputation of counts"

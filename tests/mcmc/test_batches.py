@@ -67,6 +67,7 @@ def test_each_release_is_adapted_to_by_itself(batch):
     assert not np.isclose(*batch.tuning.location[:, 0], atol=0.1)
 
 
+@pytest.mark.x64
 def test_local_releases_have_the_draws_that_they_have_alone():
     """A local release has no sums, and so arrays without entries."""
     channel = dpjax.RandomizedResponse(0.8, 3)
@@ -195,6 +196,7 @@ def tables(totals):
     return [dpjax.joint(noisy, dpjax.Release([total], dpjax.Exact(), first, n=9)) for total in totals]
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     ("totals", "message", "notes"),
     [
@@ -226,6 +228,7 @@ def exact_mean(release):
     return density @ means / density.sum()
 
 
+@pytest.mark.x64
 def test_all_releases_are_refreshed_at_the_same_rates():
     wide = dpjax.statistics.total("y", -50.0, 50.0)
     releases = [dpjax.Release([value], dpjax.Laplace(2.0), wide, n=8) for value in (1.0, 9.0, -4.0)]

@@ -111,6 +111,7 @@ def test_a_run_with_a_step_size_continues_to_the_same_draws(
     assert_same(run(model, release, checkpoint=path, **options), whole)
 
 
+@pytest.mark.x64
 def test_a_run_interrupted_at_every_chunk(interrupt, monkeypatch, tmp_path, run, model, release, assert_same):
     """The worst case, with everything that a checkpoint may hold: tuned attempts, thinning and collected records."""
     options = {"imputation": soma("auto"), "interweave": False, "collect": records_of, "thin": 2, "num_samples": 20}

@@ -97,6 +97,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", OPTIONS)
 def test_runs_of_other_options_are_refused_by_the_name_of_the_option(run, model, release, name):
     what, one, other = OPTIONS[name]

@@ -102,6 +102,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_compiled_beside_the_search_for_starts_is_what_runs(run, model, release, compilations, name):
     """Were it another program, however little, the longest compilation would be made twice."""

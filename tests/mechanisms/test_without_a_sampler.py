@@ -60,6 +60,7 @@ def test_its_posterior_is_that_of_the_mechanism_with_a_sampler(kind):
     assert abs(drawn.mean() - known.mean()) < 4 * error
 
 
+@pytest.mark.x32
 def test_counts_take_it_too():
     drawn, known = (share(RELEASES["sum"](each), dpjax.counts()) for each in (Terms(2.0), dpjax.Laplace(2.0)))
     error = np.hypot(*(dpjax.diagnostics.mcse_mean(each) for each in (drawn, known)))

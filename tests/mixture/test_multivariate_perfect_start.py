@@ -73,6 +73,7 @@ COVERED = "a concentration of another prior"
 FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] * (fault == COVERED)) for fault in WRONG]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("fault", FAULTS)
 def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
     setup, channel = CASES["conditional"]

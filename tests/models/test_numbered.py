@@ -63,6 +63,7 @@ def test_a_study_of_prior_scales_compiles_once():
     assert spreads[0] < spreads[1] < spreads[2]
 
 
+@pytest.mark.x64
 def test_without_the_decorator_each_model_is_compiled_and_the_draws_are_the_same():
     held = MODELS["exponential"](1.0)
     plain = held._replace(recipe=None)

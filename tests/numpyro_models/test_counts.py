@@ -37,6 +37,7 @@ def discrete_gaussian(k: np.ndarray, scale: float) -> np.ndarray:
     return np.exp(-(np.asarray(k) ** 2) / (2 * scale**2)) / np.sum(np.exp(-(reach**2) / (2 * scale**2)))
 
 
+@pytest.mark.x64
 def test_which_fields_are_counts() -> None:
     def pair(n: int) -> None:
         rate = numpyro.sample("rate", dist.Gamma(2.0, 1.0))

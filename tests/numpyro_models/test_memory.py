@@ -28,6 +28,7 @@ def slopes(x: np.ndarray, y: None = None) -> None:
         numpyro.sample("y", dist.Normal(slope * x, 1.0))
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_a_model_passed_on_again_compiles_nothing(compilations):
     def run(value: float) -> np.ndarray:

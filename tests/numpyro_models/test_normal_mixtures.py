@@ -102,6 +102,7 @@ def test_a_perfect_start_stays_perfect() -> None:
     assert min(p_values(dpjax.from_numpyro(two_groups, ["y"]))) > REJECT
 
 
+@pytest.mark.x32
 def test_components_that_are_not_drawn_are_found_out() -> None:
     """The planted fault: every record is taken to be of the first component."""
     model = dpjax.from_numpyro(two_groups, ["y"])

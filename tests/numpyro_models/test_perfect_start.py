@@ -58,6 +58,7 @@ def test_noise_taken_for_free_of_the_parameters_is_found_out() -> None:
     assert min(noise_p_value(after.noise, stats.laplace()), parameter_p_value(after, laws)) < REJECT
 
 
+@pytest.mark.x32
 def test_noise_of_discrete_records_that_is_not_drawn_afresh_is_found_out() -> None:
     """The planted fault: the lower end of the cell in place of a uniform within it."""
     model = dpjax.from_numpyro(programs.logistic, records=["x", "y"])

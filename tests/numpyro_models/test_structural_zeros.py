@@ -101,6 +101,7 @@ def test_density_and_slopes(model) -> None:
     )
 
 
+@pytest.mark.x64
 def test_a_known_count_of_an_impossible_cell_is_refused(model) -> None:
     known = dpjax.Release([1.0], dpjax.Exact(), statistics.linear(TABLE, np.eye(6)[[2]]), N)
     with pytest.raises(ValueError, match=r"^release: given "):

@@ -100,6 +100,7 @@ def test_a_frame_of_no_law_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     assert p_value("moved", num_sweeps=16) < REJECT
 
 
+@pytest.mark.x32
 @pytest.mark.usefixtures("poor_surrogate")
 def test_a_surrogate_that_is_not_corrected_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(affine, "decision_uniforms", lambda key, shape: jnp.zeros(shape))

@@ -52,6 +52,7 @@ def test_records_have_their_normal_distribution_given_the_release(posterior: dpj
     np.testing.assert_array_equal(drawn, [one["y"] for one in posterior.completed(jax.random.key(2), num)])
 
 
+@pytest.mark.x32
 def test_counts_have_their_enumerated_distribution() -> None:
     counts = np.array([c for c in itertools.product(range(6), repeat=3) if sum(c) == 5])
     law = stats.dirichlet_multinomial([1.0, 2.0, 0.5], 5).logpmf(counts)
@@ -70,6 +71,7 @@ def test_counts_have_their_enumerated_distribution() -> None:
     assert (list(frame), len(frame)) == (["cell"], 5)
 
 
+@pytest.mark.x32
 def test_records_in_an_unknown_number_are_as_many_as_drawn() -> None:
     number = dpjax.UnknownCount(models.UniformCount(2, 6))
     release = dpjax.Release([4.0], dpjax.Gaussian(NOISE), lambda record: record["y"][None], number)

@@ -67,6 +67,7 @@ def test_particles_have_as_much_room() -> None:
     assert numbers.max() > 45
 
 
+@pytest.mark.x32
 def test_a_number_that_a_sum_alone_implies() -> None:
     """Records near 1 whose sum is 45, where 10 of them were expected."""
     model = models.normal(mean_prior=models.NormalPrior(1.0, 0.1), variance=0.04)

@@ -50,6 +50,7 @@ def assert_same_draws(one, other):
         np.testing.assert_array_equal(leaf, other.info[name])
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in WHOLE])
 def test_a_posterior_comes_back_whole_from_a_pickle(name):

@@ -29,6 +29,7 @@ def exact_width(statistic, budget, n, shares=None):
     return 2 * stats.norm.isf(0.05) / np.sqrt(precision)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("n", [40, 2_000])
 def test_widths_are_those_of_the_closed_form(n):
     expected = private.design(KEY, NORMAL, TOTAL, BUDGETS, n, num_releases=4, num_samples=250)
@@ -39,6 +40,7 @@ def test_widths_are_those_of_the_closed_form(n):
         assert abs(found.mean() / exact_width(TOTAL, BUDGETS[budget is BUDGETS[0]], n) - 1) > 0.3
 
 
+@pytest.mark.x64
 def test_a_split_of_the_budget_is_forecast():
     both = statistics.stacked(TOTAL, FLAT)
     candidates = {"little": (both, [0.02, 0.98]), "much": (both, [0.98, 0.02])}

@@ -100,6 +100,7 @@ def test_the_file_of_a_ledger_remembers_keys(tmp_path: Path) -> None:
     go(spent=again, key=jax.random.fold_in(KEY, 1))
 
 
+@pytest.mark.x64
 def test_a_scalar_is_released_securely() -> None:
     pytest.importorskip("cryptography")
     draws = np.array([noise.secure.release(jax.random.key(1), jnp.asarray(2.0), 3.0) for _ in range(200)])

@@ -136,6 +136,7 @@ def sgld() -> private.PrivateKernel:
     )
 
 
+@pytest.mark.x64
 @pytest.mark.keys
 def test_the_stationary_variance_of_sgld_is_the_posterior_s() -> None:
     draws = stationary(sgld(), posterior_start, 40)
@@ -143,6 +144,7 @@ def test_the_stationary_variance_of_sgld_is_the_posterior_s() -> None:
     assert abs(draws.mean() - MEAN) < 5 * np.sqrt(VARIANCE / len(draws))
 
 
+@pytest.mark.x64
 def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: θ += η ∇̂ + N(0, η), which targets the squared posterior."""
     module = sys.modules["dpjax.private.kernels.sgld"]

@@ -201,6 +201,7 @@ def posterior_of(text: str) -> np.ndarray:
     return dpjax.sample(jax.random.key(3), model, dpjax.Release.from_json(text), **settings).draws["mean"]
 
 
+@pytest.mark.x64
 def test_another_process_draws_the_same(tmp_path):
     few = {name: leaf[:30] for name, leaf in RECORDS.items()}
     text, result = tmp_path / "release.json", tmp_path / "draws.npy"

@@ -66,6 +66,7 @@ def p_value(drawn: np.ndarray, probability: np.ndarray) -> float:
     return float(stats.chisquare(observed, expected).pvalue)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("start", [0, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("model", "value", "scale"), [(zero_inflated, 95.0, 30.0), (two_rates, 110.0, 40.0)])
 def test_counts_cross_the_gap(model: Any, value: float, scale: float, start: int) -> None:

@@ -291,12 +291,14 @@ def test_noise_weighed_with_all_candidates_leaves_the_joint_law_invariant(model:
     assert p_values(build_refreshes, model) > REJECT
 
 
+@pytest.mark.x32
 @pytest.mark.usefixtures("all_weighed")
 def test_noise_whose_density_is_forgotten_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Candidates, "log_total", property(lambda own: jax.nn.logsumexp(own.log_weights)))
     assert p_values(build_refreshes, with_dependent_noise(MODEL), num_chains=20_000) < REJECT
 
 
+@pytest.mark.x32
 @pytest.mark.usefixtures("all_weighed")
 def test_noise_weighed_without_its_own_parameters_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: what the noise is worth is estimated by the other candidates alone."""
@@ -343,6 +345,7 @@ def still_adapting(key, model, release, state, proposed, tuning) -> GibbsState:
     return init_state(release, Position(parameters, model.sample_records(key, parameters, release.n)))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("fault", [old_records, still_adapting])
 def test_planted_faults_are_rejected(fault: Callable) -> None:
     assert p_values(faulty(fault), num_chains=20_000) < REJECT
@@ -365,6 +368,7 @@ def without_present(model, release, tuning, from_prior, state, noise, vectors) -
     return weigh(model, release, tuning, from_prior, first, noise, vectors[1:])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("fault", [without_density, without_present])
 def test_planted_faults_of_the_choice_are_rejected(fault: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "weigh", fault)

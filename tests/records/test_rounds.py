@@ -145,6 +145,7 @@ def test_a_tuned_plan_keeps_its_window() -> None:
     assert make_plan(NORMAL, BOUNDED, dpjax.pcn(window=7)).imputation.closed() == dpjax.pcn(1, 0.0, window=7)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(("numbers", "chosen"), [(1e9, 16), (1e-9, 2)], ids=["steps cost", "numbers cost"])
 def test_the_warm_up_chooses_the_window(monkeypatch: pytest.MonkeyPatch, numbers: float, chosen: int) -> None:
     """The wider where only rounds cost, as a window of 16 takes fewer than eight of 2; the narrower where work does."""

@@ -234,6 +234,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.x64
 def test_another_process_finds_the_same(tmp_path):
     """With other addresses and another order of sets."""
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
