@@ -21,8 +21,9 @@ demo: $(VENV)/installed
 quick: $(VENV)/installed
 	$(PYTEST) $$($(BIN)/python -m tests.quick)
 
+# Perfect starts run in float64 under the key reuse checker, by test-keys; long tests that float32 makes harder by test-float32.
 test: $(VENV)/installed
-	$(PYTEST)
+	$(PYTEST) -m "not slow and not keys and not x32"
 
 test-float32: $(VENV)/installed
 	DPJAX_TEST_FLOAT32=1 $(PYTEST)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
-KEYS = os.environ.get("JAX_DEBUG_KEY_REUSE") == "1"
 
 # Compilation takes most of the suite's time: optimising little, the older code generator and programs that are not cut
 # into parts for several threads save half of it.
@@ -78,25 +77,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what another run does, and begin with files of few tests.
+    """Skip tests of float64 alone in the float32 run, and begin with files of few tests.
 
     These are the long ones: a process that takes one last would keep the others waiting.
     """
     sizes = Counter(item.path for item in items)
     items.sort(key=lambda item: sizes[item.path])
     for item in items:
-        if reason := reason_to_skip(item):
-            item.add_marker(pytest.mark.skip(reason=reason))
-
-
-def reason_to_skip(item: pytest.Item) -> str:
-    """Which other run does a test; empty if this one does."""
-    if item.get_closest_marker("x64") and item.get_closest_marker("x32"):
-        raise pytest.UsageError(f"{item.nodeid} is marked x64 and x32: no run would do it")
-    if FLOAT32:
-        return "in float64 alone" if item.get_closest_marker("x64") else ""
-    if item.get_closest_marker("slow"):
-        return ""
-    if item.get_closest_marker("keys") and not KEYS:
-        return "in float64 by make test-keys"
-    return "in float32 alone, where it is harder" if item.get_closest_marker("x32") else ""
+        if item.get_closest_marker("x64") and item.get_closest_marker("x32"):
+            raise pytest.UsageError(
+                f"{item.nodeid} is marked x64 and x32: neither `make test` nor test-float32 runs it"
+            )
+        if FLOAT32 and item.get_closest_marker("x64"):
+            item.add_marker(pytest.mark.skip(reason="in float64 alone"))

@@ -15,7 +15,6 @@ ALL = [(package, name) for package, experiments in TINY.items() for name in expe
 QUICK = [("soma", "histogram-meeting")]
 
 
-@pytest.mark.x64
 def test_no_experiment_is_left_out() -> None:
     for package in (path.parent.name for path in (ROOT / "benchmarks").glob("*/__main__.py")):
         experiments = importlib.import_module(f"benchmarks.{package}.__main__").EXPERIMENTS

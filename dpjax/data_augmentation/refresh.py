@@ -376,36 +376,17 @@ def propose(key: Key, model: Model, release: PrivateRelease, vector: Array, like
 Refresh = Callable[[Key, GibbsState, RefreshTuning, Array], tuple[GibbsState, RefreshInfo]]
 """``(rng_key, state, tuning, from_prior) -> (state, info)``."""
 
-Surround = Callable[[Key, RefreshTuning, Array, GibbsState, Array], Candidates]
-"""``(rng_key, tuning, from_prior, state, vectors) -> candidates``."""
-
-
-def build_surround(model: Model, release: PrivateRelease) -> Surround:
-    """The weighing of other candidates [m, k] for the noise of a state, whose noise is drawn."""
-
-    def surround(
-        rng_key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState, vectors: Array
-    ) -> Candidates:
-        assert model.noncentred is not None
-        noise = model.noncentred.noise(rng_key, state.parameters, state.latent.records)
-        return weigh(model, release, tuning, from_prior, state, noise, vectors)
-
-    return surround
-
 
 def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
     """One refresh, and the choice after it where there is one; it leaves p(parameters, records | release) invariant."""
-    surround = build_surround(model, release)
     has_choice = model.noncentred is not None
     all_weighed = has_choice and release.n >= MANY_RECORDS
     num_others = NUM_CANDIDATES - 1 if has_choice else 0
 
-    def as_candidates(
-        key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState, others: Array
-    ) -> Candidates:
-        if all_weighed:
-            return surround(key, tuning, from_prior, state, others)
-        return alone(model, tuning, from_prior, state)
+    def surround(key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState, others: Array) -> Candidates:
+        assert model.noncentred is not None
+        noise = model.noncentred.noise(key, state.parameters, state.latent.records)
+        return weigh(model, release, tuning, from_prior, state, noise, others)
 
     def refresh(
         rng_key: Key, state: GibbsState, tuning: RefreshTuning, from_prior: Array
@@ -416,11 +397,13 @@ def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
         vectors = draw_vectors(vector_key, model, tuning, from_prior, num)
         others, more = vectors[1 : 1 + num_others], vectors[1 + num_others :]
         uniforms = decision_uniforms(decision_key, (2,), vectors.dtype)
-        present = as_candidates(present_key, tuning, from_prior, state, others)
-        proposed = propose(record_key, model, release, vectors[0], state)
-        kept, info = decide(
-            present, as_candidates(new_key, tuning, from_prior, proposed, more), jnp.log(uniforms[0]).astype(float)
-        )
+        drawn = propose(record_key, model, release, vectors[0], state)
+        if all_weighed:
+            present = surround(present_key, tuning, from_prior, state, others)
+            proposed = surround(new_key, tuning, from_prior, drawn, more)
+        else:
+            present, proposed = (alone(model, tuning, from_prior, one) for one in (state, drawn))
+        kept, info = decide(present, proposed, jnp.log(uniforms[0]).astype(float))
         if not has_choice:
             return kept.state, info
         if not all_weighed:

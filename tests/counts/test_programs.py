@@ -94,13 +94,11 @@ def test_a_cell_that_the_model_makes_impossible_is_still_found() -> None:
     assert counted.statistic.table.impossible.tolist() == [False, True, False, False]
 
 
-@pytest.mark.x64
 def test_moves_without_a_spread_leave_the_width_to_others() -> None:
     assert fit_width(np.array([np.nan, 3.0])) == fit_width(np.array([3.0]))
     assert fit_width(np.array([np.nan])) == fit_width(np.zeros(0))
 
 
-@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_a_table_that_is_known_is_kept() -> None:
     """Nothing moves but the parameters, whose posterior is known."""

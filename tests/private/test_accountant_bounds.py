@@ -83,7 +83,6 @@ def test_what_is_charged_is_never_below_the_truth_of_a_thousand_sequences() -> N
     assert np.min(found) >= 0
 
 
-@pytest.mark.x64
 @pytest.mark.parametrize(("count", "multiplier", "epsilon"), [(10, 20.0, 1.0), (1_000, 100.0, 2.0)])
 def test_the_oracle_knows_the_closed_form_of_full_batches(count: int, multiplier: float, epsilon: float) -> None:
     found, added = log_delta([Query("sum", multiplier, "secure", count, 1 - 1e-12)], epsilon, "removed")
@@ -104,7 +103,6 @@ def test_an_error_of_the_transform_is_charged_and_not_given_away() -> None:
         ledger.charge([query])
 
 
-@pytest.mark.x64
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace-one"])
 @pytest.mark.parametrize("log_delta", [-5.0, -25.0, -60.0])
 def test_epsilon_goes_with_delta(neighbours: str, log_delta: float) -> None:
@@ -115,7 +113,6 @@ def test_epsilon_goes_with_delta(neighbours: str, log_delta: float) -> None:
     assert events.subsampled_log_delta(queries, epsilon * (1 + 1e-6), neighbours) <= log_delta + 1e-3
 
 
-@pytest.mark.x64
 @pytest.mark.parametrize("kind", [np.int8, np.int32, np.float16, np.float32])
 def test_numbers_of_numpy_are_charged_as_python_s(kind: type) -> None:
     """NumPy's integers wrap round where they are multiplied: three times 100 of them were charged as 44."""
@@ -129,7 +126,6 @@ def test_numbers_of_numpy_are_charged_as_python_s(kind: type) -> None:
         Query("sum", 1.0, "secure", 1, np.float16(1.001) + np.float16(0.01))
 
 
-@pytest.mark.x64
 def test_what_is_solved_for_is_rounded_away_from_harm() -> None:
     """Against 60-digit arithmetic: no μ that a budget does not buy, and no ε below the one that was spent."""
     mpmath = pytest.importorskip("mpmath")

@@ -104,7 +104,6 @@ def in_parts() -> dpjax.Posterior:
         return dpjax.sample(jax.random.key(6), model, release, num_warmup=600, num_samples=2_000, progress=False)
 
 
-@pytest.mark.x32
 def test_a_run_in_parts_has_the_exact_posterior(in_parts: dpjax.Posterior) -> None:
     """The sum of the records is Normal given the mean; the limits at ±20 are never reached."""
     assert in_parts.plan.noise != "held"

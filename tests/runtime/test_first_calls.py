@@ -53,7 +53,6 @@ def test_the_program_compiled_ahead_is_the_one_called(compilations, name):
     assert compilations == []
 
 
-@pytest.mark.x64
 def test_batches_of_the_invariance_test_have_few_sizes():
     sizes = {number: choose_size(number, 10_000) for number in range(20, 1_001)}
     assert all(number <= size <= 1.25 * number + 2 and size % 2 == 0 for number, size in sizes.items())
