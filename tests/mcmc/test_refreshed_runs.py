@@ -63,7 +63,7 @@ def deviation(posterior, exact):
     return (small.mean() - exact) / np.sqrt(exact * (1 - exact) / float(ess_mean(small)))
 
 
-# In float64 the warm-up of seed 0 chooses the fewest refreshes, as one in eight does, and the tail has 189 effective draws.
+# In float64 the warm-up of seed 0 chooses the fewest refreshes, as one in eight does: 189 effective draws of the tail.
 @pytest.mark.x32
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_a_scale_near_zero_is_reached(seed, exact):
