@@ -42,6 +42,10 @@ FLOOR_COST = 0.05
 PART_COST = 0.4
 """Cost of a sweep over one part of the records, in units of a whole one; for 1,000 records 0.37, for 10,000 0.37."""
 
+MARGIN = 1.5
+"""The fewest refreshes must give so many times as many effective draws for their cost as other rates: a warm-up cannot
+see what chains miss that seldom enter a region, and refreshes reach every region."""
+
 LEAST_DRAWS = 0.5
 """Fewest effective draws of a step, in units of what a sweep gives: draws that are kept are worth something, too."""
 
@@ -201,10 +205,14 @@ def best_rates(tried: tuple[Rates, ...], kept: np.ndarray, sweep_cost: float, re
     def draws_of(left: float) -> float:
         return (1 - left) / (1 + left)
 
+    def gain_of(rates: Rates, left: float, multiple: int) -> float:
+        margin = MARGIN if rates.refreshes == FLOOR else 1
+        return draws_of(left**multiple) / cost_of(multiple_of(rates, multiple)) / margin
+
     least = LEAST_DRAWS * draws_of(kept[0])
     choices = [(rates, left, multiple) for rates, left in zip(tried, kept, strict=True) for multiple in MULTIPLES]
     gains = {
-        multiple_of(rates, multiple): draws_of(left**multiple) / cost_of(multiple_of(rates, multiple))
+        multiple_of(rates, multiple): gain_of(rates, left, multiple)
         for rates, left, multiple in choices
         # The first choice is a sweep in each step and the fewest refreshes.
         if rates.sweeps * multiple <= PERIOD and draws_of(left**multiple) >= least

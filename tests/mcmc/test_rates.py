@@ -9,7 +9,17 @@ import pytest
 import dpjax
 from dpjax.data_augmentation.plan import make_plan
 from dpjax.data_augmentation.refresh import FLOOR, PERIOD, TRIED, TRIED_IN_PARTS, Rates, prior_alone, with_rates
-from dpjax.mcmc.rates import FLOOR_COST, PART_COST, Costs, best_rates, choose_rates, kept_by, measure, rates_to_try
+from dpjax.mcmc.rates import (
+    FLOOR_COST,
+    MARGIN,
+    PART_COST,
+    Costs,
+    best_rates,
+    choose_rates,
+    kept_by,
+    measure,
+    rates_to_try,
+)
 
 
 @pytest.mark.parametrize("thin", [1, 4])
@@ -39,6 +49,15 @@ def test_where_refreshes_gain_nothing_they_cost_next_to_nothing(cost):
 def test_where_sweeps_are_slow_refreshes_take_their_place():
     assert best_rates(TRIED, np.array([0.999, 0.5, 0.4]), 3.0, 1.0) == Rates(1, 16)
     assert best_rates(TRIED, np.array([0.99, 0.2, 0.95]), 3.0, 1.0) == Rates(4, 16)
+
+
+def test_the_fewest_refreshes_are_made_only_where_they_gain_much():
+    """Where they give 1.35 times as many effective draws for their cost as other rates, and where 1.65 times."""
+    cost, few = 6.0, 0.2
+    other = (4 * cost + PERIOD * 2.0) / PERIOD
+    for gain, is_chosen in ((0.9 * MARGIN, False), (1.1 * MARGIN, True)):
+        kept = np.array([(1 - draws) / (1 + draws) for draws in (few * gain * cost / other, few, 0.001)])
+        assert (best_rates(TRIED, kept, cost, 2.0).refreshes < PERIOD) == is_chosen
 
 
 def test_draws_keep_their_worth():
