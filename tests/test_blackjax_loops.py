@@ -64,6 +64,7 @@ ALGORITHMS = [(gibbs, exact_mean(1.0, 0.0)), (imwg, exact_mean(0.0, MEAN)), (som
 NUM_CHAINS, NUM_STEPS, THIN = 400, 20, 3
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(("make", "exact"), ALGORITHMS, ids=["gibbs", "imwg", "soma"])
 def test_averages_of_thinned_states(make: Callable, exact: tuple[float, float]) -> None:
     """Chains that start in their law stay in it: their averages are around the exact mean of the sum, and no other."""

@@ -36,6 +36,7 @@ def test_bytes() -> None:
     assert Cost(2, 0, 3) + Cost(1, 1, 1).repeat(10) == Cost(12, 10, 13)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("imputation", [dpjax.imwg(window=1), dpjax.imwg("random"), dpjax.soma(4)], ids=repr)
 def test_no_step_copies_what_all_records_add(imputation: object) -> None:
     """Four times the records cost four times the bytes, not sixteen times."""
@@ -48,6 +49,7 @@ def program_bytes(imputation: object, n: int) -> float:
     return program_cost(compiled(program, *arguments)).moved
 
 
+@pytest.mark.x64
 def test_rounds_are_measured_in_windows() -> None:
     rounds = partial(depth.measure_rounds, n=500)
     assert 1 < rounds(dpjax.imwg(window=8), epsilon=0.1) < rounds(dpjax.imwg(window=8), epsilon=5) < 8

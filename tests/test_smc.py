@@ -64,6 +64,7 @@ def test_normal_mean_in_closed_form(normal: SMCSample) -> None:
     assert errors_off(row["mean"], posterior.mean() + 0.5 * posterior.std(), row["se_mean"]) > MAX_ERRORS
 
 
+@pytest.mark.x32
 def test_a_forgotten_weight_is_noticed(normal: SMCSample) -> None:
     """Without the weight of the second step the marginal likelihood is off."""
     kept = np.delete(normal.log_increments, 1, axis=1)
@@ -104,6 +105,7 @@ def enumerate_tables() -> tuple[np.ndarray, np.ndarray]:
     return tables, log_table + log_noise.sum(axis=1)
 
 
+@pytest.mark.x32
 def test_contingency_table_by_enumeration() -> None:
     tables, log_joint = enumerate_tables()
     result = dpjax.sample_smc(jax.random.key(3), CATEGORICAL, TABLE, imputation=dpjax.soma(), interweave=False, **SMALL)
@@ -150,6 +152,7 @@ def scatter(results: list[SMCSample], exact: float) -> tuple[float, float]:
     return float(stats.f.sf(np.mean(off**2) / np.mean(stated**2), len(off), 7 * len(off))), float(2 * centre)
 
 
+@pytest.mark.x32
 def test_errors_under_a_hard_support_are_those_stated(rounded: list[SMCSample]) -> None:
     exact = log_rounded()
     assert min(scatter(rounded, exact)) > 1e-3
@@ -285,6 +288,7 @@ def test_an_island_without_possible_particles_weighs_nothing() -> None:
     assert result.summary()["mean"]["mean"] == pytest.approx(np.arange(8.0).mean())
 
 
+@pytest.mark.x32
 def test_islands_that_disagree_are_reported() -> None:
     with pytest.warns(UserWarning, match=r"The islands disagree: 3 of them are worth 1\.0\. Pass more particles"):
         combine(DRAWS, traces([[1.0]] * 3, [[0.0], [-9.0], [-9.0]]))

@@ -34,6 +34,7 @@ def test_standard_output_holds_one_object(monkeypatch: pytest.MonkeyPatch, capsy
     assert json.loads(capsys.readouterr().out) == EXPERIMENTS["table3"].quick
 
 
+@pytest.mark.x64
 def test_problems_are_those_of_the_paper() -> None:
     assert histogram(20, 5.0)[1].mechanism.scale == pytest.approx(0.4)
     assert two_records("beta", 4.0)[1].mechanism.scale == pytest.approx(0.25)

@@ -26,6 +26,7 @@ def test_the_number_of_threads_is_restored_even_after_an_error() -> None:
         assert count_blas_threads() == before
 
 
+@pytest.mark.x64
 def test_chains_run_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step of the loop is watched; before, it had the threads of the process."""
     seen = []

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text()
 SOURCES = {path: path.read_text() for path in sorted((ROOT / "dpjax").rglob("*.py"))}
@@ -52,6 +54,7 @@ def test_every_error_class_is_explained():
     assert [name for name in classes if name not in inner and f"`{name}`" not in PAGE] == []
 
 
+@pytest.mark.x64
 def test_every_refusal_is_in_the_index():
     calls = sum(len(re.findall(r"(?<!def )\bfail\(", source)) for source in SOURCES.values())
     found = MESSAGES.messages()

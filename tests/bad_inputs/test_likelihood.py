@@ -79,6 +79,7 @@ def fit():
     return dpjax.maximum_likelihood(KEY, MODEL, release, method="clt", progress=False)
 
 
+@pytest.mark.x64
 def test_bad_intervals(refused, fit):
     refused(lambda: fit.confidence_interval(95), "level")
     refused(lambda: fit.confidence_interval(0.9, "score"), "method")

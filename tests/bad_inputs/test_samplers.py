@@ -288,6 +288,7 @@ CASES = {
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("case", CASES)
 def test_is_refused(refused, case):
     refused(*CASES[case])

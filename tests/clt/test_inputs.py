@@ -110,6 +110,7 @@ def posterior() -> dpjax.Posterior:
     return dpjax.sample_clt(KEY, MODEL, RELEASE, num_chains=2, num_samples=400, progress=False)
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size")
 def test_an_approximate_posterior_says_so(posterior):
     assert posterior.approximate

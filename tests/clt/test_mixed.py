@@ -177,6 +177,7 @@ def heavy(n: int = 5) -> None:
         numpyro.sample("y", dist.Bernoulli(logits=x))
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     ("program", "message"),
     [

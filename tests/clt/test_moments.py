@@ -111,6 +111,7 @@ def products(record: dict[str, jax.Array]) -> jax.Array:
     return jnp.stack([value, record["x"] * value])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     ("program", "law"),
     [

@@ -34,6 +34,7 @@ def moments_on(grid: np.ndarray, log_density: np.ndarray) -> tuple[float, float]
     return mean, np.sqrt(np.sum(weights * (grid - mean) ** 2))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(("n", "scale"), [pytest.param(10**7, 3_000.0, marks=pytest.mark.slow), (10**8, 2_000.0)])
 @pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 def test_normal_mean_of_many_records_is_that_of_the_closed_form(n, scale):
@@ -48,6 +49,7 @@ def test_normal_mean_of_many_records_is_that_of_the_closed_form(n, scale):
     assert abs(np.std(z) - 1) < 4 * dpjax.diagnostics.mcse_sd(z)
 
 
+@pytest.mark.x32
 def test_laplace_noise_is_integrated_out():
     n, scale = 50, 20.0
     release = dpjax.Release([130.0], dpjax.Laplace(scale), TOTAL, n)
@@ -73,6 +75,7 @@ def test_other_noise_is_latent(value):
     agree(posterior.draws["mean"], grid, likelihood + stats.norm.logpdf(grid, 0, 10))
 
 
+@pytest.mark.x32
 def test_cells_that_sum_to_n_agree_with_enumeration():
     n, scale = 400, 6.0
     model = dpjax.models.categorical([1.0, 1.0])
@@ -124,6 +127,7 @@ def clamped_moment(mean: float, power: int) -> float:
     return integrate.quad(lambda y: y**power * stats.norm.pdf(y, mean, 2), -1, 1)[0] + (-1) ** power * low + high
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("known", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_clamped_records_agree_with_moments_by_scipy(clamped, known):
     release, grid, log_density = clamped
@@ -165,6 +169,7 @@ def test_a_constant_tells_its_noise_alone():
     agree(draws, grid, -precision * (grid - 1.31 * (1 - 0.01 / precision)) ** 2 / 2)
 
 
+@pytest.mark.x64
 def test_a_constant_without_noise_is_refused():
     release = dpjax.joint(
         dpjax.Release([1_310.0], dpjax.Gaussian(50.0), TOTAL, 1_000),

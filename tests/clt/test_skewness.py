@@ -31,6 +31,7 @@ def test_cumulants_are_k_statistics():
     np.testing.assert_allclose(third, stats.kstat(sample.astype(float), 3, axis=0).mean(axis=0), rtol=rtol)
 
 
+@pytest.mark.x32
 def test_skewness_is_that_of_records_of_their_own_laws_with_noise():
     """Of Poisson counts every cumulant is the rate; those of all records together would be far larger."""
     x = np.concatenate([np.full(150, 0.02), np.full(50, 2.0)])
@@ -43,6 +44,7 @@ def test_skewness_is_that_of_records_of_their_own_laws_with_noise():
     np.testing.assert_allclose(found, [exact], rtol=0.1)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(("cell", "noticed"), [(2.0, True), (400.0, False)])
 def test_a_rare_cell_is_warned_of(cell, noticed):
     """With two events behind noise of 0.5 the count's posterior is half as wide again under the Normal law."""

@@ -121,6 +121,7 @@ def test_a_number_is_drawn_in_proportion_to_either_density():
     assert np.mean(drawn == 5_001) == pytest.approx(upper, abs=1e-3)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("prior", [models.UniformCount(0, 7), models.PoissonCount(6.0)])
 def test_places_have_coordinates(prior):
     """To the real numbers and back, with the slope of that map; and none is below the least or above the greatest."""

@@ -145,6 +145,7 @@ def with_margins(free: np.ndarray, total: int) -> dpjax.Release:
     return dpjax.joint(table, *margins)
 
 
+@pytest.mark.x32
 def test_a_cycle_of_suppressed_cells() -> None:
     """Six cells in a circle are free, of which no four form a swap: one of each row is u, the other 5 - u."""
     free = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], bool)

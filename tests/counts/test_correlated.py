@@ -144,6 +144,7 @@ def p_value(mechanism: dpjax.Mechanism, law: Any = None) -> float:
     return found if law is None else min(found, perfect_start.noise_p_value(ends.noise.sum(axis=1, keepdims=True), law))
 
 
+@pytest.mark.x32
 def test_perfect_start() -> None:
     covariance, law = [[20.0, -19.0], [-19.0, 20.0]], stats.norm(0.0, np.sqrt(2.0))
     assert p_value(MultivariateGaussian(covariance), law) > perfect_start.REJECT

@@ -67,6 +67,7 @@ def check_windows(built: Built) -> None:
         compare(np.asarray(found, float), built.exact.log_weight_of(window(move, plan, counts, below)), below)
 
 
+@pytest.mark.x32
 def test_windows_hold_the_law_of_the_tables() -> None:
     check_windows(build("known margins"))
 

@@ -27,6 +27,7 @@ QUICK = "known margins"
 CASES = [pytest.param(name, marks=[pytest.mark.slow] * (name != QUICK)) for name in cases.BUILDS]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", CASES)
 def test_counts_meet_the_oracle(name: str) -> None:
     case, posterior = cases.build(name), draw(1, name, **(FEWER if name == QUICK else {}))

@@ -102,6 +102,7 @@ def skewed() -> dpjax.Posterior:
     return dpjax.sample(jax.random.key(34), case.model, case.release, progress=False, **lengths)
 
 
+@pytest.mark.x64
 def test_counts_are_the_default_where_they_are_cheaper(skewed: dpjax.Posterior) -> None:
     """And say so; another imputation forces records."""
     assert "Counts" in skewed.describe()
@@ -115,6 +116,7 @@ def test_a_posterior_says_where_parameters_are_integrated_out(skewed: dpjax.Post
     assert "integrated out" not in held.describe()
 
 
+@pytest.mark.x64
 def test_parameters_that_no_sweep_reads_are_drawn_for_the_draws_kept() -> None:
     """For all chains at once, in one sweep of three; and they are those that every sweep would have drawn."""
     case, drawn = cases.build("skewed"), []
@@ -157,6 +159,7 @@ def test_no_tuning_is_made_where_no_step_uses_one(monkeypatch: pytest.MonkeyPatc
     dpjax.sample_smc(jax.random.key(40), case.model, case.release, imputation=COUNTS, **sizes)
 
 
+@pytest.mark.x32
 def test_predictions_have_the_law_of_new_tables(skewed: dpjax.Posterior) -> None:
     case, posterior = cases.build("skewed"), skewed
     predicted = posterior.predict(jax.random.key(35), num_draws=2_000)
@@ -208,6 +211,7 @@ def counts_of(position: dpjax.data_augmentation.Position) -> dict:
     return {"counts": position.records["counts"][0].astype(float), "shares": position.parameters["probabilities"]}
 
 
+@pytest.mark.x32
 def test_coupled_chains_meet_and_are_unbiased() -> None:
     case = cases.build("skewed")
     kernel = coupling.coupled_gibbs(case.model, case.release, COUNTS)

@@ -98,6 +98,7 @@ def compare(found: np.ndarray, expected: np.ndarray, below: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, atol=CLOSE)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", DIRICHLET)
 def test_windows_hold_the_law_with_parameters_integrated_out(name: str) -> None:
     check_windows(build(name))
@@ -123,6 +124,7 @@ PARAMETERS = {
 }
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_windows_hold_the_law_given_the_parameters(name: str) -> None:
     check_windows(build(name, PARAMETERS[name]))

@@ -116,6 +116,7 @@ def check_windows(name: str) -> None:
         )
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])
 def test_windows_hold_the_law_of_table_and_pair(name: str) -> None:
     check_windows(name)

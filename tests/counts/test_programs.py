@@ -99,6 +99,7 @@ def test_moves_without_a_spread_leave_the_width_to_others() -> None:
     assert fit_width(np.array([np.nan])) == fit_width(np.zeros(0))
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_a_table_that_is_known_is_kept() -> None:
     """Nothing moves but the parameters, whose posterior is known."""

@@ -158,6 +158,7 @@ def records_p_value(mechanism: RandomRounding) -> float:
     return perfect_start.corrected(p_values)
 
 
+@pytest.mark.x32
 def test_perfect_start_of_records() -> None:
     assert records_p_value(RandomRounding(3)) > perfect.REJECT
     assert records_p_value(Nearest(3)) < perfect.REJECT
@@ -196,6 +197,7 @@ def test_starts_are_found_at_the_ends(imputation: dpjax.base.Imputation) -> None
     assert np.all(np.isfinite(found.collected))
 
 
+@pytest.mark.x64
 def test_contradictions_are_refused() -> None:
     release = dpjax.Release([6.0, 6.0, 6.0, 0.0], RandomRounding(3), statistics.cells("cell", 4), 27)
     with pytest.raises(ValueError, match=r"^release: given known or rounded totals that contradict.*number of records"):

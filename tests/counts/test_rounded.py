@@ -76,6 +76,7 @@ def p_value(mechanism: dpjax.Mechanism) -> float:
     return perfect_start.parameter_p_value(ends, {"mean": lambda mean: (mean, stats.norm(MEAN, 1.0))})
 
 
+@pytest.mark.x32
 def test_perfect_start_of_rounded() -> None:
     assert p_value(Rounded(Laplace(1.0), 12.0)) > perfect_start.REJECT
     assert p_value(AtTheValue(Laplace(1.0), 12.0)) < perfect_start.REJECT

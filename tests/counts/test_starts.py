@@ -35,6 +35,7 @@ SOME = np.array([6, 5, 3, 5, 7, 4])
 """A table with the known margins that has records in a cell where nobody can be."""
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("value", [cases.VALUE, SOME], ids=["far", "near"])
 @pytest.mark.parametrize("empty", ["known", "impossible"])
 def test_chains_start_with_the_known_totals_and_nobody_in_empty_cells(empty: str, value: np.ndarray) -> None:
@@ -57,6 +58,7 @@ def test_nobody_is_added_to_cells_that_are_impossible() -> None:
     np.testing.assert_array_equal(cases.membership(ROWS) @ found, ROWS_KNOWN[0])
 
 
+@pytest.mark.x32
 def test_shares_that_are_rounded_to_0_do_not_matter_where_they_are_integrated_out() -> None:
     model = models.categorical(np.full(6, 1e-4))
     counts = start(model, known(*COLUMNS_KNOWN))
@@ -84,6 +86,7 @@ REFUSED: dict[str, tuple[Callable[[], dpjax.Model], list[dpjax.Release], str]] =
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_no_table_has_is_refused_by_name(name: str) -> None:
     model, parts, words = REFUSED[name]

@@ -115,6 +115,7 @@ def test_what_cannot_be_coupled_is_refused() -> None:
         coupled_gibbs(NORMAL, TOTAL, lambda model, release: dpjax.imwg()(model, release))
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     ("model", "num_pairs", "steps"), [(KNOWN, 100, 100), pytest.param(NORMAL, 5_000, 200, marks=pytest.mark.slow)]
 )

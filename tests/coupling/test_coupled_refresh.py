@@ -87,6 +87,7 @@ def test_chains_that_have_met_stay_together() -> None:
         np.testing.assert_array_equal(pair[0]["mean"], pair[1]["mean"])
 
 
+@pytest.mark.x32
 def test_each_chain_moves_as_a_chain_of_its_own() -> None:
     """Against the refreshes of `dpjax.sample`, by the share that is accepted from one state."""
     alone = build_refreshes(MODEL._replace(noncentred=None), RELEASE)
@@ -100,6 +101,7 @@ def test_each_chain_moves_as_a_chain_of_its_own() -> None:
     assert abs(share - float(coupled.mean())) < 4 * np.sqrt(2 * share * (1 - share) / 4_000)
 
 
+@pytest.mark.x32
 def test_meetings_are_sooner() -> None:
     kernels = [dpjax.coupling.coupled_gibbs(MODEL, RELEASE, refresh=tuning) for tuning in (None, TUNING)]
     slow, fast = (meeting_times(jax.random.key(2), kernel, num_pairs=100, max_steps=500) for kernel in kernels)

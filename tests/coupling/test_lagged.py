@@ -29,6 +29,7 @@ def test_the_enumeration_is_that_of_a_reversible_chain() -> None:
     np.testing.assert_allclose(flow, flow.T, atol=1e-12)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("lags", [(1,), pytest.param((1, 8), marks=pytest.mark.slow)])
 def test_bounds_lie_above_the_exact_distance(lags: tuple[int, ...]) -> None:
     times = np.array([0, 1, 2, 4, 8, 16])
@@ -69,6 +70,7 @@ def test_draws_do_not_depend_on_the_batch(size: int) -> None:
     np.testing.assert_array_equal(runs[0].times, runs[1].times)
 
 
+@pytest.mark.x64
 def test_a_cap_is_reported_and_blocks_what_it_would_bias() -> None:
     meetings = meet(jax.random.key(3), num_pairs=300, max_steps=5)
     assert 0 < meetings.num_censored < 300

@@ -68,6 +68,7 @@ def interrupt(monkeypatch):
     return arm
 
 
+@pytest.mark.x64
 def test_a_run_continues_to_the_same_results(interrupt, monkeypatch, path, whole):
     """It is interrupted after every third program, however many there are."""
     texts = []

@@ -62,6 +62,7 @@ def test_each_chain_keeps_its_distribution_and_chains_meet_while_records_differ(
     np.testing.assert_array_equal(first[same], second[same])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("fault", ["one decision for both", "the density of the first chain"])
 def test_a_chain_decided_by_the_other_is_rejected(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     def wrong(densities: list, step_size: jax.Array, met: jax.Array, state: VectorPair, *drawn: jax.Array) -> object:
@@ -126,6 +127,7 @@ def exact_mean(value: float, scale: float, n: int) -> float:
     return float(weights @ grid / weights.sum())
 
 
+@pytest.mark.x32
 def test_a_numpyro_model_has_meeting_times_and_unbiased_estimates() -> None:
     release = dpjax.Release([9.0], dpjax.Laplace(2.0), heads, n=8)
     with jax.numpy_dtype_promotion("standard"):  # as NumPyro has it

@@ -15,6 +15,7 @@ LOCAL = dpjax.LocalRelease([0, 1, 1, 0, 0, 0], dpjax.RandomizedResponse(keep=0.8
 PARAMETERS = {"probabilities": jnp.array([0.4, 0.6])}
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "release", [pytest.param(SUMMED, id="summed"), pytest.param(LOCAL, id="local", marks=pytest.mark.slow)]
 )
@@ -23,6 +24,7 @@ def test_chains_agree_with_enumeration(release: dpjax.release.PrivateRelease) ->
     assert agrees(dpjax.sample(jax.random.key(1), MODEL, release, imputation=RandomWindow("auto"), **options))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("release", [SUMMED, LOCAL], ids=["summed", "local"])
 def test_known_parameters(release: dpjax.release.PrivateRelease) -> None:
     algorithm = dpjax.impute(MODEL, release, PARAMETERS, imputation=RandomWindow(2))

@@ -82,6 +82,7 @@ def test_parameters_of_another_shape_are_refused() -> None:
         dpjax.Release([1.0, 2.0], RoundedLaplace(jnp.ones(3)), CELLS, N)
 
 
+@pytest.mark.x32
 def test_chains_agree_with_enumeration(posterior: dpjax.Posterior) -> None:
     assert agrees(posterior)
 
@@ -99,6 +100,7 @@ def test_importance_sampling_agrees() -> None:
     assert error < MAX_ERRORS * found.log_marginal_likelihood_error
 
 
+@pytest.mark.x32
 def test_tempered_run_agrees() -> None:
     found = dpjax.sample_smc(jax.random.key(4), MODEL, SUMMED, num_particles=50, num_islands=16, num_sweeps=1)
     error = abs(found.log_marginal_likelihood - enumerate_records(SUMMED)[0])

@@ -50,6 +50,7 @@ def forget_the_name() -> Iterator[None]:
     RecordStatistic.by_json_name.pop("weighted-cell")
 
 
+@pytest.mark.x32
 def test_chains_agree_with_enumeration() -> None:
     options = {"num_warmup": 50, "num_samples": 500, "progress": False}
     assert agrees(dpjax.sample(jax.random.key(1), MODEL, RELEASE, **options))

@@ -69,6 +69,7 @@ def test_points_instead_of_categories() -> None:
     check(dpjax.sample(jax.random.key(2), MODEL, release, **RUN).draws["probabilities"], EXACT)
 
 
+@pytest.mark.x32
 def test_epsilon_without_its_half_is_found_out() -> None:
     wrong = moments(lambda table: softmax_at(table, 2, 2 * EPSILON), [N])
     assert np.max(np.abs(wrong.mean - EXACT.mean)) > 0.02

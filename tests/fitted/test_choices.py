@@ -67,6 +67,7 @@ def probabilities(mechanism: dpjax.Mechanism, utility: np.ndarray) -> np.ndarray
     return np.exp(np.asarray(density(numbers, jnp.asarray(utility, float))))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", CASES)
 def test_probabilities(name: str) -> None:
     mechanism, formula = CASES[name]
@@ -150,6 +151,7 @@ def test_interval_quantile_is_normalised() -> None:
         np.testing.assert_allclose(np.exp(np.asarray(density, float)).mean(), 1.0, rtol=1e-3)
 
 
+@pytest.mark.x32
 def test_interval_quantile_draws() -> None:
     counts = jnp.array([1.0, 3, 0, 5, 1, 2])
     keys = jax.random.split(jax.random.key(5), 10_000)

@@ -70,6 +70,7 @@ def randomised_ranks(name: str, factor: float) -> np.ndarray:
     return ends[places] - np.random.default_rng(1).random(places.size) * mass[places]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", READERS)
 def test_results_of_tools_follow_the_density(name):
     assert stats.kstest(randomised_ranks(name, 1.0), "uniform").pvalue > MIN_P

@@ -167,6 +167,7 @@ def norms(eps: float, gamma: float, bias: bool, wrong: float = 1.0) -> np.ndarra
     return np.array(found)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("options", MODELS, ids=["as it is", "with a penalty added"])
 def test_the_linear_terms_of_fits_follow_the_density(options: tuple[float, float, bool]) -> None:
     size = 2 + options[2]

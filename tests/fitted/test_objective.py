@@ -65,6 +65,7 @@ def log_likelihood(noise: dpjax.Mechanism, table: np.ndarray) -> float:
     return noise_density(noise, -gradient) + np.log(determinant)
 
 
+@pytest.mark.x64
 def test_triangles() -> None:
     rng = np.random.default_rng(1)
     for d in (1, 2, 5):
@@ -274,6 +275,7 @@ def test_a_batch_of_fits_has_the_draws_of_each_alone() -> None:
         np.testing.assert_allclose(both.draws["probabilities"][number], alone, rtol=1e-4)
 
 
+@pytest.mark.x64
 def test_coefficients_are_read_from_their_place_in_several_values() -> None:
     """The contribution of a record to joint releases is that to each of them."""
     counts = dpjax.Release([3.0], dpjax.Laplace(1.0), statistics.grouped("cell", [0, -1, 0, -1]), N)
@@ -336,6 +338,7 @@ def kept_p_value(kind: type[ObjectivePerturbation]) -> float:
     return float(stats.chisquare(seen, hoped * seen.sum() / hoped.sum()).pvalue)
 
 
+@pytest.mark.x32
 def test_perfect_start() -> None:
     assert kept_p_value(ObjectivePerturbation) > 1e-4
     assert kept_p_value(WithoutDeterminant) < 1e-4
@@ -359,6 +362,7 @@ def test_little_noise_leaves_the_records_with_that_minimum() -> None:
     assert np.sort(density)[-1] - np.sort(density)[-2] > 50
 
 
+@pytest.mark.x64
 def test_shipped_losses() -> None:
     """Gradients and Hessians by formulas."""
     record = {"x": jnp.array([3.0, 4.0]), "y": jnp.array(1.0)}

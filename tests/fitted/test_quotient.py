@@ -129,6 +129,7 @@ def test_slopes_are_finite(kind: tuple[str, str]) -> None:
     np.testing.assert_allclose(found, expected, rtol=0.03 if FLOAT32 else 1e-6)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("kind", KINDS + WHOLE, ids=str)
 def test_draws(kind: tuple[str, str]) -> None:
     """Shares of draws in bins are those of the density: it is normalised, and the sampler has it.

@@ -83,6 +83,7 @@ def test_unconstrained_scale() -> None:
     np.testing.assert_allclose(MODEL.constrain(real)["probabilities"], parameters["probabilities"], rtol=1e-5)
 
 
+@pytest.mark.x64
 def test_tables_are_of_possible_cells() -> None:
     assert len(tables([N], 3)) == 28
     posterior = dpjax.sample(
@@ -105,6 +106,7 @@ def test_what_is_refused(options: dict, message: str) -> None:
         models.categorical(concentration=PRIOR, **options)
 
 
+@pytest.mark.x64
 def test_a_known_count_of_an_impossible_cell_is_refused() -> None:
     known = dpjax.Release([2.0], dpjax.Exact(), statistics.grouped("cell", [-1, 0, -1, -1]), N)
     with pytest.raises(ValueError, match=r"^release: given "):

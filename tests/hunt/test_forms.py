@@ -44,6 +44,7 @@ def worst_round_trip(name: str, values: np.ndarray, again: np.ndarray) -> float:
     return float(np.max(np.abs(np.nan_to_num(changes, nan=99.0))))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", cases([*CONTINUOUS, *DISCRETE]))
 def test_scipy_agrees_with_draws_and_densities(name: str) -> None:
     run = runs.run(name)
@@ -94,6 +95,7 @@ def unsigned(inner: Any) -> Form:
     )
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(("name", "wrong"), [("Normal above 0", saturating), ("FoldedNormal", unsigned)])
 def test_a_wrong_form_is_found(name: str, wrong: Any) -> None:
     family, run = runs.family_of(name), runs.run(name)

@@ -22,6 +22,7 @@ def gaussian():
     return fit(dpjax.Release([MEAN * N], dpjax.Gaussian(300.0), TOTAL, N))
 
 
+@pytest.mark.x32
 def test_normal_noise_in_closed_form(gaussian) -> None:
     spread = np.sqrt(N + 300.0**2)
     assert gaussian.method == "the sum taken to be Normal"
@@ -38,6 +39,7 @@ def test_profile_and_wald_agree_where_the_likelihood_is_normal(gaussian) -> None
     assert profile.upper["mean"] == pytest.approx(wald.upper["mean"], abs=0.01 * width)
 
 
+@pytest.mark.x32
 def test_laplace_noise_by_quadrature() -> None:
     """log p(s | mean) is one integral over the noise; its second difference is the information."""
     scale, value = 400.0, MEAN * N

@@ -59,6 +59,7 @@ def normal() -> MaximumLikelihood:
     return fit(models.normal(*PRIORS), RELEASE)
 
 
+@pytest.mark.x32
 def test_normal_mean_and_variance(normal: MaximumLikelihood, truth: Truth) -> None:
     distance, error = off(normal, truth)
     assert distance < OFF
@@ -105,12 +106,14 @@ def test_the_prior_does_not_enter(truth: Truth, monkeypatch: pytest.MonkeyPatch)
     assert distance > 4 * OFF
 
 
+@pytest.mark.x32
 def test_log_likelihood_within_its_error(normal: MaximumLikelihood, truth: Truth) -> None:
     assert 0 < normal.log_likelihood_error < 0.1
     assert abs(normal.log_likelihood - truth.log_likelihood) < 5 * normal.log_likelihood_error
     assert "log-likelihood" in str(normal.summary())
 
 
+@pytest.mark.x32
 def test_profile_intervals(normal: MaximumLikelihood, truth: Truth) -> None:
     found = normal.confidence_interval(0.9, "profile")
     drop = stats.chi2.ppf(0.9, 1) / 2
@@ -140,6 +143,7 @@ def test_bootstrap_intervals(normal: MaximumLikelihood, truth: Truth) -> None:
     assert np.all(found.mcse_lower["mean"] > 0)
 
 
+@pytest.mark.x32
 def test_a_likelihood_ratio_test(normal: MaximumLikelihood, truth: Truth) -> None:
     restricted = fit(models.normal(PRIORS[0], 2.5), RELEASE, precision=0.05)
     found = dpjax.likelihood_ratio_test(normal, restricted)
@@ -184,6 +188,7 @@ def test_log_likelihood_of_a_table() -> None:
     assert abs(found.log_likelihood - truth.log_likelihood) < 5 * found.log_likelihood_error
 
 
+@pytest.mark.x64
 def test_a_cell_without_records_is_told() -> None:
     with pytest.warns(UserWarning, match=r"hardly falls .* as probabilities\[1\] changes"):
         found = fit(TABLE, table_release(np.array([20.0, -2.0, 9.0])), precision=0.05)
@@ -209,6 +214,7 @@ def constant(record: dict) -> jax.Array:
     return jnp.ones(1, record["y"].dtype) + 0 * record["y"][None]
 
 
+@pytest.mark.x64
 def test_a_flat_likelihood_is_told() -> None:
     release = dpjax.Release([10.0], dpjax.Laplace(1.0), constant, 10)
     with warnings.catch_warnings(record=True) as told:
@@ -218,6 +224,7 @@ def test_a_flat_likelihood_is_told() -> None:
     assert len(told) >= len(found.remarks) > 0
 
 
+@pytest.mark.x32
 def test_local_values_in_closed_form() -> None:
     """Normal records seen through Normal noise: the mean of the values, and their variance over n."""
     values = stats.norm.ppf((np.arange(25) + 0.5) / 25, 1.0, np.sqrt(5.0))
@@ -229,6 +236,7 @@ def test_local_values_in_closed_form() -> None:
     assert abs(found.log_likelihood - exact) < 5 * found.log_likelihood_error + 1e-3
 
 
+@pytest.mark.x32
 def test_a_start_of_ones_own_leads_to_the_same_estimate(truth: Truth) -> None:
     distance, _ = off(fit(models.normal(*PRIORS), RELEASE, initial={"mean": -3.0, "variance": 0.2}), truth)
     assert distance < OFF

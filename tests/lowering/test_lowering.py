@@ -30,6 +30,7 @@ def custom_calls(module: str) -> set[str]:
     return set(re.findall(r"custom_call @(\w+)", module))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
 def test_the_kernel_lowers(name: str) -> None:
     module = lower((QUICK | LONG)[name]())

@@ -47,6 +47,7 @@ def check_same(one, alone):
             np.testing.assert_allclose(leaf, expected, rtol=TOLERANCE, atol=TOLERANCE)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("number", [0, 1])
 def test_each_release_has_the_draws_that_it_has_alone(batch, number):
     own_key = jax.random.fold_in(KEY, number)
@@ -166,6 +167,7 @@ def clipped_and_squared(record):
     return jnp.stack([jnp.clip(record["y"], -5.0, 5.0), record["y"] ** 2])
 
 
+@pytest.mark.x64
 def test_starts_are_those_of_each_release_alone(bounded):
     """The first by exchanges of records, where no candidate is possible; the second is there at once."""
     cases = (([10.0, 30.0], 0.1), ([0.0, 8.0], 30.0))
@@ -181,6 +183,7 @@ def test_starts_are_those_of_each_release_alone(bounded):
             np.testing.assert_allclose(leaf[number], expected, rtol=TOLERANCE, atol=TOLERANCE)
 
 
+@pytest.mark.x64
 def test_a_release_without_a_start_is_named(bounded):
     """Squares are positive, so no records can come near a negative sum of squares."""
     releases = [dpjax.Release([0.0, value], bounded(9.0), clipped_and_squared, n=8) for value in (8.0, -50.0)]

@@ -98,6 +98,7 @@ def test_a_run_continues_to_the_same_draws(interrupt, monkeypatch, tmp_path, run
     assert [file.name for file in tmp_path.iterdir() if file.suffix != ".lock"] == ["run.npz"]
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("steps", [0, 50, 130], ids="after {} steps".format)
 def test_a_run_with_a_step_size_continues_to_the_same_draws(
     interrupt, monkeypatch, tmp_path, run, model, release, assert_same, steps
@@ -192,6 +193,7 @@ def saved(tmp_path_factory, run, model, release):
     return path
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_checkpoint_of_another_run_is_refused(saved, run, model, release, name):
     options = dict(OTHERS[name])
@@ -204,6 +206,7 @@ def test_the_checkpoint_of_another_run_is_refused(saved, run, model, release, na
     assert "Pass another path" in str(error.value)
 
 
+@pytest.mark.x64
 def test_the_checkpoint_of_another_collect_is_refused(tmp_path, run, model, release):
     run(model, release, checkpoint=tmp_path / "run.npz", collect=lambda state: state.latent.records["y"][0])
     with pytest.raises(ValueError, match=r"differs in code of collect: saved .*<lambda> \w+, now .*<lambda> \w+;"):

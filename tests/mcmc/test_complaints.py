@@ -38,6 +38,7 @@ def test_many_undone_moves_are_reported_with_their_share(counts):
         warn_of_nonfinite(counts, stacklevel=1, sweeps=10)  # draws that are ten sweeps apart
 
 
+@pytest.mark.x64
 def test_a_run_with_few_of_them_says_nothing(posterior):
     replace(posterior, info=posterior.info | {"num_nonfinite": undone(number=8)}).summary()
 

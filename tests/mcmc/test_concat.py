@@ -19,6 +19,7 @@ def first_record(state):
     return {"y": state.latent.records["y"][0]}
 
 
+@pytest.mark.x64
 def test_chains_of_all_runs_stand_side_by_side(runs):
     joined = Posterior.concat(runs)
     for part in ("draws", "info", "collected", "final_states"):
@@ -44,6 +45,7 @@ def test_what_is_joined_is_a_posterior_like_any_other(runs):
     assert Posterior.concat([joined]).keys == joined.keys
 
 
+@pytest.mark.x64
 def test_a_chain_is_not_counted_twice(runs, run, model, release):
     for again in (runs[0], Posterior.concat(runs), run(model, release, 1, num_chains=4, collect=first_record)):
         with pytest.raises(ValueError, match=r"posteriors: given runs \[0, 1\], which have chains of the same key"):
@@ -109,6 +111,7 @@ def test_runs_of_other_options_are_refused_by_the_name_of_the_option(run, model,
     assert Posterior.concat([runs[1], again]).settings == again.settings
 
 
+@pytest.mark.x64
 def test_entries_of_batches_of_other_options_are_refused(model, release):
     short = {"num_warmup": 20, "num_samples": 10, "num_chains": 2, "progress": False}
     batches = [

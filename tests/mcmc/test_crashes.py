@@ -60,6 +60,7 @@ def small_steps(monkeypatch):
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN_SAVES", 0.0)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("write", [full, too_large, read_only])
 def test_a_finished_run_that_cannot_be_saved_is_returned(monkeypatch, path, run, model, release, assert_same, write):
     whole = run(model, release)

@@ -40,11 +40,13 @@ def errors(scores: np.ndarray) -> np.ndarray:
     return np.sqrt(NUM_CHAINS) * np.stack([scores.mean(axis=0), ((scores**2).mean(axis=0) - 1) / sqrt(2)])
 
 
+@pytest.mark.x32
 def test_the_first_draws_are_the_posteriors(few):
     """Here the sum is Normal, so that the starts are draws of the exact posterior."""
     assert np.max(np.abs(errors(first_draws()))) < 4
 
 
+@pytest.mark.x64
 def test_many_records_start_there_by_default_and_few_do_not(few, monkeypatch):
     monkeypatch.setattr(inputs, "MANY_RECORDS", N)
     assert np.max(np.abs(errors(first_draws(None)))) < 4
@@ -52,6 +54,7 @@ def test_many_records_start_there_by_default_and_few_do_not(few, monkeypatch):
     assert np.max(np.abs(errors(first_draws(None)))) > 6
 
 
+@pytest.mark.x64
 def test_starts_that_are_not_found_there_are_found_in_the_prior(monkeypatch):
     def fail(*arguments):
         raise ValueError("no mode was found")
@@ -73,6 +76,7 @@ def test_what_has_no_approximation_starts_from_the_prior(monkeypatch):
     assert posterior.draws["mean"].shape == (4, 2)
 
 
+@pytest.mark.x64
 def test_starts_that_are_too_wide_are_noticed(few, monkeypatch):
     draw = starts.draw_large
 
@@ -83,6 +87,7 @@ def test_starts_that_are_too_wide_are_noticed(few, monkeypatch):
     assert np.max(np.abs(errors(first_draws()))) > 6
 
 
+@pytest.mark.x64
 def test_the_whitening_is_that_of_the_draws_and_stays(few):
     """Warm-up of this length would fit another one to its own draws."""
     options = {"initial": "large-sample", "num_samples": 2, "parameter_kernel": "hmc", "progress": False}

@@ -20,6 +20,7 @@ class Broken:
         return statistic * jnp.nan
 
 
+@pytest.mark.x64
 def test_predictions_that_are_no_numbers_are_refused() -> None:
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     release = dpjax.Release([3.0], Broken(), dpjax.statistics.total("y", -5.0, 5.0), n=5)

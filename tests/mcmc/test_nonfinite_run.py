@@ -25,6 +25,7 @@ def exact_moments() -> tuple[float, float]:
     return mean, (weights @ (grid - mean) ** 2) ** 0.5
 
 
+@pytest.mark.x32
 def test_a_form_that_saturates_is_reported_and_the_posterior_is_right() -> None:
     with pytest.warns(UserWarning, match="not finite"):
         posterior = dpjax.sample(jax.random.key(3), MODEL, RELEASE, **SIZES)
@@ -38,6 +39,7 @@ def test_a_form_that_saturates_is_reported_and_the_posterior_is_right() -> None:
     assert abs(draws.std() - sd) < 5 * diagnostics.mcse_sd(draws)
 
 
+@pytest.mark.x64
 def test_a_run_without_such_a_form_says_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

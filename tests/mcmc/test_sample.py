@@ -23,6 +23,7 @@ def test_draws_agree_with_the_exact_posterior(posterior, exact):
     assert abs(draws.std() - exact.sd) < 5 * diagnostics.mcse_sd(draws)
 
 
+@pytest.mark.x64
 def test_draws_of_another_release_are_told_apart(run, model, make_release, exact):
     """The test above can fail: it rejects draws made for a value half a noise sd away."""
     draws = run(model, make_release(18.0), num_warmup=200, num_samples=1_000).draws["mean"]
@@ -48,6 +49,7 @@ def test_thinning_keeps_every_third_draw_of_the_same_chains(run, model, release)
     np.testing.assert_array_equal(third.info[same], every.info[same])
 
 
+@pytest.mark.x64
 def test_many_records_are_swept_one_chain_after_another(monkeypatch, run, model, release):
     """Which changes draws by rounding alone; a function to collect that is new makes the program anew."""
     few = {"num_warmup": 0, "num_samples": 5}
@@ -68,6 +70,7 @@ def test_reports(posterior):
     assert not np.any(posterior.info["num_nonfinite"])
 
 
+@pytest.mark.x64
 def test_records_are_kept_only_on_request(run, model, release):
     plain = run(model, release)
     assert plain.collected is None
@@ -116,6 +119,7 @@ def hold(key, parameters, records):
     return parameters
 
 
+@pytest.mark.x64
 def test_the_kernel_is_traced_once_and_runs_start_at_the_initial_parameters(monkeypatch, run, model, make_release):
     monkeypatch.setattr(mcmc_run, "build_sweep", chex.assert_max_traces(mcmc_run.build_sweep, n=1))
     held = model._replace(update=hold, noncentred=None, derived=None)

@@ -18,6 +18,7 @@ def moments(record):
     return jnp.stack([record["y"], record["y"] ** 2])
 
 
+@pytest.mark.x64
 def test_starts_are_wider_than_the_posterior_and_nearer_than_the_prior(model, release, exact):
     """With the power 1/4 the starts' variance is at most that of prior times likelihood^(1/4), by conjugacy."""
     num_chains = 2_000
@@ -52,6 +53,7 @@ def test_given_parameters_are_kept(model, release):
     assert np.std(state.latent.records["y"][0]) > 0
 
 
+@pytest.mark.x64
 def test_impossible_records_of_a_local_release_are_exchanged():
     """Each released category is possible under two of five true ones only."""
     channel = jnp.eye(5) * 0.5 + jnp.roll(jnp.eye(5), 1, axis=1) * 0.5

@@ -136,6 +136,7 @@ def frozen(key, parameters, records):
     return parameters
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("keep", ["draws", "summary"])
 @pytest.mark.parametrize("num_chains", [1, 3])
 def test_a_run_whose_parameters_cannot_move_goes_on_and_says_so(keep, num_chains):
@@ -158,6 +159,7 @@ def test_a_run_whose_parameters_cannot_move_goes_on_and_says_so(keep, num_chains
     assert np.isnan(table["mean"][next(name for name in table["mean"] if name.startswith("ess"))])
 
 
+@pytest.mark.x64
 def test_a_batch_names_the_release_whose_chains_never_moved():
     options = {"num_warmup": 20, "num_samples": 50, "num_chains": 2, "progress": False}
     batch = dpjax.sample_batch(jax.random.key(1), MODEL, [release_of(), release_of(3.0)], **options)
@@ -180,6 +182,7 @@ def test_private_draws_that_never_moved_are_named():
         published.summary()
 
 
+@pytest.mark.x64
 def test_a_mixture_whose_concentration_never_moved_is_named():
     component = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
     options = {"component": component, "num_warmup": 5, "num_samples": 8, "num_chains": 2, "progress": False}

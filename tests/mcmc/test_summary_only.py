@@ -117,6 +117,7 @@ def test_unknown_words_and_what_would_need_memory_are_refused(run, model, releas
         run(model, release, keep="summary", collect=lambda state: state.latent.statistic)
 
 
+@pytest.mark.x64
 def test_a_slow_chain_is_not_taken_for_a_quick_one():
     """Noise as wide as the sum of 400 records, by sweeps without interweaving: a hundred are worth less than a draw."""
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)

@@ -46,6 +46,7 @@ def heights(axes):
     return {name: np.asarray(handle.lines[0].get_ydata()) for name, handle in zip(names, handles, strict=True)}
 
 
+@pytest.mark.x64
 def test_a_panel_shows_the_release_least_squares_and_the_posterior(posterior):
     (axes,) = posterior.plot_table()
     shown = heights(axes)

@@ -27,6 +27,7 @@ def release(prior: object = models.UniformCount(3, 12), value: float = 2.0) -> d
     return dpjax.Release([value, 5.0, 2.0], dpjax.Laplace(1.5), STATISTIC, n=dpjax.UnknownCount(prior))
 
 
+@pytest.mark.x32
 def test_the_number_is_drawn_and_reported(tmp_path: Path) -> None:
     options = OPTIONS | {"checkpoint": tmp_path / "run.npz"}
     model = normal()
@@ -54,6 +55,7 @@ def test_programs_are_found_again() -> None:
     assert run_chunk.jitted._cache_size() == size
 
 
+@pytest.mark.x64
 def test_collected_data_sets_have_a_number_of_real_rows() -> None:
     posterior = dpjax.sample(
         jax.random.key(1), normal(), release(), collect=lambda state: state.latent, imputation="auto", **OPTIONS

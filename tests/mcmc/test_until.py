@@ -39,6 +39,7 @@ def test_looks_grow_apart_and_depend_on_the_number_of_draws_alone():
     assert [next_look(number) for number in LOOKS[:-1]] == LOOKS[1:]
 
 
+@pytest.mark.x64
 def test_a_run_ends_with_the_first_draws_that_are_enough(whole, part):
     assert_begins(whole, part)
     number = part.draws["mean"].shape[1]

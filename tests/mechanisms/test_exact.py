@@ -52,6 +52,7 @@ def test_columns():
     assert KNOWN.log_density_at(residuals[:, 0]) == 0
 
 
+@pytest.mark.x64
 def test_importance_sampling_needs_no_imputation():
     found = dpjax.importance_sample(jax.random.key(2), MODEL, MIXED, 20_000)
     error = abs(found.log_marginal_likelihood - enumerate_records(MIXED)[0])

@@ -66,6 +66,7 @@ def test_parts_and_their_coordinates():
     assert parts_of(plain, 4) == ((plain, slice(0, 4)),)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", KINDS)
 def test_the_density_is_the_product_of_those_of_the_parts(name):
     mechanism = KINDS[name]
@@ -93,6 +94,7 @@ def test_densities_of_columns(name):
     assert not np.allclose(release.log_densities_at(residuals), release.log_densities_at(residuals.T))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", KINDS)
 def test_draws_are_those_of_the_parts(name):
     mechanism = KINDS[name]

@@ -43,6 +43,7 @@ def build(request):
     return BUILDERS[request.param]
 
 
+@pytest.mark.x64
 def test_every_mechanism_meets_the_protocol(build):
     mechanism = build(0.5)
     assert isinstance(mechanism, Mechanism)
@@ -55,6 +56,7 @@ def test_every_mechanism_meets_the_protocol(build):
     np.testing.assert_array_equal(sample(key, STATISTIC), sample(key, STATISTIC))
 
 
+@pytest.mark.x64
 def test_a_grid_of_mechanisms_compiles_once(build):
     chex.clear_trace_counter()
 

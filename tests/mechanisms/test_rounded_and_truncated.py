@@ -107,6 +107,7 @@ def test_truncated_mass_is_one(mechanism, bounds, statistic):
     assert np.all(terms(truncated, [-81.0 if low is not None else 91.0], statistic) == -np.inf)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("mechanism", [Laplace, Gaussian, *DISCRETE])
 def test_samplers_agree_with_densities(mechanism):
     statistic = jnp.full(NUM_DRAWS, 3.0)

@@ -18,6 +18,7 @@ NEAL5 = mixture.gibbs(
 )
 
 
+@pytest.mark.x64
 def test_it_is_a_blackjax_algorithm_under_jit_vmap_and_scan() -> None:
     assert isinstance(NEAL5, SamplingAlgorithm)
 
@@ -35,6 +36,7 @@ def test_it_is_a_blackjax_algorithm_under_jit_vmap_and_scan() -> None:
     assert np.all(np.isfinite(states.mixing.weights))
 
 
+@pytest.mark.x64
 def test_a_sweep_without_room_leaves_the_state_as_it_was() -> None:
     few = mixture.gibbs(
         VALUES, dpjax.Laplace(0.6), component=BASE, concentration=500.0, sampler=mixture.neal5(), capacity=6

@@ -33,6 +33,7 @@ VALUES = {
 }
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", VALUES)
 def test_any_values_give_finite_draws(name: str) -> None:
     posterior = draw(VALUES[name])

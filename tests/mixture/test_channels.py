@@ -26,6 +26,7 @@ def test_the_laplace_channel_keeps_its_promise() -> None:
     assert 0.9 * EPSILON <= loss <= EPSILON + ROUNDING
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("resolution", [0, 2, 4])
 @pytest.mark.parametrize("calibration", ["tight", "paper"])
 def test_the_wavelet_channel_keeps_its_promise(resolution: int, calibration: str) -> None:

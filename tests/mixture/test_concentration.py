@@ -55,6 +55,7 @@ def z_score(draws: np.ndarray, mean: float, sd: float) -> float:
     return abs(draws.mean() - mean) / (sd / np.sqrt(diagnostics.ess_mean(draws)))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("empty", [0, 5])
 @pytest.mark.parametrize("truncated", [False, True])
 def test_sticks(truncated: bool, empty: int) -> None:

@@ -71,6 +71,7 @@ CASES = [
 ]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(("setup", "release"), CASES)
 def test_partitions_and_bins_have_the_enumerated_law(setup: str, release: str) -> None:
     right, wrong = largest_scores(SETUPS[setup], RELEASES[release])

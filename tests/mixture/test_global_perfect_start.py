@@ -68,6 +68,7 @@ COVERED = ("proposals that are always taken", "a concentration of another prior"
 FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] * (fault in COVERED)) for fault in WRONG]
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", QUICK)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_sweeps_of_another_model_are_rejected(name: str, fault: str) -> None:
@@ -75,6 +76,7 @@ def test_sweeps_of_another_model_are_rejected(name: str, fault: str) -> None:
     assert p_value(ends, PRIOR, LAPLACE) < REJECT
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", QUICK)
 def test_noise_without_end_leaves_the_prior(name: str) -> None:
     """Every proposal is taken; the counts tell nothing, and what they imply is left to chance."""

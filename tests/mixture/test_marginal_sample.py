@@ -40,6 +40,7 @@ def check_draws(posterior: mixture.MixturePosterior) -> None:
     np.testing.assert_array_equal(found, number)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "values",
     [VALUES, np.zeros(6), np.array([-1e6, 0.0, 0.0, 0.1, 0.2, 1e6])],
@@ -104,6 +105,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(("change", "error", "argument"), REFUSED)
 def test_what_does_not_go_together_is_refused(change: dict[str, Any], error: Any, argument: str) -> None:
     settings = {"values": VALUES, "channel": LAPLACE, "component": BASE, "concentration": 1.0}

@@ -91,6 +91,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("steps", [0, 12, 19, 30], ids="after {} steps".format)
 def test_a_run_continues_to_the_same_draws(interrupt, monkeypatch, tmp_path, whole, steps):
     path = tmp_path / "run.npz"
@@ -207,6 +208,7 @@ def test_a_file_in_use_is_refused(tmp_path):
         draw(checkpoint=path)
 
 
+@pytest.mark.x64
 def test_a_function_collects_what_names_do(few_slots):
     named, posterior = draw(num_warmup=0), draw(num_warmup=0, collect=labels_of)
     np.testing.assert_array_equal(posterior.collected["labels"], named.collected["labels"])

@@ -92,6 +92,7 @@ WRONG = {
 }
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("fault", WRONG)
 def test_sweeps_of_another_model_are_rejected(fault: str) -> None:
     setup, concentration, channel = CASES["exact"]

@@ -36,6 +36,7 @@ def draw(values: np.ndarray = VALUES, **options: Any) -> mixture.MixturePosterio
     return mixture.sample(jax.random.key(3), values, channel, **(settings | options))
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("draw_weights", [posterior_weights, stick_weights])
 def test_what_a_slot_gets_does_not_depend_on_later_slots(draw_weights: Callable) -> None:
     counts = jnp.array([3.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0])
@@ -93,6 +94,7 @@ def test_any_values_give_finite_draws(values: np.ndarray) -> None:
     np.testing.assert_array_equal(found, number)
 
 
+@pytest.mark.x32
 def test_the_density_integrates_to_one_and_clusters_are_shared() -> None:
     posterior = draw()
     # A cluster of no record may lie anywhere: the grid is as wide as the base measure.

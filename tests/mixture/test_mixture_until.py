@@ -27,6 +27,7 @@ def is_enough(draws: dict[str, np.ndarray]) -> bool:
     return ENOUGH.is_met(look_at(draws))
 
 
+@pytest.mark.x64
 def test_a_run_ends_with_the_first_draws_that_are_enough(whole, part):
     number = part.draws["num_clusters"].shape[1]
     first = {name: values[:, :number] for name, values in whole.draws.items()}

@@ -97,6 +97,7 @@ CASES = {
 QUICK = ("metropolis", "neal 3", "neal 5")
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 )

@@ -75,6 +75,7 @@ BAD = {
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input(case: str) -> None:
     changes, error, text = BAD[case]
@@ -125,6 +126,7 @@ BAD_FUNCTIONS = {
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("case", BAD_FUNCTIONS)
 def test_bad_functionals(case: str) -> None:
     function, error, text = BAD_FUNCTIONS[case]

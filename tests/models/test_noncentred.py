@@ -30,6 +30,7 @@ def noise_p_value(name: str, noise: jax.Array) -> float:
     return min(p_values) * len(p_values)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_is_free_of_the_parameters(name: str) -> None:
     assert noise_p_value(name, noises(name).noise) > REJECT

@@ -35,6 +35,7 @@ MODELS = {
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", MODELS)
 def test_every_shipped_model_holds_its_numbers_apart(name):
     """The form is that of other numbers, and with the numbers it is the model: the same densities and draws."""
@@ -52,6 +53,7 @@ def test_every_shipped_model_holds_its_numbers_apart(name):
         np.testing.assert_allclose(one, same, rtol=10 * jnp.finfo(jnp.zeros(()).dtype).eps ** 0.75)
 
 
+@pytest.mark.x64
 def test_a_study_of_prior_scales_compiles_once():
     run_chunk.clear_cache()
     spreads, programs = [], []

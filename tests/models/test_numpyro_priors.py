@@ -56,6 +56,7 @@ PAIRS: dict[str, tuple[Callable[..., dpjax.Model], dict[str, Any], dict[str, Any
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", PAIRS)
 def test_it_is_the_same_model(name: str) -> None:
     build, given, expected = PAIRS[name]

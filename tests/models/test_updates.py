@@ -22,6 +22,7 @@ def largest_score(differences: jax.Array) -> float:
     return np.max(np.abs(values.mean(axis=0)) / (values.std(axis=0) / np.sqrt(len(values))))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", UPDATED)
 def test_update_leaves_the_joint_law(name: str) -> None:
     drawn = updates(name)

@@ -25,6 +25,7 @@ LAWS = {
 }
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", LAWS)
 def test_log_probabilities(name: str) -> None:
     prior, law = LAWS[name]
@@ -73,6 +74,7 @@ def test_draws_follow_their_law(name: str) -> None:
     assert stats.chisquare(observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()).pvalue > REJECT
 
 
+@pytest.mark.x32
 def test_digits_of_large_draws_are_not_lumped() -> None:
     """A float32 near 10^8 is a multiple of 8; the draws are not."""
     draws = np.asarray(jax.vmap(PoissonCount(1e8).sample)(jax.random.split(jax.random.key(4), 4_000)))

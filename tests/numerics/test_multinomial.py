@@ -40,6 +40,7 @@ def p_value(counts: np.ndarray, law: stats.rv_discrete) -> float:
     )
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("n", TRIALS)
 def test_binomial_draws_have_their_law(n: int) -> None:
     keys = jax.random.split(jax.random.key(n % 1009), len(PROBABILITIES))
@@ -91,6 +92,7 @@ def test_a_table_of_few_trials_has_its_law() -> None:
     assert stats.chisquare(found, expected).pvalue > 1e-4
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(("cells", "n"), [(1, 9), (2, 9), (17, 3_000), (252, 2**31 - 1)])
 def test_totals_are_kept_and_cells_have_binomial_laws(cells: int, n: int) -> None:
     rng = np.random.default_rng(cells)

@@ -47,6 +47,7 @@ class Unnormalised(dist.Distribution):
         return jnp.arange(2).reshape((-1,) + (1,) * len(self.batch_shape))
 
 
+@pytest.mark.x64
 def test_probabilities_that_do_not_add_up_are_refused() -> None:
     def model(n: int) -> None:
         weight = numpyro.sample("weight", dist.Beta(2.0, 2.0))

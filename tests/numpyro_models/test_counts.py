@@ -89,11 +89,13 @@ def count_p_value(drawn: np.ndarray, noise: float, value: int) -> float:
     return float(stats.chisquare(held[0], held[1]).pvalue)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(("noise", "value"), [(3.0, -4), pytest.param(40.0, 60, marks=pytest.mark.slow)])
 def test_windows_draw_counts_from_their_law(noise: float, value: int) -> None:
     assert count_p_value(draw_counts(noise, value, 64), noise, value) > REJECT
 
 
+@pytest.mark.x32
 def test_windows_that_tell_the_count_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: every window begins at the count itself, so that no count is ever lowered."""
     monkeypatch.setattr(local.jax.random, "randint", lambda key, shape, low, high, dtype: jnp.zeros(shape, dtype))

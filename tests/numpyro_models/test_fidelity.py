@@ -112,6 +112,7 @@ def judge(program: Program) -> str:
     return "" if worst < 1 else f"off by {worst:.3g} roundings"
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", QUICK)
 def test_a_program_is_equal_or_refused_by_name(name: str) -> None:
     assert judge(PROGRAMS[name]) == ""

@@ -102,6 +102,7 @@ def test_what_is_free_of_the_parameters(name: str) -> None:
     assert (form.log_density is None) == (form.scores is not None) == (name in FREE)
 
 
+@pytest.mark.x64
 def test_discrete_cells_have_the_widths_of_their_probabilities() -> None:
     grid = (jnp.arange(POINTS) + 0.5) / POINTS
 
@@ -122,6 +123,7 @@ def test_discrete_cells_have_the_widths_of_their_probabilities() -> None:
         np.testing.assert_array_equal(again, values, err_msg=name)
 
 
+@pytest.mark.x64
 def test_a_vector_site_is_standardised_along_its_records() -> None:
     factor = jnp.array([[1.0, 0.0], [0.5, 2.0]])
     shared = dist.MultivariateNormal(jnp.array([1.0, -1.0]), scale_tril=factor)
@@ -134,6 +136,7 @@ def test_a_vector_site_is_standardised_along_its_records() -> None:
         assert form.scores is not None
 
 
+@pytest.mark.x64
 def test_a_law_without_a_form_stays_centred() -> None:
     law = dist.Dirichlet(jnp.ones(3)).expand((4,))
     form = form_of(law)

@@ -53,6 +53,7 @@ def grouped() -> dpjax.Model:
     return dpjax.from_numpyro(two_levels, records=["group", "y"], group=jnp.asarray(GROUP))
 
 
+@pytest.mark.x64
 def test_coordinates_are_left_alone_where_no_parameter_depends_on_another() -> None:
     assert dpjax.from_numpyro(one_level, records=["y"]).noncentred.coordinates is None
 
@@ -80,6 +81,7 @@ def test_the_coordinates_are_a_map_and_its_inverse_with_that_determinant() -> No
     np.testing.assert_allclose(free["rates"], expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.x64
 def test_known_groups_do_not_hide_the_gradients_from_the_default_kernel() -> None:
     """The density of a model with known covariates was tried with two records, which such a model does not have."""
     assert isinstance(choose_kernel(grouped(), None), HMC)

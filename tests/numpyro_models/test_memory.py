@@ -43,6 +43,7 @@ def test_a_model_passed_on_again_compiles_nothing(compilations):
     assert compilations == []
 
 
+@pytest.mark.x64
 def test_equal_arguments_give_the_same_model():
     model = dpjax.from_numpyro(slopes, ["y"], x=np.arange(4.0))
     assert dpjax.from_numpyro(slopes, ["y"], x=np.arange(4.0)) is model

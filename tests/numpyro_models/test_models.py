@@ -25,6 +25,7 @@ def documented() -> dpjax.Model:
     return dpjax.from_numpyro(namespace["model"], records=["obs"], data=None)
 
 
+@pytest.mark.x64
 def test_a_model_from_numpyros_documentation_is_read_unchanged() -> None:
     density = documented().log_density({"latent_fairness": jnp.array(0.3)}, {"obs": jnp.array([0.0, 1.0])})
     np.testing.assert_allclose(density, np.log([0.7, 0.3]), rtol=1e-5)
@@ -42,6 +43,7 @@ def test_a_model_from_numpyros_documentation_runs_unchanged() -> None:
     assert abs(draws.mean() - 16 / 30) < 5 * error
 
 
+@pytest.mark.x64
 def test_fixed_covariates_give_each_record_its_own_law() -> None:
     covariate = jnp.array([-2.0, 0.0, 2.0])
     model = dpjax.from_numpyro(programs.logistic_on_known, records=["y"], covariate=covariate)
@@ -70,6 +72,7 @@ def test_covariates_named_as_record_fields_reach_the_statistic() -> None:
     np.testing.assert_array_equal(state.latent.records["covariate"], covariate)
 
 
+@pytest.mark.x64
 def test_a_model_of_hard_coded_size_takes_any_number_where_its_records_have_one_law() -> None:
     model = dpjax.from_numpyro(programs.categorical, records=["cell"], concentration=np.ones(3))
     parameters = model.sample_prior(jax.random.key(0))
@@ -91,6 +94,7 @@ def test_covariates_by_index_are_not_taken_for_one_law() -> None:
     assert built.num_records == 6
 
 
+@pytest.mark.x64
 def test_deterministic_sites_of_parameters_are_derived_quantities() -> None:
     model = dpjax.from_numpyro(programs.two_groups, records=["group", "y"])
     parameters = jax.jit(model.sample_prior)(jax.random.key(0))
@@ -131,6 +135,7 @@ def test_new_parameters_and_records_do_not_trace_the_model_again() -> None:
     assert len(set(values)) == 3
 
 
+@pytest.mark.x32
 def test_a_local_release_of_known_covariates_is_imputed_exactly() -> None:
     """Randomized responses to a logistic regression on known covariates, against enumeration of the answers."""
     covariate = jnp.array([-1.0, 0.0, 1.5])
@@ -151,6 +156,7 @@ def test_a_local_release_of_known_covariates_is_imputed_exactly() -> None:
     assert np.all(np.abs(draws.mean(axis=0) - exact) < 5 * error)
 
 
+@pytest.mark.x32
 def test_gaussian_noise_on_each_normal_record_is_taken_out_exactly() -> None:
     """The records and their noise add up, so that the posterior of the mean is known."""
 

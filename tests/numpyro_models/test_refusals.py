@@ -242,6 +242,7 @@ def shrunk(n, y=None) -> None:
         numpyro.sample("y", dist.Normal(mean, 1.0), obs=y)
 
 
+@pytest.mark.x64
 def test_a_prior_that_depends_on_the_number_of_records_is_that_of_one_number() -> None:
     def release(n: int) -> dpjax.Release:
         return dpjax.Release(jnp.asarray([2.0]), dpjax.Laplace(1.0), dpjax.statistics.total("y", -1, 1), n)
@@ -264,6 +265,7 @@ def test_a_missing_number_of_records_is_asked_for():
         dpjax.from_numpyro(model, records=["y"], x=jnp.arange(7.0))
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("law", [dist.Weibull(1.0, 0.005), dist.Kumaraswamy(0.005, 1.0), dist.Pareto(1.0, 0.005)])
 def test_priors_of_small_shape_warn(law: Any):
     def model(n: int = 4) -> None:

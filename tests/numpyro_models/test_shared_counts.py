@@ -79,6 +79,7 @@ def test_densities_with_added_zeros_are_scipys(gate: float) -> None:
     np.testing.assert_allclose(on_floats(law).log_prob(jnp.asarray(COUNTS)), exact, rtol=TOLERANCE)
 
 
+@pytest.mark.x64
 def test_which_records_share_their_distribution(model: dpjax.Model) -> None:
     assert model.noncentred.sums is not None
     assert model.summarize is not None

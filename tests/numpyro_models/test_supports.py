@@ -89,6 +89,7 @@ def one_site(law: dist.Distribution) -> Model:
     return dpjax.from_numpyro(model, records=["y"])
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     ("law", "size"),
     [
@@ -102,6 +103,7 @@ def test_only_a_moderate_number_of_values_is_listed(law: dist.Distribution, size
     assert (None if model.support is None else len(model.support()["y"])) == size
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     "law",
     [lambda scores: dist.Categorical(logits=scores), lambda scores: dist.Categorical(jax.nn.softmax(scores))],

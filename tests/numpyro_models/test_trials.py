@@ -45,6 +45,7 @@ def by_slice(link: Callable) -> Callable:
 LINKS = {"rectifier": jax.nn.relu, "threshold": lambda slope: jnp.where(slope > 0, slope, 0.0)}
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("form", ["argument", "place", "slice"])
 def test_covariates_behind_a_rectifier_give_each_record_its_own_law(form: str, link: str) -> None:
@@ -58,6 +59,7 @@ def test_covariates_behind_a_rectifier_give_each_record_its_own_law(form: str, l
     assert model.num_records == 6
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("link", [*LINKS.values(), lambda slope: 0 * slope])
 def test_records_that_depend_on_each_other_behind_a_rectifier_are_refused(link: Callable) -> None:
     def model(n: int) -> None:

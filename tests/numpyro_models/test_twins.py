@@ -108,6 +108,7 @@ def shapes(tree: object) -> object:
     return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype.kind), tree)
 
 
+@pytest.mark.x64
 def test_both_have_the_same_laws_names_and_shapes(twins: tuple) -> None:
     one, other = (
         jax.jit(lambda key, source=source: compute(twins, source, key))(jax.random.key(3)) for source in (0, 1)
@@ -137,6 +138,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("name", marked(OTHERS))
 def test_densities_of_the_other_twins_agree(name: str) -> None:
     hand_written, program, field, arguments = OTHERS[name]

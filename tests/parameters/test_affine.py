@@ -121,6 +121,7 @@ def half_known() -> dpjax.Posterior:
     )
 
 
+@pytest.mark.x32
 def test_a_mean_of_many_records_is_that_of_its_closed_form(half_known: dpjax.Posterior) -> None:
     assert half_known.plan.noise == "moved by surrogate"
     assert "noise moved by surrogate" in half_known.describe()
@@ -159,6 +160,7 @@ def test_where_the_noise_is_held(model: dpjax.Model, release: dpjax.Release) -> 
     assert not affine.should_move_noise(model, release)
 
 
+@pytest.mark.x32
 def test_the_noise_of_counts_is_held() -> None:
     """Their sum has no slope in it; beside a real field it may be moved."""
 
@@ -184,6 +186,7 @@ def test_a_plan_that_no_step_follows_is_refused(release: dpjax.Release, noise: s
         dpjax.gibbs(MEAN, release, plan=dpjax.data_augmentation.SweepPlan(dpjax.imwg(), True, None, noise))
 
 
+@pytest.mark.x64
 def test_the_plan_of_a_run_is_taken_up(half_known: dpjax.Posterior) -> None:
     algorithm = dpjax.gibbs(MEAN, half_known.release, plan=half_known.plan, tuning=half_known.tuning)
     state = jax.tree.map(lambda leaf: leaf[0], half_known.final_states)

@@ -107,6 +107,7 @@ def test_misfits_are_refused_by_the_samplers_too(kernel: object) -> None:
         dpjax.sample(jax.random.key(1), MODEL, RELEASE, parameter_kernel=kernel)
 
 
+@pytest.mark.x64
 def test_no_whitening_is_fitted_that_no_step_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["dpjax.mcmc.run"], "tune_to_prior", None)
     monkeypatch.setattr("dpjax.data_augmentation.sweep.fit_to_prior", None)

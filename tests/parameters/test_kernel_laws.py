@@ -59,6 +59,7 @@ def p_value(kernel: str | Callable, model: dpjax.Model = NORMAL) -> float:
     return corrected([stats.kstest(np.asarray(values), law.cdf).pvalue for values, law in laws])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("name", CHECKED)
 def test_the_joint_law_is_invariant(name: str) -> None:
     assert p_value(name) > REJECT
@@ -78,6 +79,7 @@ def test_a_stale_density_is_rejected() -> None:
     assert p_value(stale) < REJECT
 
 
+@pytest.mark.x32
 def test_a_forgotten_jacobian_is_rejected() -> None:
     assert p_value("mala", NORMAL._replace(log_jacobian=lambda unconstrained: jnp.zeros(()))) < REJECT
 
@@ -86,6 +88,7 @@ CHAINS, COUNT = 8, 10_000
 KNOWN = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "name", ["hmc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mala", "normal_random_walk"))]
 )
@@ -136,6 +139,7 @@ def test_a_kernel_without_a_step_size_leaves_the_tuning() -> None:
         assert fit_step_size(jax.random.key(2), KNOWN, kernel, tuning, {}, {}) is tuning
 
 
+@pytest.mark.x32
 def test_an_algorithm_without_a_tuning_fits_its_step_size_to_the_model() -> None:
     release = dpjax.Release([1.0], dpjax.Laplace(1.0), STATISTIC, COUNT)
     tuning = prior_tuning(KNOWN, release.n, make_plan(KNOWN, release, parameter_kernel="mala"))

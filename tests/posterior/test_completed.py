@@ -30,6 +30,7 @@ def posterior() -> dpjax.Posterior:
     return run(MODEL, RELEASE)
 
 
+@pytest.mark.x32
 def test_records_have_their_normal_distribution_given_the_release(posterior: dpjax.Posterior) -> None:
     """Records and noisy sum are jointly Normal."""
     num = 400
@@ -96,6 +97,7 @@ def test_synthetic_records_are_new_ones(posterior: dpjax.Posterior) -> None:
     assert stats.kstest(errors, "norm").pvalue > 1e-4
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("kind", ["completed", "synthetic"])
 def test_combined_variances_are_those_of_the_posterior(posterior: dpjax.Posterior, kind: str) -> None:
     """With a flat prior and a known variance the sample mean's rule gives the posterior of the mean."""

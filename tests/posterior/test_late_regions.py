@@ -34,6 +34,7 @@ def test_a_region_found_late_is_told_of() -> None:
         warn_of_poor_mixing(table, "Draw more.", late=["scale"])
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
 def test_chains_that_mix_are_not(correlation: float) -> None:
     """A hundred parameters, each with some four hundred effective draws or more."""

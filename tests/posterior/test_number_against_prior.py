@@ -43,6 +43,7 @@ def check(numbers: np.ndarray, centre: float, spread: float) -> None:
     assert abs(numbers.std() / spread - 1) < 0.15
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     ("mean", "value"),
     [
@@ -83,6 +84,7 @@ def test_a_number_that_a_sum_alone_implies() -> None:
     assert abs(posterior.draws["num_records"].mean() - centre) < 5 * error
 
 
+@pytest.mark.x64
 def test_chains_at_the_last_row_are_refused_and_draws_there_told_of() -> None:
     release = released(10.0, [60.0, 30.0], 3.0, capacity=40)
     with pytest.raises(ValueError, match=r"^release.n: given chains that fill all 40 rows .*capacity=80"):
@@ -91,6 +93,7 @@ def test_chains_at_the_last_row_are_refused_and_draws_there_told_of() -> None:
         dpjax.sample(jax.random.key(4), MODEL, release, **SETTINGS | {"num_warmup": 0})
 
 
+@pytest.mark.x64
 def test_a_bound_of_the_prior_is_no_edge() -> None:
     release = dpjax.Release(
         [9.0, 3.0], dpjax.Gaussian(2.0), count_and_sum, n=dpjax.UnknownCount(models.UniformCount(0, 8))

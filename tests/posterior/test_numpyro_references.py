@@ -65,6 +65,7 @@ BUILDS: dict[str, Callable] = {
 QUICK = ("normal mean",)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in BUILDS]
 )

@@ -73,6 +73,7 @@ def local_model():
     return model._replace(derived=lambda parameters: {"twice": 2 * parameters["mean"]}), release
 
 
+@pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*(effective sample size|R-hat)")
 def test_what_cannot_be_pickled_is_left_out_and_missed_by_name():
     model, release = local_model()
@@ -93,6 +94,7 @@ def test_what_cannot_be_pickled_is_left_out_and_missed_by_name():
     np.testing.assert_array_equal(whole.predict(jax.random.key(2)).values, posterior.predict(jax.random.key(2)).values)
 
 
+@pytest.mark.x64
 def test_a_statistic_without_a_name_is_missed_by_name():
     model, release = shipped()
     release = dpjax.Release(release.value, release.mechanism, lambda record: record["y"][None], n=10)
@@ -121,6 +123,7 @@ def test_copies_keep_what_pickles_cannot():
     assert copy.deepcopy(posterior).draws["mean"] is not posterior.draws["mean"]
 
 
+@pytest.mark.x64
 def test_batches_and_runs_without_draws_can_be_pickled():
     model, release = shipped()
     batch = dpjax.sample_batch(jax.random.key(1), model, [release, release], **SHORT)

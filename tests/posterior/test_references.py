@@ -67,6 +67,7 @@ def misses(draws: np.ndarray, case: cases.Case) -> dict[str, np.ndarray]:
     return result
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(("name", "setting"), GRID)
 def test_posterior_meets_its_reference(name: str, setting: str) -> None:
     case = BUILDS[name]()

@@ -20,6 +20,7 @@ def posterior() -> dpjax.Posterior:
     return dpjax.sample(jax.random.key(1), MODEL, RELEASE, num_chains=2, num_warmup=50, num_samples=40, progress=False)
 
 
+@pytest.mark.x64
 def test_a_saved_posterior_is_read_and_goes_on(posterior: dpjax.Posterior, tmp_path) -> None:
     path = tmp_path / "posterior.dpjax"
     posterior.save(path)

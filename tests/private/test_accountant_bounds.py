@@ -103,6 +103,7 @@ def test_an_error_of_the_transform_is_charged_and_not_given_away() -> None:
         ledger.charge([query])
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace-one"])
 @pytest.mark.parametrize("log_delta", [-5.0, -25.0, -60.0])
 def test_epsilon_goes_with_delta(neighbours: str, log_delta: float) -> None:

@@ -65,6 +65,7 @@ def test_the_ends_of_the_words_are_gaps() -> None:
     assert gaps(words, 1.0, 1_000).tolist() == [1, 1]
 
 
+@pytest.mark.x64
 def test_secure_runs_by_one_key_have_samples_of_their_own() -> None:
     """The ledger composes samples as independent: fifty runs by one key had the same ones."""
     pytest.importorskip("cryptography")

@@ -55,6 +55,7 @@ def test_the_budget_is_spent_to_the_last_iteration_and_no_further():
 BATCH = [Query("gradient of a batch", 4.0, "secure", sampling_rate=0.05)]
 
 
+@pytest.mark.x64
 def test_subsampled_queries_are_composed_with_the_others():
     pytest.importorskip("dp_accounting")
     ledger = Ledger(Budget(2.0, 1e-6, "replace-one"))

@@ -125,6 +125,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(("model", "covariates", "message"), OTHERS)
 def test_a_model_that_is_another_one_for_one_record_is_refused(model, covariates: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:

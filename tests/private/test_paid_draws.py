@@ -60,6 +60,7 @@ def test_an_error_before_any_draw_is_raised(monkeypatch, error):
         go()
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("at", [1, 7, 20])
 def test_an_interruption_loses_nothing_that_secure_noise_was_drawn_for(at):
     """It comes within the host's callback, where it would be an error of the compiled program."""

@@ -67,6 +67,7 @@ def planned(explored, monkeypatch):
     return make
 
 
+@pytest.mark.x64
 def test_the_pilot_gives_the_scales_of_the_larger_posterior(facts):
     records = np.asarray(PILOT.records).reshape(-1, 2)[:200]
     precision = NUM_RECORDS / SCATTER**2 + 0.01
@@ -144,6 +145,7 @@ def plan_stretched(factors: np.ndarray, epsilon: float) -> private.Plan:
     return private.plan(jax.random.key(1), stretched_target(factors, 500, 3), budget=budget, **asked)
 
 
+@pytest.mark.x64
 def test_a_stretched_posterior_is_moved_through_on_the_scale_on_which_it_is_round():
     """On its own scale a plan of this budget is refused; without any stretch, that scale is the right one."""
     plan = plan_stretched(STRETCHED, 10.0)
@@ -269,6 +271,7 @@ def test_a_curved_posterior_is_warned_of():
         private.plan(jax.random.key(1), pilot, budget=budget, **asked)
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(
     "change", [{"epsilon": 0.05}, {"num_chains": 1, "num_iterations": 5}, {"num_chains": 1_600, "num_iterations": 1}]
 )

@@ -82,6 +82,7 @@ def test_the_joint_law_is_invariant_in_other_cases(name: str) -> None:
     assert min(perfect_start(name)) > REJECT
 
 
+@pytest.mark.x32
 def test_births_that_forget_how_many_deaths_there_are_to_try_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: the gain lacks n + 1."""
 

@@ -74,6 +74,7 @@ def test_counts_cross_the_gap(model: Any, value: float, scale: float, start: int
     assert p_value(drawn, law(model, value, scale, 0.4)) > REJECT
 
 
+@pytest.mark.x32
 def test_windows_alone_do_not() -> None:
     """The planted fault, as it was."""
     drawn = draw(local.build_window_kernel, zero_inflated, 95.0, 30.0, 0.4, 0)

@@ -19,6 +19,7 @@ MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
 RELEASE = dpjax.Release([1.0], dpjax.Laplace(2.0), statistics.total("y", -3.0, 3.0), N)
 
 
+@pytest.mark.x64
 def test_runs_unchanged_in_a_blackjax_loop() -> None:
     algorithm = dpjax.gibbs(MODEL, RELEASE, imputation=dpjax.soma(attempts=2))
     key = jax.random.key(3)
@@ -101,6 +102,7 @@ def test_interweaving_is_the_default_where_there_is_a_noncentred_form() -> None:
     assert not make_plan(NO_NONCENTRED, RELEASE).interweave
 
 
+@pytest.mark.x64
 def test_new_data_of_the_same_shape_never_recompile(compilations: list[str]) -> None:
     """A second run, under the counter, may trace for the checks of shapes alone, which compile nothing."""
     options = {"num_chains": 2, "num_warmup": 80, "num_samples": 20, "progress": False}
@@ -134,6 +136,7 @@ def test_candidate_sizes(n: int, sizes: tuple[int, ...]) -> None:
     assert candidate_sizes(n) == sizes
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize(("scale", "least", "most"), [(1e6, 1, 1), (1e-3, 2, N)])
 def test_chosen_attempts_grow_as_the_noise_shrinks(scale: float, least: int, most: int) -> None:
     release = dpjax.Release([1.0], dpjax.Laplace(scale), RELEASE.statistic, N)
@@ -147,6 +150,7 @@ def test_chosen_attempts_grow_as_the_noise_shrinks(scale: float, least: int, mos
     assert least <= chosen <= most
 
 
+@pytest.mark.x64
 def test_the_sweep_of_a_run_is_kept_and_taken_up() -> None:
     sizes = {"num_chains": 2, "num_warmup": 64, "num_samples": 5, "progress": False}
     posterior = dpjax.sample(jax.random.key(1), MODEL, RELEASE, imputation=dpjax.soma("auto"), **sizes)

@@ -87,6 +87,7 @@ class InParts:
         return step
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("by_records", [False, True])
 def test_the_joint_law_is_invariant_unless_records_choose_the_part(by_records: bool) -> None:
     replicates = run(jax.random.key(32), NORMAL, RELEASE, InParts(by_records), num_sweeps=6)
@@ -104,6 +105,7 @@ def in_parts() -> dpjax.Posterior:
         return dpjax.sample(jax.random.key(6), model, release, num_warmup=600, num_samples=2_000, progress=False)
 
 
+@pytest.mark.x32
 def test_a_run_in_parts_has_the_exact_posterior(in_parts: dpjax.Posterior) -> None:
     """The sum of the records is Normal given the mean; the limits at ±20 are never reached."""
     assert in_parts.plan.noise != "held"
@@ -122,6 +124,7 @@ def test_a_run_in_parts_has_the_exact_posterior(in_parts: dpjax.Posterior) -> No
     assert draws.std() == pytest.approx(sd, rel=4 * 1.5 / np.sqrt(size))
 
 
+@pytest.mark.x64
 def test_reports_of_a_run_in_parts(in_parts: dpjax.Posterior) -> None:
     assert "over 1 part of 16 of the records" in in_parts.describe()
     per_record = in_parts.info["acceptance_rate_per_record"]

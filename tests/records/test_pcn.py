@@ -63,6 +63,7 @@ def test_proposals_are_an_autoregression_of_the_noise() -> None:
     np.testing.assert_allclose(proposals["y"], 0.7 + 0.8 * (y - 0.7) + 0.6 * 2.5**0.5 * fresh, atol=1e-10)
 
 
+@pytest.mark.x32
 def test_single_records_without_correlation_are_imwg() -> None:
     latent = dpjax.gibbs(NORMAL, BOUNDED).init(NORMAL.sample_prior(jax.random.key(1)), jax.random.key(2)).latent
     theta = NORMAL.sample_prior(jax.random.key(1))
@@ -72,6 +73,7 @@ def test_single_records_without_correlation_are_imwg() -> None:
     np.testing.assert_array_equal(info.accepted, expected.accepted)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("model", [NORMAL, TABLE], ids=["normal", "table"])
 def test_the_noise_forgets_all_or_nothing_at_the_limits(model: dpjax.Model) -> None:
     """ρ = 0 gives the records of fresh noise, and ρ = 1 the old records, whatever uniforms are drawn for them."""
@@ -114,6 +116,7 @@ def check_invariance(model: dpjax.Model, release: dpjax.Release, imputation: obj
     assert 0.1 < replicates.acceptance_rate.mean() < 1.0
 
 
+@pytest.mark.x32
 def test_noise_fixed_within_its_cell_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: discrete fields get the middle of their cell and not a draw within it."""
 

@@ -80,6 +80,7 @@ def test_a_checkpoint_restores_the_choice() -> None:
     assert restore(plan, plain_values(adapted)) == adapted
 
 
+@pytest.mark.x64
 def test_auto_runs_and_repeats_itself() -> None:
     options = {"num_chains": 2, "num_warmup": 60, "num_samples": 40, "progress": False, "imputation": "auto"}
     first, second = (dpjax.sample(jax.random.key(3), MODEL, make_release(0.5), **options) for _ in range(2))

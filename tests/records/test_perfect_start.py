@@ -119,6 +119,7 @@ def test_accepting_every_proposal_is_rejected() -> None:
     assert noise_p(BOUNDED, run(jax.random.key(11), NORMAL, BOUNDED, accept_all).noise) < REJECT
 
 
+@pytest.mark.x32
 def test_the_ratio_of_imwg_at_the_place_of_soma_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         sys.modules["dpjax.data_augmentation.records.soma"], "choose", imwg_ratio
@@ -127,6 +128,7 @@ def test_the_ratio_of_imwg_at_the_place_of_soma_is_rejected(monkeypatch: pytest.
     assert noise_p(BOUNDED, replicates.noise) < REJECT
 
 
+@pytest.mark.x32
 def test_records_on_another_scale_after_interweaving_are_rejected() -> None:
     """A planted fault: the noise is divided by the standard deviation and not multiplied by it again."""
     wide = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 30.0))

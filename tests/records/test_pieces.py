@@ -72,12 +72,14 @@ def shorter(release: dpjax.Release, monkeypatch: pytest.MonkeyPatch) -> dpjax.Re
     return release
 
 
+@pytest.mark.x32
 def test_the_joint_law_is_invariant(monkeypatch: pytest.MonkeyPatch) -> None:
     replicates = run(jax.random.key(31), NORMAL, shorter(BOUNDED, monkeypatch), dpjax.imwg())
     assert noise_p(BOUNDED, replicates.noise) > REJECT
     assert parameter_p_value(replicates, PARAMETER_LAWS[id(NORMAL)]) > REJECT
 
 
+@pytest.mark.x32
 def test_a_forgotten_residual_breaks_the_joint_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: a piece does not know what the one before it did to the sum."""
     after = Progress.after

@@ -198,6 +198,7 @@ def exact_log_weights(vectors: np.ndarray, state: GibbsState = OLD) -> np.ndarra
     return np.array([place_of(vector, state)[-1] for vector in np.concatenate([own[None], vectors])])
 
 
+@pytest.mark.x32
 def test_parameters_are_chosen_by_their_weights_with_the_noise_held() -> None:
     present = np.asarray(to_vector(MODEL, OLD.parameters)[0], float)
     places = [place_of(vector) for vector in np.concatenate([present[None], VECTORS])]
@@ -241,6 +242,7 @@ def test_the_density_that_the_noise_is_drawn_from_is_divided_out() -> None:
     np.testing.assert_allclose(weighed.log_total + constant, exact, rtol=TOLERANCE)
 
 
+@pytest.mark.x32
 def test_impossible_parameters_are_not_chosen() -> None:
     for broken in (np.nan, np.inf, 800.0):
         candidates = candidates_of(np.array([[0.1, broken]]))
@@ -307,6 +309,7 @@ def test_noise_weighed_without_its_own_parameters_is_rejected(monkeypatch: pytes
     assert p_values(build_refreshes, num_chains=20_000) < REJECT
 
 
+@pytest.mark.x32
 def test_a_forgotten_jacobian_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "log_jacobian", lambda model, unconstrained: jnp.zeros(()))
     assert p_values(build_refreshes) < REJECT
@@ -351,6 +354,7 @@ def test_planted_faults_are_rejected(fault: Callable) -> None:
     assert p_values(faulty(fault), num_chains=20_000) < REJECT
 
 
+@pytest.mark.x32
 def test_the_harness_of_the_faults_is_right_without_one() -> None:
     assert p_values(faulty(lambda key, model, release, state, proposed, tuning: proposed)) > REJECT
 

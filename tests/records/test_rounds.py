@@ -114,12 +114,14 @@ def test_other_sums_differ_by_rounding(name: str) -> None:
     np.testing.assert_allclose(ours.log_density, latent.log_density, rtol=precision)
 
 
+@pytest.mark.x32
 def test_the_joint_law_is_invariant() -> None:
     replicates = run(jax.random.key(21), NORMAL, BOUNDED, dpjax.imwg(window=3))
     assert noise_p(BOUNDED, replicates.noise) > REJECT
     assert parameter_p_value(replicates, PARAMETER_LAWS[id(NORMAL)]) > REJECT
 
 
+@pytest.mark.x32
 def test_one_round_breaks_the_joint_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "is_unfinished", lambda last: last.number < 1)
     release = dpjax.Release(BOUNDED.value, dpjax.Laplace(0.5), BOUNDED.statistic, BOUNDED.n)

@@ -104,6 +104,7 @@ def test_what_is_not_known_of_selections_is_refused(read, message):
         read()
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("measure", ["max_divergence", "zero_concentrated_divergence"])
 def test_quantiles_of_opendp_itself_follow_the_distribution(measure):
     """And not that of the other kind of noise."""

@@ -26,6 +26,7 @@ def log_ratio(release: dpjax.Release, first: dict, second: dict) -> float:
     return float(jnp.max(jnp.abs(densities[0] - densities[1])))
 
 
+@pytest.mark.x64
 @pytest.mark.parametrize("mechanism", [dpjax.Laplace(3.0), dpjax.DiscreteLaplace(2.0)])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
 def test_epsilon_is_the_largest_log_ratio_between_neighbours(mechanism, neighbours: Neighbours):

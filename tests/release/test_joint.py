@@ -35,6 +35,7 @@ def log_marginal():
     return stats.multivariate_normal(np.zeros(2), covariance).logpdf(np.asarray(SUMS.value))
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("imputation", [dpjax.soma(), dpjax.pcn(2, 0.5)], ids=repr)
 def test_two_noisy_sums_against_the_closed_form(imputation):
     posterior = dpjax.sample(jax.random.key(1), NORMAL, SUMS, imputation=imputation, **OPTIONS)
@@ -44,6 +45,7 @@ def test_two_noisy_sums_against_the_closed_form(imputation):
     assert abs(squares.mean() - deviation**2) < MAX_ERRORS * diagnostics.mcse_mean(squares)
 
 
+@pytest.mark.x32
 def test_evidence_of_two_noisy_sums():
     found = dpjax.importance_sample(jax.random.key(2), NORMAL, SUMS, 20_000)
     assert abs(found.log_marginal_likelihood - log_marginal()) < MAX_ERRORS * found.log_marginal_likelihood_error
@@ -57,6 +59,7 @@ def posterior():
     return dpjax.sample(jax.random.key(4), MODEL, COUNTS, imputation=dpjax.imwg(), **OPTIONS)
 
 
+@pytest.mark.x32
 def test_integer_and_real_noise_against_enumeration(posterior):
     assert agrees(posterior)
 

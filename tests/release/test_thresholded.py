@@ -61,6 +61,7 @@ def test_the_likelihood_of_every_table(kind, only_present):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize(
     ("kind", "only_present"),
     [pytest.param(*case, marks=[pytest.mark.slow] * (case in (("whole", False), ("real", True)))) for case in CASES],

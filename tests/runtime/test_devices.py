@@ -57,6 +57,7 @@ def test_two_processes_make_the_draws_of_one(tmp_path):
         check(path, num_runs=6 - SINGLE)
 
 
+@pytest.mark.x64
 def test_a_shared_program_on_one_device_makes_the_same_draws():
     alone, shared = dict(met(None)), dict(met(jax.devices()[:1]))
     for name in alone:

@@ -86,6 +86,7 @@ WRONG: dict[str, Callable[[float], Callable[[np.ndarray], np.ndarray]]] = {
 }
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("setting", [Setting(20, 1, "normal", 0.0, 0.3, 100), Setting(40, 10, "one in ten", 0.3, 0.5)])
 def test_right_draws_are_seldom_convicted(setting: Setting) -> None:
     """At most 1.5 in a hundred; with 400 tries 16 or more would be seen once in 2,000 if it were so."""

@@ -71,6 +71,7 @@ def test_the_warm_up_of_the_records_is_needed_and_long_enough(monkeypatch: pytes
     assert patient.num_warmup >= 8
 
 
+@pytest.mark.x32
 def test_chains_that_hardly_move_are_not_trusted() -> None:
     """Without interweaving a thousand records hold their mean."""
     release = dpjax.Release([500.0], dpjax.Gaussian(100.0), dpjax.statistics.total("y"), 1_000)

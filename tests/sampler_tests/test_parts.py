@@ -56,6 +56,7 @@ def test_table() -> None:
     assert table["theta"]["detectable"] > 5 * table["theta"]["se_drift"] / 0.1
 
 
+@pytest.mark.x32
 def test_a_shift_of_the_size_reported_is_seen_nine_times_in_ten() -> None:
     """Starts are off by it, and a share of 0.3 of that is left at the ends."""
     seen = []
@@ -67,6 +68,7 @@ def test_a_shift_of_the_size_reported_is_seen_nine_times_in_ten() -> None:
     assert abs(np.mean(seen) - 0.9) < 5 * np.sqrt(0.09 / 400)
 
 
+@pytest.mark.x32
 def test_p_values_of_a_law_that_stays_are_uniform() -> None:
     """Whatever share of the start is kept; draws of a chain are correlated, and starts are taken apart."""
     for share in (0.0, 0.5, 0.95):

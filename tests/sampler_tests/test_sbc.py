@@ -56,6 +56,7 @@ def test_a_right_model_passes(right: SBCResult) -> None:
     assert abs(table["mean"]["autocorrelation"]) < 0.3
 
 
+@pytest.mark.x32
 def test_a_wrong_prior_is_rejected() -> None:
     """The fitted model's prior has half the standard deviation."""
     wrong = dpjax.sbc(jax.random.key(1), MODEL, DESIGN, fit=NARROW, interweave=False, **SHORT)
@@ -149,6 +150,7 @@ def test_autocorrelation_of_neighbours() -> None:
     assert autocorrelation(jnp.ones(5)) == 0
 
 
+@pytest.mark.x64
 def test_histograms_have_a_panel_for_each_number(right: SBCResult) -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     panels = right.plot(axes=figure.subplots(1, 3))

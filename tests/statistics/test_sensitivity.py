@@ -101,6 +101,7 @@ def search(statistic, size, as_record, norm, *, paired):
     return found.max()
 
 
+@pytest.mark.x32
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
 @pytest.mark.parametrize(("statistic", "size", "as_record", "exact"), CASES.values(), ids=CASES)
