@@ -420,7 +420,8 @@ def build_refreshes(model: Model, release: PrivateRelease) -> Refreshes:
     They leave p(parameters, records | release) invariant. The number is the same for all chains, so that those that are
     not due are not made, also where chains are side by side.
     """
-    refresh = build_refresh(model, release)
+    # For chains side by side the body of a loop is traced several times, but a function that it calls only once.
+    refresh = jax.jit(build_refresh(model, release))
 
     def step(rng_key: Key, number: Array, state: GibbsState, tuning: RefreshTuning) -> tuple[GibbsState, RefreshInfo]:
         made = num_made(tuning.refreshes, number)
