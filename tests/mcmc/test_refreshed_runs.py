@@ -63,7 +63,6 @@ def deviation(posterior, exact):
     return (small.mean() - exact) / np.sqrt(exact * (1 - exact) / float(ess_mean(small)))
 
 
-@pytest.mark.x32
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_a_scale_near_zero_is_reached(seed, exact):
     assert exact == pytest.approx(0.0071, abs=3e-4)
