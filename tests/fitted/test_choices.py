@@ -67,7 +67,6 @@ def probabilities(mechanism: dpjax.Mechanism, utility: np.ndarray) -> np.ndarray
     return np.exp(np.asarray(density(numbers, jnp.asarray(utility, float))))
 
 
-@pytest.mark.x32
 @pytest.mark.parametrize("name", CASES)
 def test_probabilities(name: str) -> None:
     mechanism, formula = CASES[name]

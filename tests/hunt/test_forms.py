@@ -44,7 +44,6 @@ def worst_round_trip(name: str, values: np.ndarray, again: np.ndarray) -> float:
     return float(np.max(np.abs(np.nan_to_num(changes, nan=99.0))))
 
 
-@pytest.mark.x32
 @pytest.mark.parametrize("name", cases([*CONTINUOUS, *DISCRETE]))
 def test_scipy_agrees_with_draws_and_densities(name: str) -> None:
     run = runs.run(name)

@@ -66,7 +66,6 @@ def test_parts_and_their_coordinates():
     assert parts_of(plain, 4) == ((plain, slice(0, 4)),)
 
 
-@pytest.mark.x32
 @pytest.mark.parametrize("name", KINDS)
 def test_the_density_is_the_product_of_those_of_the_parts(name):
     mechanism = KINDS[name]

@@ -157,7 +157,6 @@ def test_integer_noise_only(mechanism):
     assert np.array_equal(np.isfinite(terms), [False, True, False])
 
 
-@pytest.mark.x32
 @pytest.mark.parametrize("mechanism", CONTINUOUS + DISCRETE)
 def test_scales_broadcast_by_column_and_integers_are_accepted(mechanism):
     scale, noise = np.array([0.5, 1.0, 4.0]), np.arange(-3.0, 9.0).reshape(3, 4)

@@ -25,7 +25,6 @@ LAWS = {
 }
 
 
-@pytest.mark.x32
 @pytest.mark.parametrize("name", LAWS)
 def test_log_probabilities(name: str) -> None:
     prior, law = LAWS[name]

@@ -95,7 +95,6 @@ def studied(request: pytest.FixtureRequest) -> tuple[str, list, dict[str, np.nda
     return request.param, cases, {name: np.asarray(leaf, np.float64) for name, leaf in found.items()}
 
 
-@pytest.mark.x32
 def test_all_is_finite_and_noise_gives_the_values_back(studied: tuple) -> None:
     name, _, found = studied
     for part in ("values", "back", "log_ratio", "transported", "log_noise"):

@@ -198,7 +198,6 @@ def exact_log_weights(vectors: np.ndarray, state: GibbsState = OLD) -> np.ndarra
     return np.array([place_of(vector, state)[-1] for vector in np.concatenate([own[None], vectors])])
 
 
-@pytest.mark.x32
 def test_parameters_are_chosen_by_their_weights_with_the_noise_held() -> None:
     present = np.asarray(to_vector(MODEL, OLD.parameters)[0], float)
     places = [place_of(vector) for vector in np.concatenate([present[None], VECTORS])]
