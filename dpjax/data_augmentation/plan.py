@@ -242,7 +242,7 @@ def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation 
         fail("imputation", f"{name} itself", "the choice that it returns", f"Call it: {name}().", error=TypeError)
     imputation: Imputation = imwg() if choice is None else choice
     check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
-    trial = close(imputation)
+    trial = close(imputation, model, release)
     pair = latent_form(model, release, trial)
     check_number_known(pair[1])
     trial(*pair)
@@ -261,9 +261,9 @@ def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     return isinstance(imputation, Tunable) and imputation.is_open
 
 
-def close(imputation: Imputation) -> Imputation:
+def close(imputation: Imputation, model: Model, release: PrivateRelease) -> Imputation:
     """The imputation with every open option at some valid value; itself where none is open."""
-    return imputation.closed() if is_open(imputation) else imputation
+    return imputation.closed(model, release) if is_open(imputation) else imputation
 
 
 def check_closed(imputation: Imputation, given: Any = None) -> None:

@@ -128,7 +128,7 @@ def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation 
     chosen = choose_imputation(model, release, wanted)
     if imputation is not None:
         check_closed(chosen, imputation)
-    return holding(chosen)
+    return holding(chosen, model, release)
 
 
 def open_surface(

@@ -23,12 +23,13 @@ from dpjax.mcmc.draws import accepted_per_proposal, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of
 from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.positions import check_derived
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
 from dpjax.posterior.batch import BatchPosterior
-from dpjax.release import PrivateRelease
+from dpjax.release import PrivateRelease, Release
 from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
 from dpjax.runtime.fingerprint import identify_keys
@@ -127,7 +128,7 @@ def sample_batch(
     given = check_releases(releases)
     plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=collect is None)
     if imputation is None:
-        plan = replace(plan, imputation=close(plan.imputation))
+        plan = replace(plan, imputation=close(plan.imputation, model, noisiest(given)))
     plan = with_refresh(model, given[0], plan, refresh)
     check_closed(plan.imputation, imputation)
     check_derived(model)
@@ -152,6 +153,16 @@ class OfState:
 
     def __call__(self, release: PrivateRelease, state: GibbsState) -> Any:
         return self.function(state)
+
+
+def noisiest(releases: Sequence[PrivateRelease]) -> PrivateRelease:
+    """The release of the widest noise, to which windows of counts that all releases share are fitted."""
+
+    def scale_of(release: PrivateRelease) -> float:
+        scale = as_mechanism(release.mechanism).noise_scale if isinstance(release, Release) else None
+        return 0.0 if scale is None else float(np.max(scale))
+
+    return max(releases, key=scale_of)
 
 
 def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:

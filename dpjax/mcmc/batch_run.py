@@ -19,12 +19,13 @@ from jax.sharding import Mesh
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.records.forms import state_shapes
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
 from dpjax.mcmc.rates import rates_to_try
 from dpjax.mcmc.run import Chains, Collect, Kernel, RunKeys, adapt, adapt_kernel, advance_chains, choose_capacity
 from dpjax.models.recipe import jit_model
-from dpjax.models.simulation import GibbsState, draw_state
+from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
 from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import Chunk
@@ -144,8 +145,7 @@ class BatchRun(Run):
     @cached_property
     def state_shapes(self) -> GibbsState:
         """The shapes [release, chain, ...] and types of the chains' states."""
-        start = partial(draw_state, model=self.model, release=self.release)
-        return jax.eval_shape(jax.vmap(jax.vmap(start)), self.keys.chains)
+        return state_shapes(self.model, self.release, self.plan.imputation, self.keys.chains.shape)
 
     @cached_property
     def most_draws(self) -> int:

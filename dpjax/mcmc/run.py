@@ -13,7 +13,8 @@ from jax.sharding import Mesh
 from dpjax._util.jit import jit_quickly
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
-from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, is_open
+from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, close, is_open
+from dpjax.data_augmentation.records.forms import OwnLatentData, state_shapes
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshInfo, RefreshTuning, prior_alone
 from dpjax.data_augmentation.sweep import GibbsInfo, Sweep, build_mixed_step, build_sweep
@@ -21,7 +22,7 @@ from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
 from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
 from dpjax.models.recipe import jit_model
-from dpjax.models.simulation import GibbsState, draw_state
+from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Step, make_draws, most_draws, num_bytes
@@ -222,8 +223,15 @@ class PosteriorRun(Run):
     @cached_property
     def state_shapes(self) -> GibbsState:
         """The shapes [chain, ...] and types of the chains' states."""
-        start = partial(draw_state, model=self.model, release=self.release)
-        return jax.eval_shape(jax.vmap(start), self.keys.chains)
+        return state_shapes(self.model, self.release, self.plan.imputation, self.keys.chains.shape)
+
+    @cached_property
+    def first_plan(self) -> SweepPlan | None:
+        """The plan of the first segment; None where the starts decide it."""
+        imputation = self.plan.imputation
+        if is_open(imputation) and not isinstance(imputation, OwnLatentData):
+            return None
+        return replace(self.plan, imputation=close(imputation, self.model, self.release))
 
     @cached_property
     def most_draws(self) -> int:
@@ -252,7 +260,7 @@ class PosteriorRun(Run):
     def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step size is fitted."""
         tuning = adapt_step_size(self, 0, tuning, state)
-        plan = adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
+        plan = self.first_plan or adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
         return self.open_segment(0, Kernel(plan, tuning, refresh), state)
 
     def open_segment(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
@@ -273,9 +281,9 @@ class PosteriorRun(Run):
 
         None where starts decide what the program is, or several devices.
         """
-        if is_open(self.plan.imputation):
+        if self.first_plan is None:
             return None
-        return self.lower(self.before_draws(0, Kernel(self.plan, tuning, self.first_refresh), self.state_shapes))
+        return self.lower(self.before_draws(0, Kernel(self.first_plan, tuning, self.first_refresh), self.state_shapes))
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
         """The status after a chunk, whose draws are kept or entered into the streaming summary."""

@@ -270,9 +270,9 @@ def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> C
     return jax.lax.while_loop(wanted, body, (jnp.array(0), best))[1]
 
 
-def holding(imputation: Imputation) -> Imputation:
+def holding(imputation: Imputation, model: Model, release: PrivateRelease) -> Imputation:
     """The imputation by which records move while the parameters are held, with every open option closed."""
-    closed = close(imputation)
+    closed = close(imputation, model, release)
     return closed.given_parameters() if isinstance(closed, OwnLatentData) else closed
 
 
@@ -315,4 +315,5 @@ def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, Refres
 
 def put_in_place(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
     """States [chain, ...] whose records have had time to reach their distribution given parameters and release."""
-    return impute_all(run.model, holding(run.plan.imputation), key, run.release, states, jnp.asarray(SWEEPS))
+    held = holding(run.plan.imputation, run.model, run.release)
+    return impute_all(run.model, held, key, run.release, states, jnp.asarray(SWEEPS))

@@ -234,10 +234,10 @@ def run(
     number = len(next(iter(starts.values())))
     size = choose_size(number, batch_size(model, release))
     pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_RECORD_SETS) // 2))
-    warmup = RecordWarmup(num_warmup or 0, settled=True)
+    held, warmup = holding(plan.imputation, model, release), RecordWarmup(num_warmup or 0, settled=True)
     if num_warmup is None:
-        warmup, pairs = choose_num_warmup(settle_key, model, release, holding(plan.imputation), pairs)
-    held, plan = holding(plan.imputation), adapt_plan(model, release, plan, pairs, plan_key)
+        warmup, pairs = choose_num_warmup(settle_key, model, release, held, pairs)
+    plan = adapt_plan(model, release, plan, pairs, plan_key)
     tuning = adapt.quickly(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
     advance = partial(run_batch, model, release, held, plan, tuning, warmup.num_sweeps, num_sweeps)

@@ -63,7 +63,7 @@ def coupled_pairs(
     TypeError, ValueError
         If no coupling of chains is known for the model, the release or the imputation; see `dpjax.coupling`.
     """
-    closed = close(imputation)
+    closed = close(imputation, posterior.model, posterior.release)
     chosen = closed if isinstance(closed, (IMwG, SOMA, OwnLatentData)) else imwg()
     built = BUILT.setdefault(posterior, {})
     which = (chosen, len(next(iter(starts.values()))))

@@ -8,7 +8,9 @@ import numpyro.distributions as dist
 import pytest
 
 import dpjax
-from dpjax.data_augmentation.counts.counts import fit_width
+from dpjax.data_augmentation.counts import count_form
+from dpjax.data_augmentation.counts.counts import MAX_WIDTH, expect_spreads, fit_width, measure
+from dpjax.data_augmentation.counts.table import table_of
 
 RELEASE = dpjax.Release([12.0, 30.0, 8.0], dpjax.DiscreteLaplace(2.0), dpjax.statistics.cells("cell", 3), 50)
 IMPUTATION = dpjax.counts(width=16)
@@ -45,6 +47,43 @@ def test_a_first_call_compiles_few_programs(compilations):
     run(dpjax.models.categorical([1.0, 1.0, 1.0]), None)
     assert {"jit(propose)", "jit(states_at)", "jit(spreads_at)", "jit(advance_chains)"} <= set(compilations)
     assert len(compilations) <= MOST_PROGRAMS
+
+
+@pytest.mark.x64
+@pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_the_program_of_the_chains_is_compiled_once_while_starts_are_sought(scale, compilations):
+    model, statistic = dpjax.models.categorical([1.0] * 4), dpjax.statistics.cells("cell", 4)
+    release = dpjax.Release([150.0, 300.0, 150.0, 400.0], dpjax.DiscreteLaplace(scale), statistic, 1_000)
+    jax.clear_caches()
+    compilations.clear()
+    posterior = dpjax.sample(jax.random.key(3), model, release, num_chains=2, num_warmup=64, num_samples=8)
+    assert compilations.count("jit(advance_chains)") == 1
+    assert posterior.plan.imputation.width == {1.0: 8, 40.0: MAX_WIDTH}[scale]
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("collapsed", [True, False])
+def test_spreads_expected_without_a_state_are_those_of_cells_of_equal_size(collapsed):
+    """Under Gaussian noise far narrower and far wider than the sampling error of cells with 100,000 records each."""
+    model = dpjax.models.categorical([1.0] * 4)
+    for scale in (3.0, 20.0):
+        statistic = dpjax.statistics.cells("cell", 4)
+        release = dpjax.Release([1e5] * 4, dpjax.Gaussian(scale), statistic, 400_000)
+        formed = count_form(model, release)
+        parameters = {"probabilities": jnp.full((1, 4), 0.25)}
+        exact = measure(*formed, collapsed, jnp.full((1, 1, 4), 100_000), parameters)
+        expected = expect_spreads(table_of(formed[1]), formed[1], collapsed)
+        for one, other in zip(expected, exact, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0.01)
+
+
+@pytest.mark.x64
+def test_nothing_is_expected_of_noise_whose_variance_is_not_known():
+    model, statistic = dpjax.models.categorical([1.0] * 3), dpjax.statistics.cells("cell", 3)
+    release = dpjax.Release([10.0, 30.0, 10.0], dpjax.Rounded(dpjax.DiscreteLaplace(2.0), 5.0), statistic, 50)
+    _, counted = count_form(model, release)
+    assert expect_spreads(table_of(counted), counted, collapsed=True) == []
 
 
 @pytest.mark.x64

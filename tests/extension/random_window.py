@@ -36,7 +36,7 @@ class RandomWindow:
     def is_open(self) -> bool:
         return self.size == "auto"
 
-    def closed(self) -> "RandomWindow":
+    def closed(self, model: Any, release: Any) -> "RandomWindow":
         return replace(self, size=1)
 
     def adapt(self, key: Any, model: Any, release: Any, latent: dpjax.base.Latent, parameters: dict) -> "RandomWindow":

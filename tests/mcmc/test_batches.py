@@ -218,6 +218,8 @@ def test_tables_need_no_choice_of_windows():
     noisy = [dpjax.Release(value, dpjax.DiscreteLaplace(2.0), cells, 9) for value in ([4.0, 3.0, 2.0], [1.0, 0.0, 8.0])]
     batch = dpjax.sample_batch(KEY, CELLS, noisy, **SETTINGS)
     assert batch[0].plan.imputation == dpjax.counts(16)
+    wide = replace(noisy[1], mechanism=dpjax.DiscreteLaplace(40.0))
+    assert dpjax.sample_batch(KEY, CELLS, [noisy[0], wide], **SETTINGS)[0].plan.imputation == dpjax.counts(256)
     with pytest.raises(ValueError, match="posterior: given draws without rates of records"):
         batch[0].plot_acceptance()
 

@@ -144,7 +144,8 @@ def test_the_backend_chooses_the_window(build: object, monkeypatch: pytest.Monke
 
 
 def test_a_tuned_plan_keeps_its_window() -> None:
-    assert make_plan(NORMAL, BOUNDED, dpjax.pcn(window=7)).imputation.closed() == dpjax.pcn(1, 0.0, window=7)
+    open_choice = make_plan(NORMAL, BOUNDED, dpjax.pcn(window=7)).imputation
+    assert open_choice.closed(NORMAL, BOUNDED) == dpjax.pcn(1, 0.0, window=7)
 
 
 @pytest.mark.x64

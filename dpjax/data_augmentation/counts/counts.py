@@ -44,7 +44,7 @@ from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
 from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.recipe import jit_model
-from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
+from dpjax.models.simulation import GibbsState, Position, init_latent, init_state, parameter_shapes
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.release.unknown_count import CountPrior, UnknownCount
@@ -115,15 +115,29 @@ class Counts:
         """Whether the width is left to the warm-up."""
         return self.width == "auto"
 
-    def closed(self) -> "Counts":
-        """With windows of some width."""
-        return replace(self, width=START_WIDTH) if self.is_open else self
+    def closed(self, model: Model, release: PrivateRelease) -> "Counts":
+        """With windows fitted to the spread that noise and, given parameters, equally likely cells leave the moves."""
+        if not self.is_open:
+            return self
+        formed = count_form(model, release)
+        collapsed, noisy = self.is_collapsed(*formed), as_sum(formed[1])
+        return replace(self, width=widest(expect_spreads(table_of(formed[1]), noisy, collapsed)))
 
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
-        """With windows fitted to the conditional distributions of the moves at the chains' states."""
+        """With windows fitted to the conditional distributions of the moves at the chains' states.
+
+        Those expected without a state stay if they are at most twice as wide: another program takes seconds to compile.
+        """
         del key
         spreads = measure(model, release, self.is_collapsed(model, release), latent.records[COUNTS], parameters)
-        return replace(self, width=max(map(fit_width, spreads), default=START_WIDTH))
+        fitted = widest(spreads)
+        expected = widest(expect_spreads(table_of(release), as_sum(release), self.is_collapsed(model, release)))
+        return replace(self, width=expected if fitted <= expected <= 2 * fitted else fitted)
+
+    def state_shapes(self, model: Model, release: PrivateRelease) -> GibbsState:
+        """The shapes of a state: those of the counts are known, and drawing them would be traced for seconds."""
+        records = {COUNTS: jax.ShapeDtypeStruct((1, table_of(release).num_cells), jnp.result_type(int))}
+        return jax.eval_shape(partial(init_state, release), Position(parameter_shapes(model), records))
 
     def find_starts(
         self, keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None
@@ -318,6 +332,34 @@ def spreads_at(model: Model, release: Release, collapsed: bool, counts: Array, p
         return [spread(target, move, start(target, counts[0])) for move in moves]
 
     return jax.vmap(at_state)(counts, parameters)
+
+
+def expect_spreads(table: Table, release: Release, collapsed: bool) -> list[np.ndarray]:
+    """About what `measure` gives, without a state: by the variance of the noise and cells of equal size.
+
+    Nothing is said of mechanisms whose variance is not known.
+    """
+    parts = [(as_mechanism(mechanism), where) for mechanism, where in parts_of(release.mechanism, len(release.value))]
+    noisy = [(mechanism.noise_variance, where.stop - where.start) for mechanism, where in parts if not mechanism.exact]
+    if any(variance is None or is_traced(variance) for variance, _ in noisy):
+        return []
+    variances = [np.broadcast_to(np.asarray(variance), size) for variance, size in noisy]
+    sampling = 0.0 if collapsed or isinstance(table.n, UnknownCount) else table.num_cells / table.n
+    return [expect_spread(move, variances, sampling) for move in make_moves(table, collapsed, MAX_WIDTH)]
+
+
+def expect_spread(move: Move, variances: list[np.ndarray], sampling: float) -> np.ndarray:
+    """The conditional standard deviations of moves under noise of these variances and one precision for each cell."""
+    cells, real = move.directions.cells[0], move.directions.real[0]
+    precision = np.full(real.shape, sampling * cells.shape[-1])
+    for touched, variance in zip(move.noisy, variances, strict=False):
+        precision += np.sum(touched.weight[0] ** 2 / variance[touched.index[0]], axis=-1)
+    return np.sqrt(1 / precision[real & (precision > 0)])
+
+
+def widest(spreads: list[np.ndarray]) -> int:
+    """The width of windows for moves of all kinds."""
+    return max(map(fit_width, spreads), default=START_WIDTH)
 
 
 def fit_width(spreads: np.ndarray) -> int:

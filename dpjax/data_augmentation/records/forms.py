@@ -1,13 +1,16 @@
 """Imputations whose latent data are not records: the model and the release then take another form."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, Self, runtime_checkable
 
+import jax
+
 from dpjax.base import Imputation, Key, Latent, Model, Parameters
-from dpjax.models.simulation import GibbsState
+from dpjax.models.simulation import GibbsState, draw_state
 from dpjax.release import PrivateRelease
 
-__all__ = ["OwnLatentData", "Tunable", "latent_form"]
+__all__ = ["OwnLatentData", "Tunable", "latent_form", "state_shapes"]
 
 
 @runtime_checkable
@@ -37,6 +40,9 @@ class OwnLatentData(Imputation, ChangesForm, Protocol):
     def given_parameters(self) -> Self:
         """The imputation whose kernel holds the parameters, for parameter kernels that do not draw them afresh."""
 
+    def state_shapes(self, model: Model, release: PrivateRelease) -> GibbsState:
+        """The shapes and types of a state, for model and release in this form."""
+
     def find_starts(
         self, keys: tuple[Key, Key], model: Model, release: PrivateRelease, num_chains: int, initial: Parameters | None
     ) -> GibbsState:
@@ -46,6 +52,20 @@ class OwnLatentData(Imputation, ChangesForm, Protocol):
 def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:
     """Model and release in the form of the latent data that an imputation moves."""
     return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)
+
+
+def state_shapes(model: Model, release: PrivateRelease, imputation: Imputation, axes: tuple[int, ...]) -> GibbsState:
+    """The shapes and types of the states of chains with these leading axes, for model and release in latent form."""
+    if isinstance(imputation, OwnLatentData):
+        shapes = imputation.state_shapes(model, release)
+    else:
+        shapes = jax.eval_shape(partial(draw_state, model=model, release=release), jax.eval_shape(jax.random.key, 0))
+    return jax.tree.map(partial(with_axes, axes), shapes)
+
+
+def with_axes(axes: tuple[int, ...], leaf: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+    """The shape with leading axes before its own."""
+    return jax.ShapeDtypeStruct((*axes, *leaf.shape), leaf.dtype, weak_type=leaf.weak_type)
 
 
 @runtime_checkable
@@ -59,8 +79,8 @@ class Tunable(Imputation, Protocol):
     def is_open(self) -> bool:
         """Whether an option is still to be chosen; no kernel can be built until it is."""
 
-    def closed(self) -> Self:
-        """The imputation with every open option at some valid value.
+    def closed(self, model: Model, release: PrivateRelease) -> Self:
+        """The imputation with every open option at some valid value, a likely one if that can be told without a state.
 
         `dpjax.sample` builds its kernel before the warm-up, to refuse a model or release that does not fit.
         """

@@ -69,8 +69,9 @@ class IMwG:
         """Whether the window is left to the warm-up."""
         return self.window == "auto"
 
-    def closed(self) -> "IMwG":
+    def closed(self, model: Model, release: PrivateRelease) -> "IMwG":
         """With the default window of the backend."""
+        del model, release
         return replace(self, window=closed_window(self.window))
 
     def adapt(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":

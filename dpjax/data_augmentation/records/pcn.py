@@ -77,8 +77,9 @@ class PCN:
         """Whether block, correlation or window is left to the warm-up."""
         return "auto" in (self.block, self.correlation, self.window)
 
-    def closed(self) -> "PCN":
+    def closed(self, model: Model, release: PrivateRelease) -> "PCN":
         """With independent proposals to single records, in the default window of the backend, for every open choice."""
+        del model, release
         block = 1 if self.block == "auto" else self.block
         correlation = 0.0 if self.correlation == "auto" else self.correlation
         return PCN(block, correlation, closed_window(self.window))

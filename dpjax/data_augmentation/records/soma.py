@@ -54,8 +54,9 @@ class SOMA:
         """Whether the number of attempts is left to the warm-up."""
         return self.attempts == "auto"
 
-    def closed(self) -> "SOMA":
+    def closed(self, model: Model, release: PrivateRelease) -> "SOMA":
         """With all n attempts."""
+        del model, release
         return replace(self, attempts=None)
 
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "SOMA":
