@@ -5,8 +5,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpyro
 from numpyro import distributions as dist
 
@@ -20,13 +23,42 @@ from benchmarks.timing import summarize
 N = 100
 CHAINS = 4
 COMPILED = "/jax/core/compile/backend_compile_duration"
-WAITED = "model and sample, s"
-Problem = tuple[dpjax.Model, dpjax.Release]
+WAITED = "whole process, s"
+KEY = jax.random.key(1)
+QUIET = {"num_chains": CHAINS, "progress": False}
+
+
+class Problem(NamedTuple):
+    """What a user calls first, as a function of the number of draws, and the released numbers."""
+
+    call: Callable[[int], Any]
+    d: int
+
+
+def sampling(model: dpjax.Model, release: dpjax.Release) -> Problem:
+    """Draws with every default, and their summary."""
+    sample = partial(dpjax.sample, KEY, model, release, **QUIET)
+    return Problem(lambda num: sample(num_samples=num).summary(), release.value.size)
 
 
 def regression() -> Problem:
     """The example of the README."""
-    return make_model(), published_release(1)
+    return sampling(make_model(), published_release(1))
+
+
+def normal() -> Problem:
+    """A Normal model written in NumPyro, given noisy sums of values and squares."""
+
+    def program(n: int) -> None:
+        mean, sd = numpyro.sample("mean", dist.Normal(0.0, 5.0)), numpyro.sample("sd", dist.HalfNormal(2.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(mean, sd))
+
+    def moments(record: dict[str, jax.Array]) -> jax.Array:
+        return jnp.stack([record["y"], record["y"] ** 2])
+
+    release = dpjax.Release([80.0, 310.0], dpjax.Laplace(jnp.array([15.0, 60.0])), moments, n=N)
+    return sampling(dpjax.from_numpyro(program, records=("y",)), release)
 
 
 def logistic() -> Problem:
@@ -42,17 +74,73 @@ def logistic() -> Problem:
     total = dpjax.statistics.total
     sums = dpjax.statistics.stacked(total("x", -3.0, 3.0), total("y", 0.0, 1.0))
     model = dpjax.from_numpyro(program, records=("x", "y"))
-    return model, dpjax.Release([5.0, 60.0], dpjax.Laplace(10.0), sums, n=N)
+    return sampling(model, dpjax.Release([5.0, 60.0], dpjax.Laplace(10.0), sums, n=N))
 
 
-PROBLEMS: dict[str, Callable[[], Problem]] = {"README's regression": regression, "NumPyro's logistic": logistic}
+def table() -> Problem:
+    """A noisy table of four cells."""
+    cells = dpjax.statistics.cells("cell", 4)
+    release = dpjax.Release([10.0, 20.0, 30.0, 42.0], dpjax.DiscreteLaplace(2.0), cells, n=N)
+    return sampling(dpjax.models.categorical([1.0] * 4), release)
 
-BOUNDS = {"README's regression": 5.0, "NumPyro's logistic": 10.0}
-"""The seconds that a user should wait at most, on two cores that nothing else wants."""
+
+def particles() -> Problem:
+    """The marginal likelihood of the regression by `dpjax.sample_smc`, whose particles stand for draws."""
+    model, release = make_model(), published_release(1)
+    return Problem(lambda num: dpjax.sample_smc(KEY, model, release).log_marginal_likelihood, release.value.size)
+
+
+def batch() -> Problem:
+    """Ten releases of the regression at once."""
+    model, releases = make_model(), [published_release(1)] * 10
+    sample = partial(dpjax.sample_batch, KEY, model, releases, **QUIET)
+    return Problem(lambda num: sample(num_samples=num).draws, releases[0].value.size)
+
+
+def approximation() -> Problem:
+    """The regression by the Normal approximation of its sums."""
+    model, release = make_model(), published_release(1)
+    sample = partial(dpjax.sample_clt, KEY, model, release, **QUIET)
+    return Problem(lambda num: sample(num_samples=num).draws, release.value.size)
+
+
+def invariance() -> Problem:
+    """The invariance test of the regression's posterior, which is drawn before."""
+    model, release = make_model(), published_release(1)
+
+    def call(num: int) -> Any:
+        posterior = dpjax.sample(KEY, model, release, num_samples=num, **QUIET)
+        return dpjax.invariance_test(KEY, posterior, progress=False)
+
+    return Problem(call, release.value.size)
+
+
+def mixture() -> Problem:
+    """A Dirichlet-process mixture of Normal distributions, given a hundred noisy values."""
+    values = jnp.concatenate([jnp.linspace(-3.0, -1.0, N // 2), jnp.linspace(1.0, 3.0, N // 2)])
+    component = dpjax.mixture.NormalInverseGamma(0.0, 0.1, 2.0, 1.0)
+    sample = partial(dpjax.mixture.sample, KEY, values, dpjax.Laplace(0.5), component=component, concentration=1.0)
+    return Problem(lambda num: sample(num_samples=num, **QUIET).draws, N)
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "README's regression": regression,
+    "a table of four cells": table,
+    "a Normal in NumPyro": normal,
+    "a logistic regression in NumPyro": logistic,
+    "sample_smc": particles,
+    "sample_batch of ten": batch,
+    "sample_clt": approximation,
+    "sample and invariance_test": invariance,
+    "mixture.sample": mixture,
+}
+
+BOUNDS = {name: 4.0 if make in (regression, table, normal, logistic) else 8.0 for name, make in PROBLEMS.items()}
+"""The seconds that a user should wait at most, on two fast cores that nothing else wants."""
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """Rows for both problems, each in processes of its own: cold, and warm from what the cold one kept."""
+    """Rows for each problem in processes of its own: cold, and warm from what the cold one kept."""
     for name, bound in BOUNDS.items():
         with tempfile.TemporaryDirectory() as folder:
             for state in ("cold", "warm"):
@@ -67,8 +155,10 @@ def ask(name: str, folder: str, num_samples: int) -> dict[str, float]:
     """The figures of one process, which has all cores and the flags that users have."""
     caching = {"XLA_FLAGS": "", "JAX_COMPILATION_CACHE_DIR": folder, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     command = [sys.executable, "-m", "benchmarks.first_call", name, str(num_samples)]
+    began = time.perf_counter()
     with all_cores():
-        return answer_of(command, **caching)
+        answer = answer_of(command, **caching)
+    return {WAITED: time.perf_counter() - began, **answer}
 
 
 def run(name: str, num_samples: int) -> dict[str, float]:
@@ -78,12 +168,11 @@ def run(name: str, num_samples: int) -> dict[str, float]:
         lambda event, seconds, **facts: programs.append(event) if event == COMPILED else None
     )
     began = time.perf_counter()
-    model, release = PROBLEMS[name]()
+    problem = PROBLEMS[name]()
     built = time.perf_counter()
-    dpjax.sample(jax.random.key(1), model, release, num_chains=CHAINS, num_samples=num_samples, progress=False)
-    ended = time.perf_counter()
-    figures = {"model, s": built - began, WAITED: ended - began, "CPU s": time.process_time()}
-    return {**figures, "programs": len(programs), "d": release.value.size}
+    jax.block_until_ready(problem.call(num_samples))
+    figures = {"model, s": built - began, "call, s": time.perf_counter() - built, "CPU s": time.process_time()}
+    return {**figures, "programs": len(programs), "d": problem.d}
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ TINY: dict[str, dict[str, Change]] = {
     "growth": {"SIZES": to((2_000_000, 4_000_000))},
     "memory": {"N": to(2_000), "BOUNDS": lambda bounds: {2_000: min(bounds.values())}},
     "depth": {"CASES": small, "MEASURED": to(200), "EPSILONS": to((1,))},
-    "first_call": {"BOUNDS": only("README's regression")},
+    "first_call": {},
     "batches": {"NUMBERS": to((20,)), "CALLS": to(1)},
     "coverage": {
         "SETTINGS": lambda settings: (replace(settings[0], n=20, releases=2, steps=(20, 20)),),
