@@ -220,6 +220,8 @@ class Model(NamedTuple):
     num_records
         The only number of records that the model describes, such as that of its known covariates; None for any.
         ``sample_records`` then returns the first n of them for a smaller n.
+    check_number
+        ``n -> None``: raises where the model is not what it was taken for with the number of records of a release.
     exchangeable
         True if records are i.i.d. given the parameters. If False, the distribution of record i depends on i in
         ``sample_records`` and ``log_density``, so samplers keep records in order.
@@ -258,6 +260,7 @@ class Model(NamedTuple):
     # What is known of its records.
     support: Callable[[], Records] | None = None
     num_records: int | None = None
+    check_number: Callable[[Any], None] | None = None
     exchangeable: bool = True
     count_field: str | None = None
     normal_field: Callable[[Parameters], tuple[Array, Array]] | None = None

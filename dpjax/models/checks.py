@@ -258,6 +258,8 @@ def check_fit(model: Model, release: Any) -> None:
     if model.num_records not in (None, release.n):
         expected, remedy = f"n = {model.num_records}, as the model has", "Give the model the covariates of all records."
         fail("release", f"a release of n = {release.n} records", expected, remedy)
+    if model.check_number is not None:
+        model.check_number(release.n)
     if isinstance(release, Release):
         check_categories(model, release.statistic)
         check_losses(model, release)

@@ -17,7 +17,8 @@ from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.mixed import find_mixed
 from dpjax.adapters.numpyro.noncentred import derive_noncentred
-from dpjax.adapters.numpyro.refusals import refuse, same
+from dpjax.adapters.numpyro.number import build_number_check, differs
+from dpjax.adapters.numpyro.refusals import refuse
 from dpjax.adapters.numpyro.shared import build_log_likelihood, is_shared, tally
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
@@ -50,8 +51,8 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
         The names of the record fields: every sample site inside the plate and, where the statistic needs them, those
         of `arguments` that are covariates [n, ...].
     n
-        The number of records for inspecting a model that has an argument ``n`` without a default. If the prior depends
-        on n, the model is one of that many records.
+        The number of records for inspecting a model that has an argument ``n`` without a default. Pass it where prior,
+        deterministic sites or covariates depend on n: a release of another number is then refused.
     **arguments
         Constant arguments of ``fn``, such as public covariates. If records differ by these, the model is one of that
         many records, and ``dpjax.imwg()`` imputes them.
@@ -137,8 +138,11 @@ def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, a
         normal_field=derive_normal_field(layout) if exchangeable else None,
         mixed=find_mixed(layout) if support is None else None,
         derived=partial(densities.derived, quantities) if quantities else None,
-        num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
+        num_records=layout.size
+        if layout.fixed or differs(densities, layout.size + 1, ModelDensities.log_prior)
+        else None,
         exchangeable=exchangeable,
+        check_number=build_number_check(densities, quantities),
     )
     check_model(model)
     if support is not None and support.size <= LARGEST_SUMMARY:
@@ -195,18 +199,6 @@ def log_likelihood_of_counts(
     """The log-density [] of all records from the count of each possible one [c]."""
     density = densities.log_density(parameters, support.list())
     return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
-
-
-def has_prior_of_size(densities: ModelDensities) -> bool:
-    """Whether the prior depends on the number of records."""
-    layout = densities.layout
-    sizes = [ModelDensities(layout._replace(size=size)) for size in (layout.size, layout.size + 1)]
-    shapes = jax.eval_shape(densities.sample_prior, jax.random.key(0))
-    programs = [jax.make_jaxpr(one.log_prior)(shapes) for one in sizes]
-    if len({str(program) + repr(program.consts) for program in programs}) == 1:
-        return False
-    log_priors = jit_quickly(lambda parameters: [one.log_prior(parameters) for one in sizes])
-    return not same(*log_priors(jit_quickly(densities.sample_prior)(jax.random.key(0))))
 
 
 def find_quantities(densities: ModelDensities) -> tuple[str, ...]:
