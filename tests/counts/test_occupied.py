@@ -155,6 +155,13 @@ def test_groups_hang_together_by_the_noisy_sums_and_touch_none_in_common() -> No
     assert drawn_moves.find_groups(np.full(6, -1), parts, parts) is None
 
 
+def test_a_sum_whose_weights_cancel_out_is_changed_by_exchanges() -> None:
+    """A total of records that are −1 or 1; one whose cells weigh the same is not changed."""
+    signs = CellSums(np.zeros((4, 1), int), np.array([[-1.0], [1.0], [2.0], [2.0]]), 1)
+    np.testing.assert_array_equal(drawn_moves.places_of(signs, np.array([0, 0, 1, 1])).toarray(), [[1], [0]])
+    assert drawn_moves.find_groups(np.zeros(2, int), [], [CellSums(signs.index[:2], signs.weight[:2], 1)]) is not None
+
+
 def partition(groups: np.ndarray) -> CellSums:
     return CellSums(groups[:, None], np.ones((len(groups), 1)), int(groups.max()) + 1)
 

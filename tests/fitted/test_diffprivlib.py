@@ -96,6 +96,13 @@ def test_counts_of_a_histogram_follow_the_density():
         assert stats.kstest(ranks, "uniform").pvalue > MIN_P
 
 
+def test_a_last_edge_at_zero_belongs_to_its_bin():
+    """The number next to 0 counts as 0 itself on many processors."""
+    release = diffprivlib.read_histogram([4, 9], [-2.0, -1.0, 0.0], field="y", epsilon=1.0, n=20)
+    counted = jax.jit(jax.vmap(release.statistic))({"y": jnp.array([-2.0, -1.0, -0.5, 0.0, 1e-30])})
+    assert counted.tolist() == [[1, 0], [0, 1], [0, 1], [0, 1], [0, 0]]
+
+
 def linear_terms(name: str, fit: int, penalties: np.ndarray, norm: float = 1.5) -> np.ndarray:
     """The b [m, d] with which recorded coefficients are those that minimise, by the textbook's gradient."""
     filed = FILED[name]

@@ -119,6 +119,15 @@ def test_bins_have_their_upper_edges() -> None:
     assert release.mechanism.mechanism.mechanism == dpjax.Laplace(1.0)
 
 
+def test_a_break_at_zero_is_the_upper_edge_of_a_bin() -> None:
+    """The number next to 0 counts as 0 itself on many processors."""
+    published = {"breaks": [-1, 0, 1, 2, 3, 50], "counts": [61, 30, 7, 2, 0]}
+    release = dppack.read_histogram(published, field="y", eps=1.0, n=100)
+    statistic = jax.jit(release.statistic)
+    bins = [int(jnp.argmax(statistic({"y": jnp.array(y)}))) for y in (-0.5, 0, 0.0, 1e-30, 1)]
+    assert bins == [0, 0, 0, 1, 1]
+
+
 def test_a_quantile_is_that_of_an_interval() -> None:
     release = dppack.read_quantile(3.1, 0.25, BOUNDS, eps=0.7, num_bins=16, **FIELD)
     assert release.mechanism == dpjax.mechanisms.IntervalQuantile(0.25, 0.0, 8.0, 0.7, 1.0)

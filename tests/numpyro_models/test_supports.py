@@ -8,8 +8,11 @@ import numpy as np
 import numpyro
 import pytest
 from numpyro import distributions as dist
+from numpyro.distributions import constraints
+from scipy import stats
 
 import dpjax
+from dpjax.adapters.numpyro.support import Support
 from dpjax.base import Model
 
 LEVELS = (3, 4, 2)
@@ -125,3 +128,64 @@ def test_many_categories_take_no_more_memory_than_there_are(law: Callable) -> No
 
     program = jax.jit(jax.grad(log_likelihood)).lower({"slope": jnp.zeros(())}, jnp.ones(size)).compile()
     assert program.memory_analysis().temp_size_in_bytes < 100 * size
+
+
+class Listed(dist.Distribution):
+    """The first of some values with a probability, and one of the others else."""
+
+    arg_constraints = {"first": constraints.unit_interval}  # noqa: RUF012
+    support = constraints.real
+    has_enumerate_support = True
+    pytree_data_fields = ("first",)
+    pytree_aux_fields = ("values",)
+
+    def __init__(self, first: jax.Array, values: tuple[float, ...]) -> None:
+        self.first, self.values = first, values
+        super().__init__(jnp.shape(first))
+
+    def sample(self, key: jax.Array, sample_shape: tuple[int, ...] = ()) -> jax.Array:
+        shape = (*sample_shape, *self.batch_shape)
+        places = jnp.where(jax.random.bernoulli(key, self.first, shape), 0, 1)
+        return jnp.asarray(self.values)[places]
+
+    def log_prob(self, value: jax.Array) -> jax.Array:
+        others = jnp.log1p(-self.first) - jnp.log(len(self.values) - 1.0)
+        return jnp.where(value == self.values[0], jnp.log(self.first), others)
+
+    def enumerate_support(self, expand: bool = True) -> jax.Array:
+        return jnp.asarray(self.values)
+
+
+def signs(n: int) -> None:
+    share = numpyro.sample("p", dist.Beta(1.0, 1.0))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", Listed(share, (1, -1)))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(0, 1, 2), (-1, 1), (1, -1), (7, 0, 1, -5), (2**24, 2**24 + 1, 2**24 + 4), (0.0, 0.5, 1.0), (0.1, 1.1, -0.3)],
+    ids=str,
+)
+def test_records_are_counted_at_their_own_value(values: tuple[float, ...]) -> None:
+    levels = {"x": np.array([1, 0]), "y": np.asarray(jnp.asarray(values))}
+    places = np.random.default_rng(0).integers(0, [[2], [len(values)]], (2, 30))
+    support = Support(levels, {})
+    counts = jax.jit(support.tally)(
+        {name: jnp.asarray(levels[name][place]) for name, place in zip("xy", places, strict=True)}
+    )
+    expected = np.bincount(np.ravel_multi_index(places, (2, len(values))), minlength=support.size)
+    np.testing.assert_array_equal(counts, expected)
+
+
+def test_the_posterior_of_signs_is_that_of_the_textbook() -> None:
+    """The number of records of value 1 is uniform under a uniform prior, and the mean given it is Beta's."""
+    model, ones = dpjax.from_numpyro(signs, records=["y"]), np.arange(11)
+    noise = stats.laplace.pdf(8.0 - (2 * ones - 10))
+    expected = np.sum(noise * (ones + 1) / 12) / np.sum(noise)
+    grid = (jnp.arange(500) + 0.5) / 500
+    records = jnp.where(jnp.arange(10) < ones[:, None], 1, -1)
+    counts = jax.vmap(model.summarize)({"y": records})
+    likelihood = jax.vmap(lambda p: jax.vmap(lambda count: model.log_likelihood({"p": p}, count))(counts))(grid)
+    weights = np.exp(np.asarray(likelihood)) @ (noise * stats.binom(10, 0.5).pmf(ones))
+    np.testing.assert_allclose([np.sum(weights * grid) / np.sum(weights), expected], 0.830, atol=1e-3)

@@ -1,7 +1,7 @@
 """Results of the functions in diffprivlib.tools."""
 
 from collections.abc import Sequence
-from math import exp, expm1, inf, log
+from math import exp, expm1, log
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from dpjax.mechanisms.additive import Laplace
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.discrete import DiscreteLaplace
 from dpjax.mechanisms.truncated import Truncated
+from dpjax.numerics.next_floats import next_above
 from dpjax.release import Release
 from dpjax.release.releases.variance import variance
 from dpjax.statistics import histogram, linear, mean, total
@@ -332,7 +333,7 @@ def redrawn_scale(epsilon: float, moved: float, width: float) -> float:
 
 def bins_within(field: str, edges: tuple[float, ...]) -> Statistic:
     """The counts of a field in bins, of which the last has its upper edge too; records beyond are not counted."""
-    beyond = float(np.nextafter(np.float32(edges[-1]), np.float32(inf)))  # also above the edge in float32
+    beyond = next_above(edges[-1], np.float32)  # also above the edge in float32
     all_bins = histogram(field, [edges[0] - 1.0, *edges[:-1], beyond, beyond + 1.0])
     return linear(all_bins, np.eye(len(edges) + 1)[1:-1])
 

@@ -1,7 +1,7 @@
 """Means, variances, tables and quantiles that DPpack published."""
 
 from collections.abc import Mapping, Sequence
-from math import inf, log, sqrt
+from math import log, sqrt
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.censored import Censored
 from dpjax.mechanisms.rounded import Rounded
 from dpjax.mechanisms.truncated import Truncated
+from dpjax.numerics.next_floats import next_above
 from dpjax.release import Release
 from dpjax.release.releases.variance import variance
 from dpjax.statistics import cells, histogram, mean
@@ -370,8 +371,7 @@ def rounded(noise: Laplace | Gaussian, allow_negative: bool) -> Mechanism:
 
 def closed_above(field: str, edges: tuple[float, ...]) -> Any:
     """The counts of a field in bins that have their upper edges, the first bin its lower one as well."""
-    above = [float(np.nextafter(np.float32(edge), np.float32(inf))) for edge in edges[1:]]
-    return histogram(field, [edges[0], *above])
+    return histogram(field, [edges[0], *(next_above(edge, np.float32) for edge in edges[1:])])
 
 
 def read_sensitivity(which: Any) -> tuple[float, float]:

@@ -24,14 +24,27 @@ from numpyro.distributions import (
 )
 from numpyro.distributions.constraints import is_dependent
 from numpyro.distributions.distribution import Unit
-from numpyro.distributions.transforms import AbsTransform
+from numpyro.distributions.transforms import (
+    AbsTransform,
+    AffineTransform,
+    CatTransform,
+    ComposeTransform,
+    ExpTransform,
+    IdentityTransform,
+    IndependentTransform,
+    PermuteTransform,
+    ReshapeTransform,
+)
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, is_traced
 from dpjax.adapters.numpyro.trace import Choose, Layout, unwrap
 from dpjax.base import Array
 from dpjax.models.priors import warn_of_underflow
 
 CENSORED = (LeftCensoredDistribution, RightCensoredDistribution, IntervalCensoredDistribution)
+REARRANGING = (IdentityTransform, PermuteTransform, ReshapeTransform)
+"""Transforms by which no number changes."""
+
 STATEMENTS = {
     "param": ("an optimised parameter (numpyro.param)", "Give it a prior: numpyro.sample."),
     "mutable": ("mutable state", "Write the model as a function of its sample sites alone."),
@@ -120,27 +133,75 @@ def check_distribution(name: str, distribution: Any) -> None:
             "parts with one fixed support",
             "Add a field for the part that each record belongs to.",
         )
-    if (
-        isinstance(distribution, TransformedDistribution)
-        and not isinstance(distribution, FoldedDistribution)
-        and not one_to_one(distribution)
-    ):
+    if is_transformed(distribution) and not one_to_one(distribution):
         refuse(
             f"the site {name!r}, a {kind} whose transform several values share",
             "a transform that is one-to-one on the values of its base distribution",
-            "Use FoldedDistribution for absolute values, or a transform of a positive distribution.",
+            "Use FoldedDistribution for absolute values, or a base whose lower bound is a plain number >= 0.",
         )
 
 
 def one_to_one(distribution: Any) -> bool:
-    """Whether no transform is an absolute value, or applied to real numbers outside its domain."""
-    values = distribution.base_dist.support
-    for transform in distribution.transforms:
-        smaller = values is constraints.real and transform.domain in (constraints.positive, constraints.nonnegative)
-        if isinstance(transform, AbsTransform) or smaller:
-            return False
-        values = transform.codomain
-    return True
+    """Whether no transform is an absolute value, or of positive numbers and applied to some that may be negative."""
+    base = unwrap(distribution.base_dist)
+    if is_transformed(base) and not one_to_one(base):
+        return False
+    with jax.ensure_compile_time_eval():  # bounds that are numbers stay known
+        return all(is_invertible(transform, values) for transform, values in list_steps(distribution))
+
+
+def is_transformed(distribution: Any) -> bool:
+    """Whether a density is that of a base distribution and a Jacobian."""
+    return isinstance(distribution, TransformedDistribution) and not isinstance(distribution, FoldedDistribution)
+
+
+def list_steps(distribution: Any) -> list[tuple[Any, Any]]:
+    """Each elementary transform, in their order, with the values that it is applied to."""
+    values, steps = distribution.base_dist.support, []
+    for transform in parts_of(ComposeTransform(distribution.transforms)):
+        steps.append((transform, values))
+        values = values_after(transform, values)
+    return steps
+
+
+def parts_of(transform: Any) -> list[Any]:
+    """The transforms that one consists of, in their order."""
+    if isinstance(transform, IndependentTransform):
+        return parts_of(transform.base_transform)
+    if isinstance(transform, ComposeTransform):
+        return [part for each in transform.parts for part in parts_of(each)]
+    return [transform]
+
+
+def values_after(transform: Any, values: Any) -> Any:
+    """A constraint that transformed values satisfy, the one that tells more where NumPyro's has unknown bounds."""
+    if isinstance(transform, REARRANGING):
+        return values
+    return constraints.positive if isinstance(transform, ExpTransform) or is_scale(transform) else transform.codomain
+
+
+def is_scale(transform: Any) -> bool:
+    """Whether positive numbers are multiplied by one that is not known yet, which NumPyro supposes to be positive."""
+    if not isinstance(transform, AffineTransform) or not is_traced(transform.scale):
+        return False
+    return is_positive(transform.domain) and is_positive(constraints.greater_than(transform.loc))
+
+
+def is_invertible(transform: Any, values: Any) -> bool:
+    """Whether the inverse of an elementary transform gives back all values that satisfy a constraint."""
+    if isinstance(transform, CatTransform):
+        return all(is_invertible(part, values) for each in transform.transforms for part in parts_of(each))
+    return not isinstance(transform, AbsTransform) and (is_positive(values) or not is_positive(transform.domain))
+
+
+def is_positive(values: Any) -> bool:
+    """Whether all numbers that satisfy a constraint are known to be at least 0."""
+    while isinstance(values, constraints.independent):
+        values = values.base_constraint
+    if values is constraints.positive_ordered_vector:
+        return True
+    lower = getattr(values, "lower_bound", -np.inf)
+    return not is_traced(lower) and bool(np.all(np.asarray(lower) >= 0))
 
 
 def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax.adapters.numpyro.trace import Layout, unwrap
 from dpjax.base import Array, Records
 from dpjax.models.record_noise import LARGEST_SUPPORT, list_places
-from dpjax.numerics.cells import count_cells
+from dpjax.numerics.cells import cells_at, count_cells
 
 LARGEST_SUMMARY = 64
 """Largest number of possible records for which the likelihood uses counts."""
@@ -35,8 +35,19 @@ class Support(NamedTuple):
         """The count of each possible record [c]."""
         place = jnp.zeros((), int)
         for name, values in self.levels.items():
-            place = place * len(values) + (records[name] - values[0]).astype(int)
+            place = place * len(values) + place_among(values, records[name])
         return count_cells(place, self.size)
+
+
+def place_among(values: np.ndarray, given: Array) -> Array:
+    """The place [n] of each given value [n] among the listed ones, which may be in any order."""
+    whole = values.dtype.kind in "iu"
+    if whole and np.all(np.diff(values) == 1):
+        return (given - values[0]).astype(int)
+    order = np.argsort(values)
+    lower, upper = values[order][:-1], values[order][1:]
+    half = (upper - lower) // 2 if whole else (upper - lower) / 2
+    return jnp.asarray(order)[cells_at(given, jnp.asarray(upper - half))]
 
 
 def find_support(layout: Layout) -> Support | None:

@@ -284,9 +284,9 @@ def places_of(sums: CellSums, labels: np.ndarray) -> csr_array:
     inside = np.flatnonzero(labels >= 0)
     member = csr_array((np.ones(len(inside)), (inside, labels[inside])), shape=(len(labels), int(labels.max()) + 1))
     size = np.bincount(labels[inside])
-    first, second = (sums.matrix @ member).tocoo(), (sums.matrix.power(2) @ member).tocoo()
-    changes = second.data * size[second.col] != first.data**2
-    return csr_array((changes, (second.col, second.row)), shape=(len(size), sums.size))
+    first, second = sums.matrix @ member, sums.matrix.power(2) @ member  # weights may cancel out in the first alone
+    changes = (second.multiply(size[None]) - first.power(2)).tocoo()
+    return csr_array((changes.data != 0, (changes.col, changes.row)), shape=(len(size), sums.size))
 
 
 def meet_all(target: CountTarget, groups: Groups, width: int, state: State, key: Key) -> tuple[State, Array, Array]:

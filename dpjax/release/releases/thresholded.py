@@ -9,6 +9,7 @@ import numpy as np
 from dpjax._util.validation import check_array, check_count, check_number, fail
 from dpjax.mechanisms import Censored, PartitionSelection
 from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.numerics.next_floats import next_below
 from dpjax.release import Release
 from dpjax.statistics import cells
 
@@ -140,6 +141,4 @@ def largest_below(threshold: float, *, whole: bool) -> float:
     """The largest whole number, or number of the default float type, below a threshold."""
     if whole:
         return float(np.ceil(threshold) - 1)
-    kind = jnp.result_type(float).type
-    # Numbers so small that processors take them for 0 are passed over.
-    return float(min(np.nextafter(kind(threshold), kind(-np.inf)), kind(threshold) - np.finfo(kind).tiny))
+    return next_below(threshold, jnp.result_type(float))

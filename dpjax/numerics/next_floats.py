@@ -1,0 +1,18 @@
+"""The numbers next to one on either side, where processors take the smallest numbers for 0."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["next_above", "next_below"]
+
+
+def next_below(number: float, dtype: Any) -> float:
+    """The largest number of a float type below a number; those so small that they count as 0 are passed over."""
+    kind = np.dtype(dtype).type
+    return float(min(np.nextafter(kind(number), kind(-np.inf)), kind(number) - np.finfo(kind).tiny))
+
+
+def next_above(number: float, dtype: Any) -> float:
+    """The smallest number of a float type above a number; those so small that they count as 0 are passed over."""
+    return -next_below(-number, dtype)
