@@ -13,6 +13,7 @@ from dpjax._util.jit import depends_on, jit_quickly
 from dpjax._util.validation import check_count, fail, is_refusal, summarize_error
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.densities import ModelDensities
+from dpjax.adapters.numpyro.number import Examples
 from dpjax.adapters.numpyro.trace import Layout, draw, run, trace_statements
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.numerics import take_if
@@ -29,8 +30,8 @@ POINT_SCALE = 2.0
 
 def inspect(
     function: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]
-) -> tuple[Layout, bool]:
-    """The layout of a NumPyro model, and whether its records are exchangeable.
+) -> tuple[Layout, bool, Examples]:
+    """The layout of a NumPyro model, whether its records are exchangeable, and some of them.
 
     Raises
     ------
@@ -133,8 +134,11 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any], is_defaul
         raise
 
 
-def check_exchangeability(layout: Layout) -> tuple[Layout, bool]:
-    """The layout, with its number of records fixed if only one is possible, and whether records are exchangeable."""
+def check_exchangeability(layout: Layout) -> tuple[Layout, bool, Examples]:
+    """The layout, with its number of records fixed if only one is possible, and whether records are exchangeable.
+
+    Also those of the trials that were drawn from the prior.
+    """
     densities = ModelDensities(layout)
     any_size = takes_any_size(densities)
     trials = jax.device_get(jit_quickly(partial(run_trials, densities, any_size))(jax.random.key(0)))
@@ -143,7 +147,8 @@ def check_exchangeability(layout: Layout) -> tuple[Layout, bool]:
     alike = [(trials.rolled, trials.density_of_rolled), (trials.first, trials.density_of_first)]
     identically_distributed = all(refusals.same(*pair) for pair in alike) and not layout.known
     exchangeable = identically_distributed and any_size and not depends_on_index(densities)
-    return layout._replace(fixed=layout.fixed or not exchangeable), exchangeable
+    examples = Examples(*jax.tree.map(lambda leaf: leaf[:NUM_DRAWS], (trials.parameters, trials.alone, trials.first)))
+    return layout._replace(fixed=layout.fixed or not exchangeable), exchangeable, examples
 
 
 class Trial(NamedTuple):
@@ -167,6 +172,10 @@ class Trial(NamedTuple):
         That of the first record among all.
     density_of_first
         That of the first record alone, if the model takes any number.
+    alone
+        The first record [1, ...].
+    parameters
+        The parameters.
     """
 
     mixed: Array
@@ -177,6 +186,8 @@ class Trial(NamedTuple):
     density_of_rolled: Array
     first: Array
     density_of_first: Array
+    alone: Records
+    parameters: Parameters
 
 
 def run_trials(densities: ModelDensities, any_size: bool, key: Key) -> Trial:
@@ -233,6 +244,8 @@ def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: P
         density_of_rolled=density_of_rolled,
         first=one[:1],
         density_of_first=densities.log_density(parameters, alone) if any_size else one[:1],
+        alone=alone,
+        parameters=parameters,
     )
 
 

@@ -116,12 +116,13 @@ def content_of_call(fn: Callable[..., Any], records: Any, n: Any, arguments: dic
 
 def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]) -> Model:
     """The model of `from_numpyro`, inspected and checked."""
-    layout, exchangeable = inspect(fn, records, n, arguments)
+    layout, exchangeable, examples = inspect(fn, records, n, arguments)
     densities = ModelDensities(layout)
     check_arguments(densities)
     quantities, support = find_quantities(densities), find_support(layout)
     summary, log_likelihood = find_summary(densities, support) if exchangeable and not layout.fixed else (None, None)
     free = densities.is_unconstrained()
+    has_prior_of_size = differs(densities, examples, layout.size + 1, ModelDensities.log_prior)
     model = Model(
         sample_prior=densities.sample_prior,
         log_prior=densities.log_prior,
@@ -138,11 +139,9 @@ def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, a
         normal_field=derive_normal_field(layout) if exchangeable else None,
         mixed=find_mixed(layout) if support is None else None,
         derived=partial(densities.derived, quantities) if quantities else None,
-        num_records=layout.size
-        if layout.fixed or differs(densities, layout.size + 1, ModelDensities.log_prior)
-        else None,
+        num_records=layout.size if layout.fixed or has_prior_of_size else None,
         exchangeable=exchangeable,
-        check_number=build_number_check(densities, quantities),
+        check_number=build_number_check(densities, quantities, examples),
     )
     check_model(model)
     if support is not None and support.size <= LARGEST_SUMMARY:

@@ -5,19 +5,17 @@ A model is inspected with few records, where no branch on their number and no co
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail, is_traced
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.refusals import same
-from dpjax.base import Array, Key, Parameters
-
-NUM_DRAWS = 4
-"""Draws of the parameters at which densities are compared."""
+from dpjax.base import Array, Parameters, Records
 
 UNKNOWN_NUMBER = 2**12
 """With how many records a model is tried whose number of records is unknown."""
@@ -26,17 +24,29 @@ MOST_RECORDS = 2**20
 """Most records whose densities are compared: the counts of a table may be those of more than there is memory for."""
 
 
-def build_number_check(densities: ModelDensities, quantities: tuple[str, ...]) -> Callable[[Any], None] | None:
+class Examples(NamedTuple):
+    """Parameters drawn from the prior [draw, ...], a record for each [draw, 1, ...], and its log-density [draw, 1]."""
+
+    parameters: Parameters
+    records: Records
+    log_density: np.ndarray
+
+
+def build_number_check(
+    densities: ModelDensities, quantities: tuple[str, ...], examples: Examples
+) -> Callable[[Any], None] | None:
     """A function of a number of records that raises where the model is another one with so many.
 
     Parameters
     ----------
     quantities
         The names of the derived quantities.
+    examples
+        Of the model as it was inspected.
     """
     if densities.layout.fixed or not densities.layout.takes_size:
         return None
-    find = cache(partial(find_difference, densities, quantities))
+    find = cache(partial(find_difference, densities, quantities, examples))
 
     def check(n: Any) -> None:
         # Within another program nothing can be compared.
@@ -50,39 +60,38 @@ def build_number_check(densities: ModelDensities, quantities: tuple[str, ...]) -
     return check
 
 
-def find_difference(densities: ModelDensities, quantities: tuple[str, ...], n: int) -> str:
+def find_difference(densities: ModelDensities, quantities: tuple[str, ...], examples: Examples, n: int) -> str:
     """What is different about the model with n records; empty if nothing is."""
     if n == densities.layout.size:
         return ""
-    if differs(densities, n, ModelDensities.log_prior):
+    if differs(densities, examples, n, ModelDensities.log_prior):
         return "the prior's densities are"
-    if quantities and differs(densities, n, lambda one, parameters: one.derived(quantities, parameters)):
+    if quantities and differs(densities, examples, n, lambda one, parameters: one.derived(quantities, parameters)):
         return f"the values of {', '.join(quantities)} are"
-    return "the densities of records are" if records_differ(densities, min(n, MOST_RECORDS)) else ""
+    different = records_differ(densities, examples, min(n, MOST_RECORDS))
+    return "the densities of records are" if different else ""
 
 
-def differs(densities: ModelDensities, n: int, function: Callable[[ModelDensities, Parameters], Any]) -> bool:
+def differs(
+    densities: ModelDensities, examples: Examples, n: int, function: Callable[[ModelDensities, Parameters], Any]
+) -> bool:
     """Whether a function of the parameters is another one for a model of n records."""
     layout = densities.layout
     functions = [partial(function, ModelDensities(layout._replace(size=size))) for size in (layout.size, n)]
-    shapes = jax.eval_shape(densities.sample_prior, jax.random.key(0))
-    programs = [jax.make_jaxpr(one)(shapes) for one in functions]
+    programs = [jax.make_jaxpr(one)(jax.tree.map(lambda leaf: leaf[0], examples.parameters)) for one in functions]
     if len({str(program) + repr(program.consts) for program in programs}) == 1:
         return False
-    both = jit_quickly(lambda parameters: [jax.tree.leaves(one(parameters)) for one in functions])
-    values = both(jit_quickly(densities.sample_prior)(jax.random.key(0)))
-    return not all(same(*pair) for pair in zip(*values, strict=True))
+    both = jit_quickly(partial(jax.lax.map, lambda drawn: [jax.tree.leaves(one(drawn)) for one in functions]))
+    return not all(same(*pair) for pair in zip(*both(examples.parameters), strict=True))
 
 
-def records_differ(densities: ModelDensities, n: int) -> bool:
-    """Whether the density of one record alone is not that of each of n records that are equal to it."""
+def records_differ(densities: ModelDensities, examples: Examples, n: int) -> bool:
+    """Whether the density of a record is not that of each of n records that are equal to it."""
 
-    def compare(key: Key) -> tuple[Array, Array, Array]:
-        prior_key, record_key = jax.random.split(key)
-        parameters = densities.sample_prior(prior_key)
-        one = densities.sample_records(record_key, parameters, 1)
-        many = densities.log_density(parameters, jax.tree.map(lambda field: jnp.repeat(field, n, axis=0), one))
-        return densities.log_density(parameters, one)[0], jnp.min(many), jnp.max(many)
+    def extremes(example: Examples) -> tuple[Array, Array]:
+        equal = jax.tree.map(lambda field: jnp.repeat(field, n, axis=0), example.records)
+        found = densities.log_density(example.parameters, equal)
+        return jnp.min(found), jnp.max(found)
 
-    alone, least, most = jit_quickly(partial(jax.lax.map, compare))(jax.random.split(jax.random.key(0), NUM_DRAWS))
-    return not (same(alone, least) and same(alone, most))
+    found = jit_quickly(partial(jax.lax.map, extremes))(examples)
+    return not all(same(examples.log_density[:, 0], each) for each in found)

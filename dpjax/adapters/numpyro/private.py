@@ -59,7 +59,7 @@ def private_target(
     covariates = dict(covariates or {})
     data = {**records, **covariates}
     check_records(data)
-    layout, exchangeable = inspect(fn, tuple(data), None, arguments | covariates)
+    layout, exchangeable, _ = inspect(fn, tuple(data), None, arguments | covariates)
     check_record_differences(layout, exchangeable, covariates)
 
     def densities_of(known: Mapping[str, Any], size: int = 1) -> ModelDensities:
