@@ -12,7 +12,7 @@ from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import release_noise
-from dpjax.clt.moments import Source, build_moments, is_small
+from dpjax.clt.moments import Source, build_missing, build_moments, is_small
 from dpjax.clt.number import number_at, reference_number
 from dpjax.models.data_sets import take_number
 from dpjax.models.recipe import jit_model
@@ -31,6 +31,9 @@ NUM_DRAWS = 64
 
 LEVEL = 0.9
 """The reported error is this quantile over the draws."""
+
+MAX_MISSING = 0.01
+"""Largest probability of counts beyond the finer rule: float32 rounds it by some thousandths."""
 
 MAX_SKEWNESS = 0.45
 """Largest skewness of a sum with its noise without a warning; standard deviations are then off by a tenth."""
@@ -58,13 +61,20 @@ class Errors(NamedTuple):
 def measure_errors(
     model: Model, release: Release, source: Source, rule: Any, finer: Any, simulated: Array, parameters: Parameters
 ) -> Errors:
-    """The errors relative to a finer rule at draws [draw, ...] of the posterior; infinite where not finite."""
+    """The errors relative to a finer rule at draws [draw, ...] of the posterior; infinite where not finite.
+
+    They are infinite too where counts have more than `MAX_MISSING` of their probability beyond the finer rule: neither
+    rule then knows what such records add.
+    """
     same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program
     evaluate = moments_at.quickly if is_small(model, release, source, finer) else moments_at
     coarse, fine = (evaluate(model, release, source, nodes, parameters) for nodes in (same, finer))
     numbers = numbers_of(release, parameters)
     errors = compare(numbers, release_noise(release, simulated).variance, coarse, fine)
     finite = [np.nan_to_num(np.asarray(error, float), nan=np.inf, posinf=np.inf) for error in errors]
+    if source.points == "counts":
+        lacking = np.asarray(missing_at(model, release, finer, parameters), float) > MAX_MISSING
+        finite = [np.where(lacking, np.inf, error) for error in finite]
     return Errors(*(float(np.quantile(error, LEVEL, method="higher")) for error in finite))
 
 
@@ -74,6 +84,12 @@ def moments_at(
 ) -> tuple[Array, Array]:
     """The moments [draw, d] and [draw, d, d] at each draw."""
     return jax.lax.map(build_moments(model, release, source, rule), take_number(parameters)[0])
+
+
+@jit_model
+def missing_at(model: Model, release: Release, counts: Array, parameters: Parameters) -> Array:
+    """The probability [draw] that records have at none of the counts [q], at each draw."""
+    return jax.lax.map(build_missing(model, reference_number(release), counts), take_number(parameters)[0])
 
 
 def numbers_of(release: Release, parameters: Parameters) -> Array:
@@ -111,8 +127,8 @@ def check_errors(errors: Errors, num_points: int, statistic: str) -> None:
         f"deviation and its variance by {100 * errors.variance:.2g} %"
     )
     remedy = (
-        f"Pass more points, which clamps and steps of {statistic} need the more the more records there are; or give "
-        "the model statistic_moments, or use dpjax.sample."
+        f"Pass more points: clamps and steps of {statistic} need the more the more records there are, and counts as "
+        "many as the largest of them; or give the model statistic_moments, or use dpjax.sample."
     )
     fail("num_points", given, f"errors up to {MAX_ERROR}, and {100 * MAX_ERROR:g} %", remedy)
 

@@ -14,7 +14,7 @@ from dpjax.numerics.linear_algebra import product
 from dpjax.numerics.quadrature import Rule, make_rule
 from dpjax.release import Release
 
-__all__ = ["Moments", "Source", "build_moments", "is_small", "make_points"]
+__all__ = ["Moments", "Source", "build_missing", "build_moments", "is_small", "make_points"]
 
 Moments = Callable[[Parameters], tuple[Array, Array]]
 """``parameters -> (offset [d], covariance [d, d])``: the mean of a record's contribution less value / n, and its
@@ -22,6 +22,9 @@ covariance; for records that are not identically distributed, their averages."""
 
 FEW_PRODUCTS = 2**17
 """Of two coordinates at one point: with more, the time that a program takes counts, and not that of compiling it."""
+
+ROUNDING = 32.0
+"""Rounding of the probability that counts up to a bound have, in roots of the precision: 5e-7, or 0.01 in float32."""
 
 Weighed = Callable[[Parameters], tuple[Array, Array]]
 """``parameters -> (contributions [d, m], weights [m] or [])``."""
@@ -78,6 +81,9 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
     All sums are over contributions less value / n, which is near their mean wherever the posterior has mass: so no
     digits are lost of the difference between value / n and mean, which is √n times smaller than their standard
     deviation. Where n is unknown, `reference_number` is in its place.
+
+    What probability counts have beyond the last point is given to that point: for a statistic that is clamped below it
+    this is right, and for any other the moments are far from those of a finer rule, by which `measure_errors` finds it.
     """
     centre = release.value / reference_number(release)
     summed = None if source.points is None else build_sums(model, release, source, rule)
@@ -128,7 +134,17 @@ def build_points(model: Model, release: Release, source: Source, rule: Any) -> W
         return lambda parameters: weigh_pairs(model, release, parameters, points)
     records = listed_records(model, source, rule)
     contributions = release.contributions(records)  # independent of the parameters: computed once, outside the loops
-    return lambda parameters: (contributions, jnp.exp(model.log_density(parameters, records)))
+
+    def at_records(parameters: Parameters) -> tuple[Array, Array]:
+        weights = jnp.exp(model.log_density(parameters, records))
+        return contributions, weights.at[-1].add(beyond(jnp.sum(weights))) if source.points == "counts" else weights
+
+    return at_records
+
+
+def beyond(total: Array) -> Array:
+    """The probability beyond the points, which have this one in total; what may be rounding is none."""
+    return jnp.maximum(1 - total - ROUNDING * jnp.sqrt(jnp.finfo(total.dtype).eps), 0)
 
 
 class Pairs(NamedTuple):
@@ -187,18 +203,39 @@ def build_averages(model: Model, release: Release, source: Source, rule: Any) ->
 
     def moments(parameters: Parameters) -> tuple[Array, Array]:
         @jax.checkpoint
-        def add(sums: tuple[Array, Array], point: Any) -> tuple[tuple[Array, Array], None]:
+        def add(sums: tuple[Array, ...], point: Any) -> tuple[tuple[Array, ...], None]:
             contributions, weights = weigh(parameters, point)
             deviations = contributions - centre
             weighted = deviations * weights[None]
-            return (sums[0] + weighted, sums[1] + product(weighted, deviations.T)), None
+            return (sums[0] + weighted, sums[1] + product(weighted, deviations.T), sums[2] + weights), None
 
         size, dtype = release.value.size, release.value.dtype
-        nothing = jnp.zeros((size, n), dtype), jnp.zeros((size, size), dtype)
-        (offsets, squares), _ = jax.lax.scan(add, nothing, points)
+        nothing = jnp.zeros((size, n), dtype), jnp.zeros((size, size), dtype), jnp.zeros(n, dtype)
+        (offsets, squares, totals), _ = jax.lax.scan(add, nothing, points)
+        if source.points == "counts":
+            deviations = weigh(parameters, jax.tree.map(lambda leaf: leaf[-1], points))[0] - centre
+            rest = deviations * beyond(totals)[None]
+            offsets, squares = offsets + rest, squares + product(rest, deviations.T)
         return jnp.mean(offsets, axis=1), (squares - product(offsets, offsets.T)) / n
 
     return moments
+
+
+def build_missing(model: Model, n: int, counts: Array) -> Callable[[Parameters], Array]:
+    """The probability [] that records have at none of these counts [q], averaged over n where they differ."""
+    field = model.count_field
+    assert field is not None
+    if model.exchangeable:
+        return lambda parameters: 1 - jnp.sum(jnp.exp(model.log_density(parameters, {field: counts})))
+    fields = known_fields(model, n)
+
+    def missing(parameters: Parameters) -> Array:
+        def share(count: Array) -> Array:
+            return jnp.mean(jnp.exp(model.log_density(parameters, fields | {field: jnp.full(n, count)})))
+
+        return 1 - jnp.sum(jax.lax.map(share, counts))
+
+    return missing
 
 
 def loop_points(model: Model, source: Source, rule: Any) -> Any:

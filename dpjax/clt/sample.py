@@ -76,7 +76,8 @@ def sample_clt(
     num_points
         Of the quadrature: a grid of about so many points up to three dimensions of noise, scrambled Sobol points
         beyond, fixed by the key; by default 1,024, or 216 where the model knows the mean and only the covariance is
-        left. Its error at draws of the posterior is measured against a finer rule.
+        left. Of a count it is how many whole numbers from 0 on are summed over, beyond which records should have no
+        probability. Its error at draws of the posterior is measured against a finer rule.
     progress
         What is shown of the run; see `dpjax.sample`.
     devices
@@ -96,7 +97,8 @@ def sample_clt(
     TypeError, ValueError
         If the input is unusable, or there is no such approximation (before compilation); if the value has a part
         without noise that does not vary; if no start of positive density is found; or if the quadrature moves
-        the mean of the sum by more than a tenth of a standard deviation, or its variance by more than a tenth.
+        the mean of the sum by more than a tenth of a standard deviation, or its variance by more than a tenth, as it
+        does where counts lie beyond the points.
     KeyboardInterrupt
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
 

@@ -1,12 +1,16 @@
 """The likelihood-ratio test of nested models."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
+import jax
 import numpy as np
 import scipy
 
 from dpjax._util.validation import check_instance, fail
 from dpjax.likelihood.result import MaximumLikelihood
+from dpjax.release import PrivateRelease
+from dpjax.runtime.identity import identify
 
 __all__ = ["LikelihoodRatioTest", "likelihood_ratio_test"]
 
@@ -97,14 +101,30 @@ def likelihood_ratio_test(full: MaximumLikelihood, restricted: MaximumLikelihood
 
 def check_alike(full: MaximumLikelihood, restricted: MaximumLikelihood) -> None:
     """Raise unless both fits are by one method to one release."""
-    first, second = (np.asarray(fit.fitted.release.observed) for fit in (full, restricted))
-    if (
-        first.shape != second.shape
-        or not np.array_equal(first, second)
-        or full.fitted.release.n != restricted.fitted.release.n
-    ):
-        fail("restricted", "a fit to another release", "one to that of the full model", "Fit both to one release.")
+    others = differences(full.fitted.release, restricted.fitted.release)
+    if others:
+        given = f"a fit to another release, which differs in {', '.join(others)}"
+        fail("restricted", given, "one to that of the full model", "Fit both to one release.")
     kinds = type(full.fitted.surface), type(restricted.fitted.surface)
     if kinds[0] is not kinds[1]:
         given = f"a fit by {restricted.method}, where that of the full model is by {full.method}"
         fail("restricted", given, "fits by one method", "Pass method= to both.")
+
+
+def differences(release: PrivateRelease, other: PrivateRelease) -> list[str]:
+    """What two releases differ in, such as their mechanisms."""
+    if type(release) is not type(other):
+        return ["kind"]
+    names = [field.name for field in fields(release)]
+    return [name for name in names if not is_same(getattr(release, name), getattr(other, name))]
+
+
+def is_same(part: Any, other: Any) -> bool:
+    """Whether two parts of releases have the same numbers, or the same content if they are functions."""
+    structures: list[Any] = [jax.tree.structure(tree) for tree in (part, other)]
+    if structures[0] == structures[1] and all(map(np.array_equal, jax.tree.leaves(part), jax.tree.leaves(other))):
+        return True
+    try:
+        return identify("release", part) == identify("release", other)
+    except TypeError:  # what cannot be compared by its content is another object
+        return False

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import Model, Records
+from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
@@ -38,7 +39,8 @@ def check_model(model: Model) -> None:
     TypeError
         If a function does not return a dict where it should.
     ValueError
-        If a shape is wrong, a function raises an error, or one of two functions that belong together is missing.
+        If a shape is wrong, a function raises an error, one of two functions that belong together is missing, or a
+        parameter is called ``"num_records"``, under which an unknown number of records is reported.
     """
     if not isinstance(model, Model):
         remedy = "Pass one of dpjax.models, dpjax.from_numpyro(...) or a Model of your own functions."
@@ -52,6 +54,7 @@ def check_model(model: Model) -> None:
     key = jax.eval_shape(jax.random.key, 0)
     parameters = trace(model, "sample_prior", key)
     check_dict("sample_prior", parameters, "parameters")
+    check_names_free(parameters)
     check_scalar("log_prior", trace(model, "log_prior", parameters))
     for n in SIZES if model.num_records is None else (model.num_records,):
         check_records(model, key, parameters, n)

@@ -5,18 +5,19 @@ rows are padding, as arrays have fixed shapes: the density ignores them, and fun
 redraw them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.recipe import Form, numbered
 from dpjax.numerics import take_if
 from dpjax.numerics.selection import key_of_branches
 from dpjax.release.unknown_count import CountPrior
 
-__all__ = ["NUMBER", "data_sets", "join", "split", "unpack"]
+__all__ = ["NUMBER", "check_names_free", "data_sets", "join", "split", "unpack"]
 
 NUMBER = "num_records"
 """Name of the field with the number of real rows, int []."""
@@ -138,6 +139,12 @@ def halve(capacity: int, least: int) -> tuple[int, ...]:
     while len(sizes) < MAX_SIZES and (sizes[-1] + 1) // 2 >= least and sizes[-1] > 1:
         sizes.append((sizes[-1] + 1) // 2)
     return tuple(sizes)
+
+
+def check_names_free(names: Iterable[str]) -> None:
+    """Raise if the name of the number of records is among those that a model gives."""
+    if NUMBER in names:
+        fail("model", f"a name {NUMBER!r}", "other names", "The number of records is reported under it: rename yours.")
 
 
 def take_number(parameters: Parameters) -> tuple[Parameters, Array | None]:

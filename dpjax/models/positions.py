@@ -8,6 +8,7 @@ import numpy as np
 
 from dpjax._util.validation import SHOWN, check_array, check_key, fail, is_traced
 from dpjax.base import Key, Model, Parameters, Records
+from dpjax.models.data_sets import check_names_free
 from dpjax.models.simulation import Position, draw_position_at, parameter_shapes, position_shapes
 
 __all__ = ["check_derived", "check_parameters", "check_position", "check_prior", "check_start"]
@@ -106,10 +107,12 @@ def cast(argument: str, value: Any, expected: jax.ShapeDtypeStruct, remedy: str)
 
 
 def check_derived(model: Model) -> None:
-    """Raise if a derived quantity has the name of a parameter."""
+    """Raise if a derived quantity has the name of a parameter, or of the number of records."""
     if model.derived is None:
         return
     parameters = parameter_shapes(model)
-    both = sorted(set(parameters) & set(jax.eval_shape(model.derived, parameters)))
+    derived = jax.eval_shape(model.derived, parameters)
+    check_names_free(derived)
+    both = sorted(set(parameters) & set(derived))
     if both:
         fail("model.derived", f"names {both}, which are parameters", "names of their own", "Rename them.")

@@ -18,17 +18,18 @@ from jax.typing import ArrayLike
 
 from dpjax._util.validation import check_count, check_key, check_share, fail, read_numbers
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.data_augmentation.counts.table import COUNTS
+from dpjax.data_augmentation.counts.table import COUNTS, TableSums
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.records.unknown_number import DataSetSum
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import build_mixed_step, build_sweep
 from dpjax.diagnostics.convergence import ess_bulk
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import GibbsState
-from dpjax.release import PrivateRelease
+from dpjax.release import PrivateRelease, Release
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -211,7 +212,8 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
         remedy = "Use posterior.synthetic, or dpjax.sample."
         fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
     drawn = draw_further(posterior, key, num, spacing_of(posterior), take_data)
-    return as_data_sets(posterior.model, *drawn)
+    formed = latent_form(posterior.model, posterior.release, posterior.plan.imputation)[1]
+    return as_data_sets(posterior.model, formed, *drawn)
 
 
 def take_data(state: GibbsState) -> tuple[Parameters, Records]:
@@ -276,13 +278,19 @@ def advance(
     return jax.lax.scan(keep, states, jnp.arange(num, dtype=jnp.int32))[1]
 
 
-def as_data_sets(model: Model, parameters: Parameters, records: Records) -> DataSets:
-    """Data sets of imputed records [data set, n, ...], of counts, or of records in an unknown number."""
-    if isinstance(records, dict) and set(records) == {COUNTS} and model.support is not None:
+def as_data_sets(model: Model, formed: PrivateRelease, parameters: Parameters, records: Records) -> DataSets:
+    """Data sets of imputed records [data set, n, ...], of counts, or of records in an unknown number.
+
+    Which of these they are is seen in the statistic of the release that an imputation has formed: fields may have any
+    name.
+    """
+    statistic = formed.statistic if isinstance(formed, Release) else None
+    if isinstance(statistic, TableSums):
+        assert model.support is not None
         counts = records[COUNTS][:, 0].astype(int)
         support = {name: np.asarray(leaf) for name, leaf in model.support().items()}
         return DataSets("completed", parameters, support, counts, counts.sum(axis=1))
-    if isinstance(records, dict) and NUMBER in records:
+    if isinstance(statistic, DataSetSum):
         rows = {name: leaf[:, 0] for name, leaf in records.items() if name != NUMBER}
         return DataSets("completed", parameters, rows, None, records[NUMBER][:, 0])
     number, length = np.shape(next(iter(records.values())))[:2]

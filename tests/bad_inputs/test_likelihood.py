@@ -1,5 +1,7 @@
 """Bad input of maximum likelihood, its intervals and its tests, refused by name before anything is compiled."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import dpjax
 from dpjax import Laplace, Release, models, statistics
+from dpjax.likelihood.ratio_test import differences
 
 KEY = jax.random.key(0)
 MODEL = models.normal(models.NormalPrior(0.0, 1.0), 1.0)
@@ -92,6 +95,36 @@ def test_bad_pairs_of_fits(refused, fit):
         KEY, MODEL, Release([200.0], dpjax.Gaussian(10.0), TOTAL, 1_000), method="clt", progress=False
     )
     refused(lambda: dpjax.likelihood_ratio_test(fit, other), "restricted")
+
+
+OTHERS = {
+    "value": {"value": [200.0]},
+    "mechanism": {"mechanism": dpjax.Gaussian(80.0)},
+    "kind of noise": {"mechanism": dpjax.Laplace(10.0)},
+    "statistic": {"statistic": statistics.total("y", -1.0, 1.0)},
+    "n": {"n": 900},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_fits_to_releases_that_differ_in_one_part_are_no_pair(fit, what):
+    release = replace(fit.fitted.release, **OTHERS[what])
+    other = replace(fit, fitted=replace(fit.fitted, release=release))
+    named = "mechanism" if what == "kind of noise" else what
+    with pytest.raises(ValueError, match=f"restricted: given a fit to another release, which differs in {named};"):
+        dpjax.likelihood_ratio_test(fit, other)
+
+
+def summed(bound: float):
+    return lambda record: jnp.clip(record["y"], -bound, bound)[None]
+
+
+def test_releases_that_were_written_twice_are_the_same():
+    def release(scale: float, bound: float) -> Release:
+        return Release([3.0], dpjax.Gaussian(scale), summed(bound), 10)
+
+    assert not differences(release(8.0, 2.0), release(8, 2.0))
+    assert differences(release(8.0, 2.0), release(8.0, 3.0)) == ["statistic"]
 
 
 def test_no_bootstrap_of_known_totals(refused):

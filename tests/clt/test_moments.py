@@ -149,3 +149,44 @@ def test_the_error_of_quadrature_grows_with_the_number_of_records():
     assert found[1].variance == pytest.approx(found[0].variance, rel=0.05)
     with pytest.raises(ValueError, match=r"num_points: given 12 points, by which the mean .* Pass more points"):
         check_errors(found[1], 12, "Total")
+
+
+def poisson(n: int, x: np.ndarray | None = None) -> None:
+    """Counts, of equal rates or in proportion to known covariates."""
+    rate = numpyro.sample("rate", dist.Gamma(4.0, 2e-4))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Poisson(rate if x is None else rate * x))
+
+
+COUNTS = Source((False, False), "counts")
+COVARIATES = [None, np.linspace(0.8, 1.2, 5)]
+
+
+def count_model(x: np.ndarray | None) -> dpjax.Model:
+    return dpjax.from_numpyro(poisson, ["y"] if x is None else ["y", "x"], n=5, x=x)
+
+
+@pytest.mark.parametrize("x", COVARIATES, ids=["alike", "of known covariates"])
+def test_counts_beyond_the_points_are_an_error_and_no_likelihood(x):
+    """All weights vanish at either rule: the two agreed, the density was highest there, and draws were the prior's."""
+    model = count_model(x)
+    release = dpjax.Release([60_000.0], dpjax.Gaussian(300.0), total("y", 0.0, 1e5), 5)
+    rules = [make_points(jax.random.key(0), model, COUNTS, 64, refinement) for refinement in (1, 2)]
+    far, near = ({"rate": jnp.array([rate, rate])} for rate in (12_000.0, 20.0))
+    errors = measure_errors(model, release, COUNTS, *rules, jnp.zeros(1), far)
+    assert errors == (np.inf, np.inf)
+    with pytest.raises(ValueError, match=r"num_points: given 64 points.* Pass more points: .* use dpjax.sample"):
+        check_errors(errors, 64, "Total")
+    assert max(measure_errors(model, release, COUNTS, *rules, jnp.zeros(1), near)) < 1e-3
+
+
+@pytest.mark.parametrize("x", COVARIATES, ids=["alike", "of known covariates"])
+def test_counts_beyond_the_points_add_what_the_last_point_does(x):
+    model = count_model(x)
+    release = dpjax.Release([100.0], dpjax.Gaussian(3.0), total("y", 0.0, 30.0), 5)
+    rule = make_points(jax.random.key(0), model, COUNTS, 64)
+    evaluate = jax.jit(build_moments(model, release, COUNTS, rule))
+    for rate in (62.0, 3_000.0):  # in part beyond the points, and all
+        offset, covariance = evaluate({"rate": jnp.array(rate)})
+        np.testing.assert_allclose(offset, 30.0 - 20.0, rtol=2e-2)
+        np.testing.assert_allclose(covariance, 0.0, atol=2.0)

@@ -1,7 +1,7 @@
 """An unknown number of records through every call that draws: reported, predicted, continued; or refused by name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jax
@@ -138,6 +138,12 @@ def renamed() -> dpjax.Model:
 def test_what_arrays_cannot_hold_is_refused(model: Callable[[], dpjax.Model], prior: object, message: str) -> None:
     with pytest.raises(ValueError, match=rf"^{message}"):
         dpjax.gibbs(model(), release(prior))
+
+
+@pytest.mark.parametrize("sample", [dpjax.sample, dpjax.sample_clt])
+def test_the_name_of_the_number_is_refused_where_it_is_known_too(sample: Callable[..., dpjax.Posterior]) -> None:
+    with pytest.raises(ValueError, match=r"^model: given a name 'num_records'"):
+        sample(jax.random.key(1), renamed(), replace(release(models.UniformCount(2, 9)), n=5), progress=False)
 
 
 def test_arrays_hold_all_but_the_last_of_a_prior() -> None:

@@ -45,6 +45,11 @@ BAD: dict[str, tuple[dict, type[Exception], str]] = {
         "Model.sample_records: given ShapeDtypeStruct; expected a dict of records",
     ),
     "parameters without names": ({"sample_prior": lambda key: jnp.zeros(2)}, TypeError, "Model.sample_prior: given"),
+    "a parameter called as the number of records": (
+        {"sample_prior": lambda key: {"num_records": GOOD.sample_prior(key)["mean"]}},
+        ValueError,
+        "model: given a name 'num_records'; expected other names. The number of records is reported under it",
+    ),
     "a prior of each entry": (
         {"log_prior": lambda parameters: jnp.zeros(2)},
         ValueError,

@@ -5,6 +5,8 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from scipy import stats
 
@@ -70,6 +72,24 @@ def test_counts_have_their_enumerated_distribution() -> None:
     np.testing.assert_array_equal(np.bincount(data[7]["cell"], minlength=3), data.counts[7])
     frame = data.frame(7)
     assert (list(frame), len(frame)) == (["cell"], 5)
+
+
+def dice(n: int) -> None:
+    """Records whose only field has the name that counts of all records have."""
+    share = numpyro.sample("share", dist.Beta(2.0, 2.0))
+    with numpyro.plate("records", n):
+        numpyro.sample("counts", dist.Binomial(3, share))
+
+
+def test_a_field_of_any_name_is_a_field() -> None:
+    with jax.numpy_dtype_promotion("standard"):  # as NumPyro has it
+        model = dpjax.from_numpyro(dice, ["counts"], n=4)
+        release = dpjax.Release([5.0], dpjax.Gaussian(1.0), statistics.total("counts"), 4)
+        few = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "progress": False}
+        posterior = dpjax.sample(jax.random.key(1), model, release, imputation=dpjax.imwg(), **few)
+        data = posterior.completed(jax.random.key(2), 3)
+    assert data.counts is None
+    assert all(one["counts"].shape == (4,) and set(one["counts"]) <= {0, 1, 2, 3} for one in data)
 
 
 @pytest.mark.x32

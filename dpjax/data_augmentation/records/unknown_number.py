@@ -13,7 +13,7 @@ import numpy as np
 from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Key, Model, Records, Statistic
-from dpjax.models.data_sets import NUMBER, data_sets, split
+from dpjax.models.data_sets import NUMBER, check_names_free, data_sets, split
 from dpjax.models.recipe import jit_model
 from dpjax.models.recipe import split as separate_numbers
 from dpjax.models.simulation import draw_parameters, parameter_shapes, position_shapes
@@ -138,8 +138,7 @@ def check_model_of_any_number(model: Model) -> None:
         remedy = "Its records have covariates or are not identically distributed: their number is known."
         fail("release.n", "an UnknownCount with such a model", "a number of records", remedy)
     derived = {} if model.derived is None else jax.eval_shape(model.derived, parameter_shapes(model))
-    if NUMBER in {*position_shapes(model, 1).records, *parameter_shapes(model), *derived}:
-        fail("model", f"a name {NUMBER!r}", "other names", "The number of records is reported under it: rename yours.")
+    check_names_free([*position_shapes(model, 1).records, *parameter_shapes(model), *derived])
 
 
 def rows_of(release: PrivateRelease) -> DataSetSum | None:
