@@ -256,6 +256,17 @@ def test_a_prior_whose_transform_shares_values_is_refused() -> None:
         dpjax.from_numpyro(before_plate(lambda: numpyro.sample("a", prior)), records=["y"])
 
 
+@pytest.mark.parametrize("general", [True, False])
+def test_a_transform_that_shares_values_is_found_in_a_mixture(general: bool) -> None:
+    def mixture(a: jax.Array) -> Any:
+        weights, size = dist.Categorical(jnp.array([0.3, 0.7])), () if general else (2,)
+        part = dist.TransformedDistribution(dist.Normal(a, jnp.ones(size)), SQUARE)
+        return dist.MixtureGeneral(weights, [part, part]) if general else dist.MixtureSameFamily(weights, part)
+
+    with pytest.raises(ValueError, match="the site 'y', a TransformedDistribution whose transform several values"):
+        dpjax.from_numpyro(law(mixture), records=["y"])
+
+
 @pytest.mark.parametrize("case", ONE_TO_ONE)
 def test_transforms_that_are_one_to_one_are_accepted(case: str) -> None:
     def check(a: jax.Array) -> jax.Array:

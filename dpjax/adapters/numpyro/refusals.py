@@ -16,6 +16,7 @@ from numpyro.distributions import (
     LeftCensoredDistribution,
     MaskedDistribution,
     MixtureGeneral,
+    MixtureSameFamily,
     Pareto,
     RightCensoredDistribution,
     TransformedDistribution,
@@ -37,6 +38,7 @@ from numpyro.distributions.transforms import (
 )
 
 from dpjax._util.validation import fail, is_traced
+from dpjax.adapters.numpyro.mixtures import parts_of
 from dpjax.adapters.numpyro.trace import Choose, Layout, unwrap
 from dpjax.base import Array
 from dpjax.models.priors import warn_of_underflow
@@ -133,9 +135,16 @@ def check_distribution(name: str, distribution: Any) -> None:
             "parts with one fixed support",
             "Add a field for the part that each record belongs to.",
         )
+    is_mixture = isinstance(distribution, (MixtureSameFamily, MixtureGeneral))
+    for part in map(unwrap, parts_of(distribution) if is_mixture else [distribution]):
+        check_transforms(name, part)
+
+
+def check_transforms(name: str, distribution: Any) -> None:
+    """Raise for a distribution whose transforms are not one-to-one."""
     if is_transformed(distribution) and not one_to_one(distribution):
         refuse(
-            f"the site {name!r}, a {kind} whose transform several values share",
+            f"the site {name!r}, a {type(distribution).__name__} whose transform several values share",
             "a transform that is one-to-one on the values of its base distribution",
             "Use FoldedDistribution for absolute values, or a base whose lower bound is a plain number >= 0.",
         )
@@ -158,18 +167,18 @@ def is_transformed(distribution: Any) -> bool:
 def list_steps(distribution: Any) -> list[tuple[Any, Any]]:
     """Each elementary transform, in their order, with the values that it is applied to."""
     values, steps = distribution.base_dist.support, []
-    for transform in parts_of(ComposeTransform(distribution.transforms)):
+    for transform in elementary_parts(ComposeTransform(distribution.transforms)):
         steps.append((transform, values))
         values = values_after(transform, values)
     return steps
 
 
-def parts_of(transform: Any) -> list[Any]:
+def elementary_parts(transform: Any) -> list[Any]:
     """The transforms that one consists of, in their order."""
     if isinstance(transform, IndependentTransform):
-        return parts_of(transform.base_transform)
+        return elementary_parts(transform.base_transform)
     if isinstance(transform, ComposeTransform):
-        return [part for each in transform.parts for part in parts_of(each)]
+        return [part for each in transform.parts for part in elementary_parts(each)]
     return [transform]
 
 
@@ -190,7 +199,7 @@ def is_scale(transform: Any) -> bool:
 def is_invertible(transform: Any, values: Any) -> bool:
     """Whether the inverse of an elementary transform gives back all values that satisfy a constraint."""
     if isinstance(transform, CatTransform):
-        return all(is_invertible(part, values) for each in transform.transforms for part in parts_of(each))
+        return all(is_invertible(part, values) for each in transform.transforms for part in elementary_parts(each))
     return not isinstance(transform, AbsTransform) and (is_positive(values) or not is_positive(transform.domain))
 
 
