@@ -40,7 +40,8 @@ FLOOR_COST = 0.05
 """Share of a sweep's cost that refreshes may take where they gain nothing: they keep remote modes in reach."""
 
 PART_COST = 0.4
-"""Cost of a sweep over one part of the records, in units of a whole one; for 1,000 records 0.37, for 10,000 0.37."""
+"""Cost of a sweep over one part of the records, in units of a whole one: for 1,000 and 10,000 records 0.37 in float64,
+for 10,000 in float32 0.25."""
 
 MARGIN = 1.5
 """The fewest refreshes must give so many times as many effective draws for their cost as other rates: a warm-up cannot
@@ -179,6 +180,34 @@ def choose_rates(refresh: RefreshTuning, tried: tuple[Rates, ...], costs: tuple[
     return with_rates(refresh, best_rates(tried, kept, *costs))
 
 
+class Prices(NamedTuple):
+    """The costs of a sweep and of a refresh, and what steps at some rates cost and gain by them."""
+
+    sweep: float
+    refresh: float
+
+    def of_step(self, rates: Rates) -> float:
+        """The cost of a step."""
+        part = self.sweep * (PART_COST if rates.parts < NUM_PARTS else 1)
+        return (rates.sweeps * part + rates.refreshes * self.refresh) / PERIOD + Costs().step
+
+    def multiple_of(self, rates: Rates, multiple: int) -> Rates:
+        """A multiple of rates; the fewest refreshes are as many as cost little beside the sweeps."""
+        few = max(FLOOR, int(FLOOR_COST * PERIOD * self.sweep / self.refresh))
+        own = few if rates.refreshes == FLOOR else PERIOD
+        return Rates(rates.sweeps * multiple, own * multiple, rates.parts)
+
+    def gain_of(self, rates: Rates, left: float, multiple: int) -> float:
+        """The effective draws for their cost at a multiple of rates of which a step leaves this autocorrelation."""
+        margin = MARGIN if rates.refreshes == FLOOR else 1
+        return draws_of(left**multiple) / self.of_step(self.multiple_of(rates, multiple)) / margin
+
+
+def draws_of(left: float) -> float:
+    """The effective draws of a step that leaves this autocorrelation."""
+    return (1 - left) / (1 + left)
+
+
 def best_rates(tried: tuple[Rates, ...], kept: np.ndarray, sweep_cost: float, refresh_cost: float) -> Rates:
     """The rates to make, which are multiples of those that were tried.
 
@@ -193,26 +222,10 @@ def best_rates(tried: tuple[Rates, ...], kept: np.ndarray, sweep_cost: float, re
     refresh_cost
         The cost of a refresh.
     """
-
-    def cost_of(rates: Rates) -> float:
-        part = sweep_cost * (PART_COST if rates.parts < NUM_PARTS else 1)
-        return (rates.sweeps * part + rates.refreshes * refresh_cost) / PERIOD + Costs().step
-
-    def multiple_of(rates: Rates, multiple: int) -> Rates:
-        own = max(FLOOR, int(FLOOR_COST * PERIOD * sweep_cost / refresh_cost)) if rates.refreshes == FLOOR else PERIOD
-        return Rates(rates.sweeps * multiple, own * multiple, rates.parts)
-
-    def draws_of(left: float) -> float:
-        return (1 - left) / (1 + left)
-
-    def gain_of(rates: Rates, left: float, multiple: int) -> float:
-        margin = MARGIN if rates.refreshes == FLOOR else 1
-        return draws_of(left**multiple) / cost_of(multiple_of(rates, multiple)) / margin
-
-    least = LEAST_DRAWS * draws_of(kept[0])
+    prices, least = Prices(sweep_cost, refresh_cost), LEAST_DRAWS * draws_of(kept[0])
     choices = [(rates, left, multiple) for rates, left in zip(tried, kept, strict=True) for multiple in MULTIPLES]
     gains = {
-        multiple_of(rates, multiple): gain_of(rates, left, multiple)
+        prices.multiple_of(rates, multiple): prices.gain_of(rates, left, multiple)
         for rates, left, multiple in choices
         # The first choice is a sweep in each step and the fewest refreshes.
         if rates.sweeps * multiple <= PERIOD and draws_of(left**multiple) >= least
