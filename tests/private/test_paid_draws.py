@@ -145,7 +145,7 @@ def test_a_budget_that_others_spend_is_used_to_the_last_iteration(monkeypatch, w
 
 def test_a_run_goes_on_from_a_result(whole):
     first = go(num_iterations=25)
-    result = go(pickle.loads(pickle.dumps(first)), num_iterations=15)
+    result = go(pickle.loads(pickle.dumps(first)), spent=first.ledger, num_iterations=15)
     np.testing.assert_array_equal(result.draws, whole.draws)
     assert result.num_iterations == 40
     for rate, expected in zip(result.not_private, whole.not_private, strict=True):

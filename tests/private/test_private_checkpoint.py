@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from dpjax import private
 from dpjax.runtime.checkpoint import CheckpointFile
-from tests.private.cases import STARTS, TARGET, WALK, tilted
+from tests.private.cases import BOUND, STARTS, TARGET, WALK, tilted
 from tests.private.paid_runs import KEY, break_off, go, ledger, make_whole, shorten_parts
 
 
@@ -75,6 +76,62 @@ def test_another_run_does_not_take_up_a_checkpoint(saved_run, change, message):
     arguments = {"key": KEY, "kernel": WALK, "positions": STARTS, "ledger": ledger(), "num_iterations": 40} | change
     with pytest.raises(ValueError, match=message):
         private.sample(**arguments, checkpoint=saved_run)
+
+
+@pytest.mark.parametrize("change", [{"proposal_scale": 2.0}, {"ratio_bound": 2 * BOUND}], ids=str)
+def test_another_kernel_does_not_take_up_a_checkpoint(saved_run, change):
+    """Settings that no query tells."""
+    settings = {"proposal_scale": 1.0, "ratio_bound": BOUND, "tau": 1.0} | change
+    kernel = private.dp_penalty(TARGET, private.noise.jax, **settings)
+    assert kernel.queries == WALK.queries
+    with pytest.raises(ValueError, match="differs in code of kernel"):
+        go(kernel=kernel, checkpoint=saved_run)
+
+
+@pytest.mark.parametrize("change", ["prior", "likelihood"])
+def test_another_target_does_not_take_up_a_checkpoint(tmp_path, change):
+    """Of the same values at the starts, which are 0."""
+
+    def kernel_of(prior_sd: float, slope: float) -> private.PrivateKernel:
+        def log_likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
+            return slope * jnp.dot(record, theta)
+
+        def log_prior(theta: jax.Array) -> jax.Array:
+            return -0.5 * jnp.dot(theta, theta) / prior_sd**2
+
+        target = private.target(log_likelihood, log_prior, TARGET.records[0, :3], jnp.zeros(2))
+        return private.dp_penalty(target, private.noise.jax, proposal_scale=1.0, ratio_bound=BOUND, tau=1.0)
+
+    path, starts = tmp_path / "run.npz", jnp.zeros((3, 2))
+    go(starts, kernel=kernel_of(1.0, 1.0), checkpoint=path)
+    with pytest.warns(UserWarning, match="did not know the run"):  # written again, it is the same target
+        go(starts, kernel=kernel_of(1.0, 1.0), checkpoint=path)
+    with pytest.raises(ValueError, match="differs in code of target"):
+        go(starts, kernel=kernel_of(0.1, 1.0) if change == "prior" else kernel_of(1.0, 0.5), checkpoint=path)
+
+
+def test_a_ledger_that_begins_anew_is_charged_for_the_draws_in_a_checkpoint(tmp_path, saved_run, whole):
+    path = tmp_path / "run.npz"
+    path.write_bytes(saved_run.read_bytes())
+    spent = ledger()
+    with pytest.warns(UserWarning, match="did not know the run in the checkpoint, and was charged for its 120 iter"):
+        result = go(spent=spent, checkpoint=path)
+    np.testing.assert_array_equal(result.draws, whole.draws)
+    assert [query.count for query in spent.queries] == [40 * 3]
+    assert go(spent=spent, checkpoint=path).ledger.queries == spent.queries  # it knows the run now
+    with pytest.raises(ValueError, match="key: given the key of an earlier run"):
+        go(spent=spent)
+    poor = ledger()
+    poor.charge(WALK.queries, poor.affordable(WALK.queries) - 40 * 3 + 1)
+    for _ in range(2):
+        with pytest.raises(private.BudgetExceeded):
+            go(spent=poor, checkpoint=path)
+
+
+def test_draws_go_on_with_a_ledger_that_was_charged_for_them_alone(whole):
+    with pytest.raises(ValueError, match="ledger: given one that was not charged for the draws that go on"):
+        go(whole, spent=ledger())
+    assert go(whole, spent=whole.ledger, num_iterations=2).num_iterations == 42
 
 
 @pytest.fixture(scope="module")

@@ -161,8 +161,10 @@ class Ledger:
         if not fits:
             raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
 
-    def take_key(self, digest: str) -> None:
-        """Record that a run draws its noise and samples from a key, given by its hash; in the file, if there is one.
+    def take_key(self, *digests: str) -> None:
+        """Record what a run draws its noise and samples from: the hash of its key, and of its checkpoint the mark.
+
+        It is recorded at once, in the file if there is one.
 
         Raises
         ------
@@ -170,11 +172,21 @@ class Ledger:
             If an earlier run used it: queries are composed as if their noise were independent.
         """
         with self._lock, self._alone():
-            if digest in self._keys:
+            if self._keys.intersection(digests):
                 remedy = "Pass another, such as jax.random.fold_in(key, 1)."
                 fail("key", "the key of an earlier run charged to this ledger", "a key of its own", remedy)
-            self._keys |= {digest}
+            self._keys |= set(digests)
             self._record(self._queries)
+
+    def knows(self, digest: str) -> bool:
+        """Whether `take_key` has recorded this."""
+        with self._lock:
+            self._catch_up()
+            return digest in self._keys
+
+    def includes(self, queries: Sequence[Query], times: int) -> bool:
+        """Whether `queries` were charged so many times, by whatever run."""
+        return _holds(self.queries, total(_checked(queries), times))
 
     def affordable(self, queries: Sequence[Query]) -> int:
         """How many more times `queries` can be charged; of an iteration's queries, over all chains.

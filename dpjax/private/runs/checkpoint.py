@@ -1,7 +1,9 @@
 """The checkpoint of a private run: all paid-for draws, continued only by the same run."""
 
 import hashlib
+import secrets
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +16,7 @@ from dpjax.private.kernels.base import PrivateKernel, ravel
 from dpjax.private.runs.run import Status, to_device
 from dpjax.private.targets.target import Target
 from dpjax.runtime.checkpoint import CheckpointFile
+from dpjax.runtime.fingerprint import identify_parts
 
 __all__ = ["Checkpoint", "make_fingerprint"]
 
@@ -21,11 +24,21 @@ Fingerprint = dict[str, Any]
 
 
 class Checkpoint(CheckpointFile):
-    """The file of one private run, **as confidential as the records**: it holds diagnostics and a hash of them."""
+    """The file of one private run, **as confidential as the records**: it holds diagnostics and a hash of them.
+
+    Attributes
+    ----------
+    run
+        The run's own mark, by which a ledger knows that it was charged for the draws in the file.
+    """
 
     REMEDY = "Pass another path, or move the file away."
-    SECRET = frozenset({"key", "positions", "records", "target"})
+    SECRET = frozenset({"key", "positions", "records", "target", "code of kernel", "code of target"})
     MODE = 0o600
+
+    def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
+        super().__init__(path, fingerprint)
+        self.run = f"run {secrets.token_hex(8)}"
 
     def save(self, total: int, status: Status) -> None:
         """Write what was paid for; whatever happens, the file holds it or what it held before.
@@ -37,7 +50,7 @@ class Checkpoint(CheckpointFile):
         """
         leaves = jax.tree.leaves((status.states, status.draws, status.totals))
         arrays = {f"leaf{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
-        self.write({"done": status.done, "total": total}, arrays)
+        self.write({"done": status.done, "total": total, "run": self.run}, arrays)
 
     def load(self, start: Status) -> tuple[Status, int] | None:
         """The status in the file and the run's total of iterations; None if there is no file.
@@ -57,7 +70,9 @@ class Checkpoint(CheckpointFile):
 
     def fill(self, start: Status, progress: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Status, int]:
         """The saved status, of the structure of `start`."""
-        done, total = (progress.get(name) for name in ("done", "total"))
+        done, total, run = (progress.get(name) for name in ("done", "total", "run"))
+        if not isinstance(run, str):
+            return self.refuse("without the mark of its run")
         if not (isinstance(done, int) and isinstance(total, int) and start.done <= done <= total):
             return self.refuse("which counts its iterations wrongly")
         drawn = (done - start.done) // self.fingerprint["thin"]
@@ -68,6 +83,7 @@ class Checkpoint(CheckpointFile):
             if saved is None or (saved.shape, saved.dtype) != (leaf.shape, leaf.dtype):
                 self.refuse("whose arrays are not those of this run")
         states, draws, totals = jax.tree.unflatten(jax.tree.structure(tree), leaves)
+        self.run = run
         return Status(to_device(states), draws, totals, done), total
 
 
@@ -81,6 +97,7 @@ def make_fingerprint(
 ) -> Fingerprint:
     """Everything that determines the draws of a run, under the user's names."""
     position = jax.tree.map(lambda leaf: leaf[0], start.states.position)
+    target = kernel.target
     return {
         "key": digest(jax.random.key_data(key)),
         "key implementation": str(jax.random.key_impl(key)),
@@ -89,8 +106,10 @@ def make_fingerprint(
         "positions": digest(start.states),
         "budget": str(ledger.budget),
         "queries": repr(kernel.queries),
-        "records": digest((kernel.target.records, kernel.target.weights)),
-        "target": digest(probe(kernel.target, ravel(position))),
+        "records": digest((target.records, target.weights)),
+        "target": digest(probe(target, ravel(position))),
+        # The settings of a kernel and what its functions hold, which its values at one point do not tell.
+        **identify_parts({"kernel": kernel.build, "target": tuple(target.terms)}),
     }
 
 

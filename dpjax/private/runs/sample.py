@@ -39,6 +39,12 @@ SHARE = 20
 """Smallest number of iterations of the run per iteration of a rehearsal."""
 
 
+CHARGED_AGAIN = (
+    "The ledger did not know the run in the checkpoint, and was charged for its {times} iterations: one that begins "
+    "anew in each process forgets what was spent before. Keep it in a file: Ledger(budget, path)."
+)
+
+
 def sample(
     key: Key,
     kernel: PrivateKernel,
@@ -72,7 +78,8 @@ def sample(
         The number of iterations per kept draw. Draws that are not kept are paid for as well.
     checkpoint
         A file. What is paid for is saved there as it comes, every few seconds, before more is charged; a call with the
-        same arguments goes on from it. It is **as confidential as the records**, other than the draws in it.
+        same arguments goes on from it. It is **as confidential as the records**, other than the draws in it. A ledger
+        that does not know the run, as one that begins anew, is charged for it once more: keep it in a file, too.
     devices
         The devices over which chains are spread, as in `dpjax.sample`, of this process alone. Each holds all records.
 
@@ -89,8 +96,9 @@ def sample(
     Warns
     -----
     UserWarning
-        If fewer iterations are made than asked for, with the reason: an interruption, an error, a budget that others
-        have spent, a file that cannot be written, or chains that do not move. The draws made are returned all the same.
+        If a ledger is charged for the iterations in a checkpoint; or if fewer are made than asked for, with the reason:
+        an interruption, an error, a budget that others have spent, a file that cannot be written, or chains that do not
+        move. The draws made are returned all the same.
 
     Notes
     -----
@@ -104,6 +112,7 @@ def sample(
     thin = check_count("thin", thin)
     path = None if checkpoint is None else check_path(checkpoint)
     start = begin(kernel, positions, thin)
+    check_paid(kernel, positions, ledger)
     asked = check_iterations(num_iterations, thin)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, kernel, start, ledger, asked, thin))
     with nullcontext() if file is None else file.held():
@@ -116,9 +125,24 @@ def sample(
         if saved is None:
             rehearse(run, status, rehearsal_keys)
             save_first(save, status)
-            if start.done == 0 and depends_on_keys(kernel):
-                ledger.take_key(digest(jax.random.key_data(key)))
+        if file is None or not ledger.knows(file.run):
+            charge_again(ledger, kernel, (status.done - start.done) * len(chain_keys))
+            own = [digest(jax.random.key_data(key))] if start.done == 0 and depends_on_keys(kernel) else []
+            ledger.take_key(*own, *([] if file is None else [file.run]))
         return report(run, *finish(run, status, save), path)
+
+
+def charge_again(ledger: Ledger, kernel: PrivateKernel, times: int) -> None:
+    """Charge a ledger that does not know a run for what its checkpoint holds: it may have begun anew.
+
+    Raises
+    ------
+    BudgetExceeded
+        If that would exceed the budget.
+    """
+    if times > 0:
+        ledger.charge(kernel.queries, times)
+        warnings.warn(CHARGED_AGAIN.format(times=times), stacklevel=3)
 
 
 def depends_on_keys(kernel: PrivateKernel) -> bool:
@@ -193,6 +217,15 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
     if not kernel.queries:
         fail("kernel", "one without noise", "a private one", "hmc and rwmh protect nobody; use dp_hmc or dp_penalty.")
     check_contract(kernel)
+
+
+def check_paid(kernel: PrivateKernel, positions: Any, ledger: Ledger) -> None:
+    """Raise if a run goes on from draws that the ledger was not charged for."""
+    if isinstance(positions, PrivateDraws):
+        made = positions.num_iterations * len(positions.not_private.acceptance_rate)
+        if not ledger.includes(kernel.queries, made):
+            remedy = "Pass result.ledger, or open its file; a new run starts at result.final_states.position."
+            fail("ledger", "one that was not charged for the draws that go on", "the ledger of that run", remedy)
 
 
 def check_iterations(num_iterations: Any, thin: int) -> int | None:
