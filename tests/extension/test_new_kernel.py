@@ -92,7 +92,7 @@ def test_it_goes_on_from_a_checkpoint_and_from_a_result(tmp_path, monkeypatch, w
         with pytest.warns(UserWarning, match="after 2 of 24"):
             part = go(spent=spent, checkpoint=path)
     np.testing.assert_array_equal(go(spent=spent, checkpoint=path).draws, whole.draws)
-    np.testing.assert_array_equal(go(positions=part, num_iterations=22).draws, whole.draws)
+    np.testing.assert_array_equal(go(positions=part, spent=part.ledger, num_iterations=22).draws, whole.draws)
 
 
 def test_it_takes_secure_noise():
