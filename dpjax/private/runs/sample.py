@@ -112,7 +112,7 @@ def sample(
     thin = check_count("thin", thin)
     path = None if checkpoint is None else check_path(checkpoint)
     start = begin(kernel, positions, thin)
-    check_paid(kernel, positions, ledger)
+    check_paid(kernel, start, ledger)
     asked = check_iterations(num_iterations, thin)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, kernel, start, ledger, asked, thin))
     with nullcontext() if file is None else file.held():
@@ -127,8 +127,10 @@ def sample(
             save_first(save, status)
         if file is None or not ledger.knows(file.run):
             charge_again(ledger, kernel, (status.done - start.done) * len(chain_keys))
-            own = [digest(jax.random.key_data(key))] if start.done == 0 and depends_on_keys(kernel) else []
-            ledger.take_key(*own, *([] if file is None else [file.run]))
+            marks = [digest(jax.random.key_data(key))] if start.done == 0 and depends_on_keys(kernel) else []
+            marks += [] if file is None else [file.run]
+            if marks:
+                ledger.take_key(*marks)
         return report(run, *finish(run, status, save), path)
 
 
@@ -219,13 +221,11 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
     check_contract(kernel)
 
 
-def check_paid(kernel: PrivateKernel, positions: Any, ledger: Ledger) -> None:
+def check_paid(kernel: PrivateKernel, start: Status, ledger: Ledger) -> None:
     """Raise if a run goes on from draws that the ledger was not charged for."""
-    if isinstance(positions, PrivateDraws):
-        made = positions.num_iterations * len(positions.not_private.acceptance_rate)
-        if not ledger.includes(kernel.queries, made):
-            remedy = "Pass result.ledger, or open its file; a new run starts at result.final_states.position."
-            fail("ledger", "one that was not charged for the draws that go on", "the ledger of that run", remedy)
+    if start.done > 0 and not ledger.includes(kernel.queries, start.done * len(start.totals.accepted)):
+        remedy = "Pass result.ledger, or open its file; a new run starts at result.final_states.position."
+        fail("ledger", "one that was not charged for the draws that go on", "the ledger of that run", remedy)
 
 
 def check_iterations(num_iterations: Any, thin: int) -> int | None:
