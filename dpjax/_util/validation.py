@@ -32,6 +32,11 @@ def is_traced(*values: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
+def is_tracing() -> bool:
+    """Whether a program is being traced, so that what is computed is abstract, whatever it is computed from."""
+    return is_traced(jax.numpy.zeros(()))
+
+
 def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], expected: str, remedy: str) -> None:
     """Raise unless every entry of `value` is a finite number that satisfies `accept`; traced values pass."""
     if is_traced(value):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.jit import jit_quickly
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.validation import fail, is_tracing
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.refusals import same
 from dpjax.base import Array, Parameters, Records
@@ -50,7 +50,7 @@ def build_number_check(
 
     def check(n: Any) -> None:
         # Within another program nothing can be compared.
-        if is_traced(jnp.zeros(())):
+        if is_tracing():
             return
         number = n if isinstance(n, int) else UNKNOWN_NUMBER
         if found := find(number):

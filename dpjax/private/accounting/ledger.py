@@ -8,9 +8,7 @@ from math import log
 from threading import RLock
 from typing import Any, NamedTuple
 
-import jax
-
-from dpjax._util.validation import check_count, fail, is_traced
+from dpjax._util.validation import check_count, fail, is_tracing
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
@@ -150,7 +148,7 @@ class Ledger:
         """
         times = check_count("times", times)
         queries = _checked(queries)
-        if is_traced(jax.numpy.zeros(())):
+        if is_tracing():
             remedy = "Charge outside of jax.jit: a compiled program would pay once, however often it ran."
             fail("ledger", "a charge within a traced program", "one outside", remedy, error=RuntimeError)
         with self._lock, self._alone():
