@@ -23,9 +23,18 @@ from dpjax.models.priors import (
     positive,
 )
 from dpjax.models.recipe import numbered
-from dpjax.numerics.linear_algebra import LOG_TWO_PI, draw_normal, factorize, normal_log_density, product, solve_lower
+from dpjax.numerics.linear_algebra import (
+    LOG_TWO_PI,
+    cross_products,
+    draw_normal,
+    factorize,
+    normal_log_density,
+    product,
+    solve_lower,
+)
 from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
+from dpjax.numerics.sums import sum_each
 
 __all__ = ["linear_regression"]
 
@@ -233,9 +242,10 @@ def to_columns(records: Records) -> Array:
 def summarize(records: Records) -> Records:
     """The number of records, the mean [p + 1] of their columns and their scatter [p + 1, p + 1] about it."""
     columns = to_columns(records)
-    mean = jnp.mean(columns, axis=1)
+    mean = sum_each(columns) / columns.shape[1]
     deviations = columns - mean[:, None]
-    return {"count": jnp.asarray(columns.shape[1], float), "mean": mean, "scatter": product(deviations, deviations.T)}
+    scatter = cross_products(deviations, deviations)
+    return {"count": jnp.asarray(columns.shape[1], float), "mean": mean, "scatter": scatter}
 
 
 def independent_coefficients(prior: Any, noise: Positive, dim: int) -> Coefficients:
@@ -250,7 +260,7 @@ def independent_coefficients(prior: Any, noise: Positive, dim: int) -> Coefficie
         return {"coef": prior.sample(key_coef, (dim,)), **noise.sample_prior(key_noise)}
 
     def posterior(parameters: Parameters, design: Array, response: Array) -> tuple[Array, Array]:
-        products = product(design, jnp.concatenate([design, response[None]]).T) / noise.value(parameters)
+        products = cross_products(design, jnp.concatenate([design, response[None]])) / noise.value(parameters)
         return jnp.diag(precision) + products[:, :-1], precision * mean + products[:, -1]
 
     def update(key: Key, parameters: Parameters, design: Array, response: Array) -> Parameters:

@@ -28,7 +28,15 @@ from dpjax.models.arguments import (
 from dpjax.models.bijections import POSITIVE, Bijection
 from dpjax.numerics.ends import positive_at
 from dpjax.numerics.gamma import draw_gamma, draw_log_gamma
-from dpjax.numerics.linear_algebra import LOG_TWO_PI, draw_bartlett, factorize, product, solve_lower, solve_upper
+from dpjax.numerics.linear_algebra import (
+    LOG_TWO_PI,
+    cross_products,
+    draw_bartlett,
+    factorize,
+    product,
+    solve_lower,
+    solve_upper,
+)
 
 __all__ = [
     "GammaPrior",
@@ -283,9 +291,10 @@ class NormalInverseGammaPrior:
         b₀ + ½(yᵀy + μ₀ᵀΛ₀μ₀ - μₙᵀΛₙμₙ) without cancellation.
         """
         prior_mean, prior_precision = self.expand(len(design))
-        precision = prior_precision + product(design, design.T)
+        products = cross_products(design, jnp.concatenate([design, response[None]]))
+        precision = prior_precision + products[:, :-1]
         factor = factorize(precision)
-        linear = product(prior_precision, prior_mean) + product(design, response)
+        linear = product(prior_precision, prior_mean) + products[:, -1]
         mean = solve_upper(factor, solve_lower(factor, linear[:, None]))[:, 0]
         shift = mean - prior_mean
         loss = jnp.sum((response - product(mean, design)) ** 2) + product(shift, product(prior_precision, shift))
@@ -359,7 +368,7 @@ class NormalInverseWishartPrior:
         average = jnp.mean(records, axis=1)
         deviations, shift = records - average[:, None], average - prior_mean
         mean = prior_mean + shift * (size / (kappa + size))
-        scale = as_float(self.scale) + product(deviations, deviations.T)
+        scale = as_float(self.scale) + cross_products(deviations, deviations)
         scale = scale + jnp.outer(shift, shift) * (kappa * size / (kappa + size))
         return NormalInverseWishartPrior(mean, kappa + size, as_float(self.degrees) + size, scale)
 

@@ -1,8 +1,7 @@
-"""Arrays and pytrees of arrays: sums, selection, slices, and non-finite numbers."""
+"""Arrays and pytrees of arrays: selection, pieces, and non-finite numbers."""
 
 from collections.abc import Callable
 from functools import reduce
-from operator import add
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -12,7 +11,6 @@ import numpy as np
 from dpjax.base import Array
 
 __all__ = [
-    "MAX_ROWS",
     "Piece",
     "all_finite",
     "are_many",
@@ -20,7 +18,6 @@ __all__ = [
     "leading_size",
     "proper_density",
     "put_piece",
-    "sum_rows",
     "take_entry",
     "take_if",
     "take_piece",
@@ -28,18 +25,8 @@ __all__ = [
 
 Carry = TypeVar("Carry")
 
-MAX_ROWS = 64
-"""Largest number of rows that are added one by one; the program grows with each."""
-
 PIECE = 2**16
 """Largest number of records in a piece."""
-
-
-def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
-    """The sum of row(0), row(1), ... as one expression, which XLA's CPU compiler vectorises better than a reduction."""
-    if num_rows > MAX_ROWS:
-        return jnp.sum(jax.vmap(row)(jnp.arange(num_rows)), axis=0)
-    return reduce(add, map(row, range(num_rows)))
 
 
 def leading_size(tree: Any) -> int:

@@ -8,9 +8,11 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.numerics.gamma import draw_log_gamma
+from dpjax.numerics.sums import are_summed_at_once, sum_each
 
 __all__ = [
     "LOG_TWO_PI",
+    "cross_products",
     "draw_bartlett",
     "draw_normal",
     "factorize",
@@ -22,8 +24,19 @@ __all__ = [
 
 LOG_TWO_PI = 1.8378770664093453
 
+FEW_ROWS, MANY_COLUMNS = 4, 64
+"""Sizes from which on forward substitution as a loop over the columns is faster than a call of LAPACK for each matrix:
+twice for three rows and 100 columns or more, one of 4 to 16 chains at a time."""
+
 # Some devices multiply float32 matrices in lower precision by default.
 product = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
+
+
+def cross_products(left: Array, right: Array) -> Array:
+    """The product [p, q] of rows [p, m] and the transpose of rows [q, m], for few rows and many columns."""
+    if not are_summed_at_once(len(left) * len(right)):
+        return product(left, right.T)
+    return sum_each([one * other for one in left for other in right]).reshape(len(left), len(right))
 
 
 def factorize(matrix: Array) -> Array:
@@ -33,7 +46,18 @@ def factorize(matrix: Array) -> Array:
 
 def solve_lower(factor: Array, columns: Array) -> Array:
     """L⁻¹ columns, for a lower factor [k, k] and columns [k, m]."""
+    if len(columns) <= FEW_ROWS and columns.shape[1] >= MANY_COLUMNS:
+        return substitute(factor, columns)
     return jax.lax.linalg.triangular_solve(factor, columns, left_side=True, lower=True)
+
+
+def substitute(factor: Array, columns: Array) -> Array:
+    """L⁻¹ columns, for a lower factor [k, k] and columns [k, m], row by row."""
+    solved: list[Array] = []
+    for row, column in zip(factor, columns, strict=True):
+        known = sum(entry * other for entry, other in zip(row, solved, strict=False))
+        solved.append((column - known) / row[len(solved)])
+    return jnp.stack(solved)
 
 
 def solve_upper(factor: Array, columns: Array) -> Array:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from math import prod
 from operator import add
 from typing import Any
 
@@ -13,8 +14,8 @@ from dpjax._util.pytree import frozen_pytree, is_opaque
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
-from dpjax.numerics import leading_size, sum_rows
-from dpjax.numerics.arrays import Piece, are_many, for_pieces, take_piece
+from dpjax.numerics import all_finite, sum_rows
+from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import (
@@ -126,15 +127,18 @@ class Release:
 
     def total(self, records: Records) -> Array:
         """The statistic [d] summed over records."""
-        n = leading_size(records)
-        if not are_many(n):
-            return jnp.sum(self.contributions(records), axis=1)
+        return sum_records(self.contributions, records)
 
-        def add_piece(total: Array, index: Array | int, piece: Piece) -> Array:
-            del index
-            return total + self.total(take_piece(records, piece))
+    def finite_total(self, records: Records) -> tuple[Array, Array]:
+        """The summed statistic [d], and whether all numbers of the records are finite [].
 
-        return for_pieces(add_piece, jnp.zeros_like(self.origin), n)
+        The statistic need not show it: a histogram leaves out NaN.
+        """
+        dtype, numbers = self.value.dtype, sum(prod(leaf.shape[1:]) for leaf in jax.tree.leaves(records))
+        if not are_summed_at_once(self.origin.size + numbers):
+            return self.total(records), all_finite(records)
+        sums = sum_records(lambda records: (*self.contributions(records), zero_if_finite(records, dtype)), records)
+        return sums[:-1], jnp.isfinite(sums[-1])
 
     def total_and_density(self, records: Records) -> tuple[Array, Array]:
         """The summed statistic [d] of the records, and the log-density [] of the value given it."""

@@ -90,16 +90,22 @@ def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Ca
 
     def log_likelihood(parameters: Parameters) -> Array:
         records = records_of(parameters, noise)
-        value = release.log_likelihood(records)
+        value, fine = density_and_finite(release, records)
         if noise_log_density is not None:
             value += jnp.sum(noise_log_density(parameters, noise))
-        # A statistic may hide a non-finite record: a histogram leaves out NaN.
-        fine = all_finite(records)
         if form.possible is not None:
             fine &= jnp.all(form.possible(parameters, noise))
         return jnp.where(fine, value, -jnp.inf)
 
     return log_likelihood
+
+
+def density_and_finite(release: PrivateRelease, records: Records) -> tuple[Array, Array]:
+    """The log-density [] of the value given the records, and whether all their numbers are finite []."""
+    if not isinstance(release, Release):
+        return release.log_likelihood(records), all_finite(records)
+    total, fine = release.finite_total(records)
+    return release.log_density(total), fine
 
 
 def likelihood_of_sum(
