@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpjax import statistics
 from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from dpjax.numerics.arrays import MAX_ROWS
+from dpjax.numerics.sums import MAX_ROWS
 from dpjax.release import Release
 
 pytestmark = pytest.mark.x64

@@ -39,10 +39,8 @@ PARTS = ("base_dist", "_mixing_distribution", "_component_distribution", "_compo
 
 def check_arguments(densities: ModelDensities) -> None:
     """Raise if an argument of a distribution violates its constraint somewhere in the prior's support."""
-    keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
-    edges = jnp.arange(NUM_DRAWS) >= NUM_DRAWS // 2
-    program = jit_quickly(lambda keys, edges: jax.lax.map(lambda one: find_violations(densities, *one), (keys, edges)))
-    for (name, family, argument, expected), bad in unpack(jax.device_get(program(keys, edges))):
+    program = jit_quickly(partial(find_all_violations, densities))
+    for (name, family, argument, expected), bad in unpack(jax.device_get(program(jax.random.key(0)))):
         if np.any(bad):
             refusals.refuse(
                 f"the site {name!r}, a {family} whose {argument} violates its constraint in the prior's support",
@@ -58,6 +56,13 @@ Label = tuple[str, str, str, str]
 def unpack(found: dict[str, Array]) -> list[tuple[Label, np.ndarray]]:
     """The labels of the arguments, and whether each violates its constraint at each point."""
     return [(tuple(label.split("|", 3)), np.asarray(bad)) for label, bad in found.items()]  # type: ignore[misc]
+
+
+def find_all_violations(densities: ModelDensities, key: Key) -> dict[str, Array]:
+    """Whether each argument of each site violates its constraint, at each point [point]."""
+    edges = jnp.arange(NUM_DRAWS) >= NUM_DRAWS // 2
+    points = jax.random.split(key, NUM_DRAWS), edges
+    return jax.lax.map(lambda point: find_violations(densities, *point), points)
 
 
 def find_violations(densities: ModelDensities, key: Key, edge: Array) -> dict[str, Array]:

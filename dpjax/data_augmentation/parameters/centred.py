@@ -167,14 +167,14 @@ def has_gradients(model: Model) -> bool:
     if sum(leaf.size for leaf in jax.tree.leaves(parameter_shapes(model))) < 2:
         return False
     try:
-        slopes = np.asarray(probe_gradients.quickly(model, jax.random.split(jax.random.key(0), NUM_PROBES)))
+        slopes = np.asarray(probe_gradients.quickly(model, jax.random.key(0)))
     except (NotImplementedError, TypeError, ValueError):  # as JAX puts it where no derivative is defined
         return False
     return bool(np.all(np.isfinite(slopes)) and np.all(np.any(slopes != 0, axis=0)))
 
 
 @jit_model
-def probe_gradients(model: Model, keys: Key) -> Array:
+def probe_gradients(model: Model, rng_key: Key) -> Array:
     """Gradients [draw, k] of the log-density on the unconstrained scale, each at a draw from the model."""
     # Known covariates fix the number of records.
     n = 2 if model.num_records is None else model.num_records
@@ -186,7 +186,7 @@ def probe_gradients(model: Model, keys: Key) -> Array:
         unit = Tuning(jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), jnp.ones((), dtype))
         return jax.grad(build_log_density(model, unit, unravel, build_log_likelihood(model, records)))(vector)
 
-    return jax.vmap(gradient)(keys)
+    return jax.vmap(gradient)(jax.random.split(rng_key, NUM_PROBES))
 
 
 def fit_step_size(
