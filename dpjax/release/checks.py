@@ -202,10 +202,14 @@ def _check_exact(argument: str, value: Any, vector: Array) -> None:
 
 def _coarseness(value: Array, mechanism: Any) -> str | None:
     """What is wrong with single precision for these values, if anything."""
-    scale, largest = as_mechanism(mechanism).noise_scale, float(np.max(np.abs(value)))
-    if scale is None or is_traced(scale) or np.min(scale) >= COARSEST_SUM * largest:
+    scale, largest = as_mechanism(mechanism).noise_scale, float(np.max(np.abs(np.asarray(value))))
+    if scale is None or is_traced(scale):
         return None
-    return f"noise of scale {np.min(scale):.3g} on values up to {largest:.3g}, which float32 rounds too coarsely"
+    # NumPy passes `min` on to arrays of JAX, which compile it.
+    smallest = np.min(np.asarray(scale))
+    if smallest >= COARSEST_SUM * largest:
+        return None
+    return f"noise of scale {smallest:.3g} on values up to {largest:.3g}, which float32 rounds too coarsely"
 
 
 def _named_parts(argument: str, mechanism: Any, shape: tuple[int, ...]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
