@@ -129,17 +129,6 @@ class Release:
         """The statistic [d] summed over records."""
         return sum_records(self.contributions, records)
 
-    def finite_total(self, records: Records) -> tuple[Array, Array]:
-        """The summed statistic [d], and whether all numbers of the records are finite [].
-
-        The statistic need not show it: a histogram leaves out NaN.
-        """
-        dtype, numbers = self.value.dtype, sum(prod(leaf.shape[1:]) for leaf in jax.tree.leaves(records))
-        if not are_summed_at_once(self.origin.size + numbers):
-            return self.total(records), all_finite(records)
-        sums = sum_records(lambda records: (*self.contributions(records), zero_if_finite(records, dtype)), records)
-        return sums[:-1], jnp.isfinite(sums[-1])
-
     def total_and_density(self, records: Records) -> tuple[Array, Array]:
         """The summed statistic [d] of the records, and the log-density [] of the value given it."""
         total = self.total(records)
@@ -241,6 +230,18 @@ class Release:
             json.choose_statistic(content["statistic"], statistic),
             json.decode_number(content["n"]),
         )
+
+
+def finite_total(release: Release, records: Records) -> tuple[Array, Array]:
+    """The summed statistic [d] of the records, and whether all their numbers are finite [].
+
+    The statistic need not show it: a histogram leaves out NaN.
+    """
+    dtype, numbers = release.value.dtype, sum(prod(leaf.shape[1:]) for leaf in jax.tree.leaves(records))
+    if not are_summed_at_once(release.origin.size + numbers):
+        return release.total(records), all_finite(records)
+    sums = sum_records(lambda records: (*release.contributions(records), zero_if_finite(records, dtype)), records)
+    return sums[:-1], jnp.isfinite(sums[-1])
 
 
 def as_sum(

@@ -1,5 +1,7 @@
 """Sums over many records, and matrix products by them, against NumPy in float64."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ import dpjax
 from dpjax.numerics.arrays import PIECE
 from dpjax.numerics.linear_algebra import cross_products, solve_lower
 from dpjax.numerics.sums import MAX_BLOCK, MAX_ROWS, sum_each, sum_records
+from dpjax.release.summed import finite_total
 
 SIZES = (0, 1, 7, MAX_BLOCK, MAX_BLOCK + 1, 997, 1000, 10_007)
 
@@ -86,13 +89,13 @@ def test_a_record_that_is_not_finite_is_found_where_the_statistic_hides_it(bad: 
 
     release = dpjax.Release(np.ones(num_cells), dpjax.Laplace(1.0), count, n=200)
     records = {"x": np.full((200, 2), 0.5), "y": np.full(200, 0.5), "kind": np.arange(200)}
-    finite_total = jax.jit(release.finite_total)
-    total, fine = finite_total(jax.tree.map(jnp.asarray, records))
+    total_of = jax.jit(partial(finite_total, release))
+    total, fine = total_of(jax.tree.map(jnp.asarray, records))
     assert fine
     np.testing.assert_allclose(total, release.total(records), rtol=1e-6)
     for field, place in (("x", (199, 1)), ("y", 17)):
         broken = {name: values.copy() for name, values in records.items()}
         broken[field][place] = bad
-        total, fine = finite_total(jax.tree.map(jnp.asarray, broken))
+        total, fine = total_of(jax.tree.map(jnp.asarray, broken))
         assert not fine
         assert np.isfinite(total).all()

@@ -25,6 +25,7 @@ from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
 from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release.summed import finite_total
 
 NUM_MOVES = 2
 """Number of elliptical moves per sweep: a second one costs little beside the imputation and pays."""
@@ -104,7 +105,7 @@ def density_and_finite(release: PrivateRelease, records: Records) -> tuple[Array
     """The log-density [] of the value given the records, and whether all their numbers are finite []."""
     if not isinstance(release, Release):
         return release.log_likelihood(records), all_finite(records)
-    total, fine = release.finite_total(records)
+    total, fine = finite_total(release, records)
     return release.log_density(total), fine
 
 
