@@ -85,7 +85,9 @@ def draw_position(key: Key, model: Model, n: int) -> Position:
 
 def draw_position_at(key: Key, model: Model, parameters: Parameters, n: int) -> Position:
     """A position with given parameters and n records drawn from the model."""
-    return Position(parameters, model.sample_records(key, parameters, n))
+    position = Position(parameters, model.sample_records(key, parameters, n))
+    # Weak types, which counts of NumPyro have, would make another program for arrays of the same shapes.
+    return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, jnp.result_type(leaf)), position)
 
 
 def draw_state(key: Key, model: Model, release: PrivateRelease) -> GibbsState:

@@ -86,7 +86,8 @@ def test_a_field_of_any_name_is_a_field() -> None:
         model = dpjax.from_numpyro(dice, ["counts"], n=4)
         release = dpjax.Release([5.0], dpjax.Gaussian(1.0), statistics.total("counts"), 4)
         few = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "progress": False}
-        posterior = dpjax.sample(jax.random.key(1), model, release, imputation=dpjax.imwg(), **few)
+        plain = {"imputation": dpjax.imwg(), "interweave": False, "refresh": False}
+        posterior = dpjax.sample(jax.random.key(1), model, release, **plain, **few)
         data = posterior.completed(jax.random.key(2), 3)
     assert data.counts is None
     assert all(one["counts"].shape == (4,) and set(one["counts"]) <= {0, 1, 2, 3} for one in data)

@@ -5,7 +5,9 @@ from typing import Any
 
 import jax
 import numpy as np
+import numpyro
 import pytest
+from numpyro import distributions as dist
 
 import dpjax
 from dpjax.sampler_tests.invariance_test import choose_size
@@ -24,8 +26,22 @@ def release(value: float) -> dpjax.Release:
     return dpjax.Release([value], dpjax.Laplace(2.0), TOTAL, 40)
 
 
+def successes(n: int) -> None:
+    """Counts that NumPyro draws as weakly typed integers."""
+    share = numpyro.sample("share", dist.Beta(2.0, 2.0))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Binomial(3, share))
+
+
+def sample_counts(value: float) -> dpjax.Posterior:
+    plain = {"imputation": dpjax.imwg(), "interweave": False, "refresh": False}
+    with jax.numpy_dtype_promotion("standard"):  # as NumPyro has it
+        return dpjax.sample(KEY, dpjax.from_numpyro(successes, ["y"]), release(value), **plain, **SHORT)
+
+
 CALLS: dict[str, tuple[str, Callable[[float], Any]]] = {
     "sample": ("advance_chains", lambda value: dpjax.sample(KEY, MODEL, release(value), **SHORT)),
+    "sample of counts": ("advance_chains", sample_counts),
     "sample_batch": (
         "run_batch",
         lambda value: dpjax.sample_batch(KEY, MODEL, [release(value), release(value + 1)], **SHORT),
