@@ -66,6 +66,12 @@ def sum_at_once(rows: tuple[Array, ...]) -> Array:
     return jnp.sum(jnp.concatenate([blocks, sum_blocks(rest)], axis=1) if rest[0].size else blocks, axis=1)
 
 
+@sum_at_once.defjvp
+def sum_tangents(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Array]:
+    """The sums are linear; in JAX a reduction of several arrays cannot be transposed."""
+    return sum_at_once(*primals), jnp.stack([jnp.sum(row) for row in tangents[0]])
+
+
 def sum_blocks(rows: tuple[Array, ...]) -> Array:
     """The sums [d, k] over the last axis of d arrays [k, m]."""
 
@@ -80,12 +86,6 @@ def block_length(m: int) -> int:
     """A length for blocks of m numbers, of which m is a multiple if it can be."""
     lengths = range(min(m, MAX_BLOCK), MAX_BLOCK // 4, -1)
     return next((length for length in lengths if m % length == 0), min(max(m, 1), MAX_BLOCK))
-
-
-@sum_at_once.defjvp
-def sum_tangents(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Array]:
-    """The sums are linear; in JAX a reduction of several arrays cannot be transposed."""
-    return sum_at_once(*primals), jnp.stack([jnp.sum(row) for row in tangents[0]])
 
 
 def zero_if_finite(tree: Any, dtype: Any) -> Array:
