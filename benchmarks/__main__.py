@@ -18,6 +18,7 @@ BENCHMARKS = (
     "growth",
     "memory",
     "depth",
+    "accelerator",
     "first_call",
     "batches",
     "count_records",

@@ -6,17 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.xla_flags import FLAGS
+
 FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
 
-# Compilation takes most of the suite's time: optimising little, the older code generator and programs that are not cut
-# into parts for several threads save half of it.
 # `make test-slow` sets other flags, XLA's own, under which users run.
-FLAGS = [
-    "--xla_backend_optimization_level=0",
-    "--xla_cpu_use_fusion_emitters=false",
-    "--xla_cpu_parallel_codegen_split_count=1",
-]
-os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
+os.environ.setdefault("XLA_FLAGS", FLAGS)
 
 # Programs are found again by what they compute: those of other workers, of the run before and of `make test-keys`.
 # Processes that tests start look there, too.

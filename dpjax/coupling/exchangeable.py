@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_function
 from dpjax.base import Key
 from dpjax.coupling.gibbs import CoupledKernel
@@ -75,6 +76,7 @@ def coupled_exchangeable(
     placement = make_placement(imputation, target.n, proposals)
     relabelling = check_relabelling(relabel, placement)
 
+    @in_full_precision
     def step(rng_key: Key, pair: RecordPair) -> tuple[RecordPair, SweepInfo]:
         proposal_key, sweep_key = jax.random.split(rng_key)
         made = jax.vmap(propose)(jax.random.split(proposal_key, placement.proposals))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Imputation, ImputationInfo, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
@@ -179,6 +180,7 @@ def coupled_gibbs(
     target = SummedTarget(release, release.n)
     refreshed = None if refresh is None else build_coupled_refresh(model, release, refresh)
 
+    @in_full_precision
     def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:
         parameter_key, proposal_key, sweep_key, refresh_key = jax.random.split(rng_key, 4)
         first, second, same = update(parameter_key, pair.first, pair.second, pair.same_parameters, pair.records)
@@ -234,6 +236,7 @@ def coupled_counts(
         fail("sample_start", None, "a start that has the known totals", remedy)
     kernel = build_kernel(model, release, SweepPlan(imputation, False, None))
 
+    @in_full_precision
     def step(rng_key: Key, pair: CountPair) -> tuple[CountPair, ImputationInfo]:
         first, info = kernel(rng_key, pair.first, None)
         # Both chains use the same key on purpose; `clone` keeps the key reuse checker from reporting it.

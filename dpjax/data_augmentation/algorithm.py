@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_instance, fail
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
@@ -66,6 +67,7 @@ def gibbs(
     kernel = build_kernel(model, release, chosen)
     fixed = prior_tuning(model, release.n, chosen) if tuning is None else check_tuning(model, tuning)
 
+    @in_full_precision
     def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
         return init_state(release, check_position(model, release.n, position, rng_key))
 
@@ -119,10 +121,12 @@ def impute(
     model, release = latent_form(model, release, chosen)
     kernel = chosen(model, release)
 
+    @in_full_precision
     def init(records: Records, rng_key: Key | None = None) -> Latent:
         del rng_key
         return init_latent(release, check_start("records", model, release.n, known, records))
 
+    @in_full_precision
     def step(rng_key: Key, latent: Latent) -> tuple[Latent, ImputationInfo]:
         return kernel(rng_key, latent, known)
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.jit import in_full_precision
 from dpjax.base import Array, ImputationInfo, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import (
     Tuning,
@@ -98,6 +99,7 @@ def build_kernel(
     """
     sweep = build_sweep(model, release, plan)
 
+    @in_full_precision
     def kernel(rng_key: Key, state: GibbsState, tuning: Tuning | None) -> tuple[GibbsState, GibbsInfo]:
         state, info = sweep.move(rng_key, state, tuning)
         # The clone marks the intended reuse of the key for the key reuse checker.

@@ -17,7 +17,7 @@ from dpjax.clt.moments import Source
 from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
 from dpjax.models.recipe import jit_model
 from dpjax.models.simulation import draw_values
-from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, solve_lower
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, as_rule, sobol
 from dpjax.release import Release
 from dpjax.release.summed import as_sum
@@ -187,4 +187,5 @@ def expected_information(model: Model, problem: Problem, vector: Array) -> Array
     slopes, changes = jax.jacfwd(moments)(vector)
     white = solve_lower(factor, slopes)
     spreads = jax.vmap(lambda change: solve_lower(factor, solve_lower(factor, change).T), in_axes=2)(changes)
-    return jnp.einsum("di,dj->ij", white, white) + jnp.einsum("iab,jab->ij", spreads, spreads) / 2
+    flat = spreads.reshape(len(spreads), -1)
+    return product(white.T, white) + product(flat, flat.T) / 2

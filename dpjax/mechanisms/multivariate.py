@@ -19,6 +19,7 @@ from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, pure
+from dpjax.numerics.linear_algebra import product
 
 __all__ = ["KNormLinf", "MultivariateGaussian"]
 
@@ -98,7 +99,7 @@ class MultivariateGaussian(Mechanism):
     def sample(self, key: Key, statistic: Array) -> Array:
         """The statistic [d] plus a draw of the noise."""
         exact = as_floating(statistic)
-        return exact + self.root @ jax.random.normal(key, exact.shape, exact.dtype)
+        return exact + product(self.root, jax.random.normal(key, exact.shape, exact.dtype))
 
     def independent(self) -> tuple[np.ndarray, np.ndarray]:
         """The matrix L⁻¹ [d, d] and the standard deviations √D [d] of covariance = L D Lᵀ, with ones along L."""

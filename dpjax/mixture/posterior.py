@@ -18,6 +18,7 @@ from dpjax.mixture.base import Component, Mixing, record_density
 from dpjax.mixture.partition import Loss, Partition, find_partition
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.starts import record_shape
+from dpjax.numerics.linear_algebra import product
 
 __all__ = ["Density", "MixturePosterior"]
 
@@ -300,7 +301,7 @@ def mixture_density(component: Component, points: Array, mixing: Mixing) -> Arra
     """The density [points] of one mixture, renormalised without the atoms beyond the slots."""
     over_slots = jax.vmap(record_density(component), in_axes=(None, 0))
     densities = jnp.exp(jax.vmap(over_slots, in_axes=(0, None))(points, mixing.theta))
-    return densities @ (mixing.weights / jnp.sum(mixing.weights))
+    return product(densities, mixing.weights / jnp.sum(mixing.weights))
 
 
 @jax.jit

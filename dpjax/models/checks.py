@@ -113,7 +113,7 @@ def check_mixed(model: Model, parameters: Any, records: Records, n: int) -> None
     assert model.mixed is not None
     levels = trace(model, "mixed.levels")
     check_dict("mixed.levels", levels, "discrete fields")
-    scores = jax.ShapeDtypeStruct((model.mixed.num_scores, n), float)
+    scores = jax.ShapeDtypeStruct((model.mixed.num_scores, n), jnp.result_type(float))
     listed = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((n, *leaf.shape[1:]), leaf.dtype), levels)
     found = trace(model, "mixed.records", parameters, scores, listed)
     if not isinstance(found, tuple) or len(found) != 2 or shape_of(found[1]) != (n,):

@@ -175,19 +175,21 @@ def with_slopes(
     The derivatives of E clip(v) are P(v within) by the mean, the difference of the densities at the bounds by the
     standard deviation, and P(v beyond) by a bound.
     """
-    nodes, weights = (jnp.asarray(part, mean.dtype)[:, None, None] for part in (NODES, WEIGHTS))
-    half = jnp.clip(bounds + FAR, 0.0, 2 * FAR)[None] / 2
+    nodes, weights = (jnp.asarray(part, mean.dtype)[None, None] for part in (NODES, WEIGHTS))
+    # [side, pair, node]: processors work on several neighbours at once, of which there are many only along nodes.
+    half = jnp.clip(bounds + FAR, 0.0, 2 * FAR)[..., None] / 2
     score = (nodes + 1) * half - FAR  # z below, and -z above
-    side = jnp.asarray([1.0, -1.0], mean.dtype)[None, :, None]
+    side = jnp.asarray([1.0, -1.0], mean.dtype)[:, None, None]
     weight = side * weights * half * density(score)
-    centre = mean[None, None] + side * slope[None, None] * score
-    reach = jnp.stack(distances(centre, *(part[None, None] for part in (left, lower, upper))))
-    correction, probability = excess(reach)
-    clamped = centre + left[None, None] * (correction[0] - correction[1])
-    within, ends = 1 - probability[0] - probability[1], density(reach)
-    values = jnp.stack([clamped, within, side * score * within, ends[0] - ends[1], probability[0], probability[1]])
-    sums = jnp.sum((weight * jnp.maximum(bounds[None] - score, 0.0))[None] * values, axis=(1, 2))
-    return sums[0], (jnp.sum(weight * clamped, axis=0), *sums[1:])
+    mean, slope, left, lower, upper = (part[None, :, None] for part in (mean, slope, left, lower, upper))
+    centre = mean + side * slope * score
+    below, above = distances(centre, left, lower, upper)
+    (first, under), (second, over) = excess(below), excess(above)
+    clamped, within = centre + left * (first - second), 1 - under - over
+    values = (clamped, within, side * score * within, density(below) - density(above), under, over)
+    reach = weight * jnp.maximum(bounds[..., None] - score, 0.0)
+    total, *slopes = (jnp.sum(reach * value, axis=(0, 2)) for value in values)
+    return total, (jnp.sum(weight * clamped, axis=2), *slopes)
 
 
 def distances(mean: Array, scale: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import ahead_options, light_options, quick_options
+from dpjax._util.jit import ahead_options, in_full_precision, light_options, quick_options
 from dpjax._util.validation import is_traced
 from dpjax.base import Array, Model
 
@@ -187,6 +187,7 @@ class jit_model:
     ) -> None:
         self.signature, self.static_argnames, self.ahead = inspect.signature(function), static_argnames, ahead
 
+        @in_full_precision
         def compiled(form: Form | Model, options: Options, numbers: tuple[Array, ...], others: dict[str, Any]) -> Any:
             model = form(numbers) if isinstance(form, Form) else form
             return function(model=model, **dict(options), **others)

@@ -15,6 +15,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.base import Array
 
@@ -158,6 +159,7 @@ def over_devices(*, by_chain: tuple[str, ...], arrays: tuple[str, ...], made: An
         signature = inspect.signature(function)
 
         @wraps(function)
+        @in_full_precision
         def share(*arguments: Any, **keywords: Any) -> Any:
             given = signature.bind(*arguments, **keywords).arguments
             mesh = given["mesh"]

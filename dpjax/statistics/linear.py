@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,6 +10,7 @@ from dpjax._util.validation import check_array, fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.base import as_floating
+from dpjax.numerics.linear_algebra import product
 from dpjax.statistics.base import Norm, OneCell, RecordStatistic, check_function, dimension_of, words_of
 from dpjax.statistics.combinators import bounded
 
@@ -43,7 +43,7 @@ class Linear(RecordStatistic):
         """The combinations [m] of one record's contribution."""
         contribution = as_floating(self.statistic(record))
         matrix = jnp.asarray(self.matrix, contribution.dtype)
-        return jnp.dot(matrix, contribution, precision=jax.lax.Precision.HIGHEST)
+        return product(matrix, contribution)
 
     def words(self) -> str:
         """How many combinations, and of what."""

@@ -13,6 +13,7 @@ import numpyro.distributions as dist
 
 import dpjax
 from dpjax import coupling, exchangeable, mixture, models, private, statistics
+from dpjax._util.jit import in_full_precision
 from dpjax.clt.density import build_problem, build_target
 from dpjax.clt.inputs import find_points
 from dpjax.clt.moments import Source
@@ -138,7 +139,7 @@ def large(model: dpjax.Model, release: dpjax.Release) -> Program:
     place = problem.start(tuning.location)
     target = build_target(model, problem, tuning)
     algorithm = blackjax.nuts(target, 0.1, jnp.eye(sum(leaf.size for leaf in place)))
-    return Program(algorithm.step, lambda key: algorithm.init(place))
+    return Program(in_full_precision(algorithm.step), lambda key: algorithm.init(place))
 
 
 def tempered(model: dpjax.Model, release: dpjax.Release) -> Program:

@@ -1,4 +1,4 @@
-"""Every public kernel lowers for GPUs and TPUs, none with a call that only a CPU knows.
+"""Every public kernel lowers for GPUs and TPUs, with full products and no call that only a CPU knows.
 
 Lowering needs no such machine. It tells that XLA is given a program; that it compiles and runs is not claimed.
 """
@@ -30,12 +30,25 @@ def custom_calls(module: str) -> set[str]:
     return set(re.findall(r"custom_call @(\w+)", module))
 
 
+def rounded_products(module: str) -> list[str]:
+    """The products of matrices whose factors a GPU or TPU may round before it multiplies them."""
+    products = [line for line in module.splitlines() if "= stablehlo.dot_general" in line]
+    return [line for line in products if "HIGHEST" not in line and re.search(r"\bf(32|64)\b|xf(32|64)>", line)]
+
+
 @pytest.mark.x32
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
 def test_the_kernel_lowers(name: str) -> None:
     module = lower((QUICK | LONG)[name]())
     assert custom_calls(module) <= CUDA_CALLS
     assert not (FLOAT32 and re.search(r"\bf64\b|xf64>", module))
+    assert not rounded_products(module)
+
+
+def test_a_product_of_rounded_factors_is_found() -> None:
+    """A planted fault: a product without a precision."""
+    module = lower(Program(lambda key, state: state @ state, lambda key: jax.random.normal(key, (3, 3))))
+    assert rounded_products(module)
 
 
 def test_a_call_that_only_a_cpu_knows_is_found() -> None:

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-FLAGS = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+from tests.xla_flags import FLAGS
+
 CHAINS = 8
 SAVES = 2
 """After which a run is interrupted."""

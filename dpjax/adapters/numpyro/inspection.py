@@ -259,7 +259,7 @@ def depends_on_index(densities: ModelDensities) -> bool:
         return parameters, densities.sample_records(record_key, parameters, n)
 
     parameters, records = jax.eval_shape(drawn, jax.random.key(0))
-    place = jax.ShapeDtypeStruct((n,), int)
+    place = jax.ShapeDtypeStruct((n,), jnp.result_type(int))
 
     def density(place: Array, parameters: Parameters, records: Records) -> Array:
         return densities.log_density(parameters, records, place)

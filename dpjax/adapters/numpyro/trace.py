@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.primitives import Messenger
 
+from dpjax._util.jit import in_full_precision
 from dpjax.base import Array, Key
 
 Choose = Callable[[str, Any], Array]
@@ -123,6 +124,7 @@ class Layout(NamedTuple):
             self.run(self.size, choose_until)
 
 
+@in_full_precision
 def run(
     function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, places: dict[str, Array]
 ) -> list[dict[str, Any]]:

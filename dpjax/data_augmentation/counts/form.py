@@ -27,6 +27,7 @@ from dpjax.models.recipe import Form, jit_model, numbered_by, recipe_of
 from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
+from dpjax.numerics.linear_algebra import product
 from dpjax.release import PrecisionWarning, PrivateRelease, Release
 from dpjax.release.joint import fill_up
 from dpjax.release.unknown_count import UnknownCount, is_unknown
@@ -162,7 +163,7 @@ def with_independent_noise(release: Release) -> Release:
             mechanism = Gaussian(jnp.asarray(deviation, release.value.dtype))
         mechanisms.append(mechanism)
     together = Independent(tuple(mechanisms), tuple(where.stop - where.start for _, where in parts))
-    value = jnp.dot(jnp.asarray(matrix, release.value.dtype), release.value, precision=jax.lax.Precision.HIGHEST)
+    value = product(jnp.asarray(matrix, release.value.dtype), release.value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
         return Release(value, together, linear(statistic_at(release.statistic, release.value), matrix), release.n)

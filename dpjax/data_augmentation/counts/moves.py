@@ -22,6 +22,7 @@ from dpjax.data_augmentation.counts.directions import Directions, Touched
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.mechanisms.base import as_mechanism
 from dpjax.numerics import proper_density
+from dpjax.numerics.linear_algebra import product
 
 __all__ = ["Gammas", "Move", "NoisySums", "Proposals", "State", "move_all", "spread", "start"]
 
@@ -177,7 +178,7 @@ def spread(target: CountTarget, move: Move, state: State) -> Array:
     def conditional_sd(batch: MoveBatch) -> Array:
         below = jnp.full(len(batch.real), move.width // 2, state.counts.dtype)
         weight = jax.nn.softmax(log_weights(target, move, batch, state, below), axis=1)
-        mean = weight @ steps
+        mean = product(weight, steps)
         return jnp.sqrt(jnp.sum(weight * (steps[None] - mean[:, None]) ** 2, axis=1))
 
     return jax.lax.map(conditional_sd, jax.tree.map(lambda array: jnp.asarray(array)[0], all_batches(move)))
@@ -239,7 +240,7 @@ def running_sums(rows: Array) -> Array:
     width = rows.shape[1]
     if width > SHORT:
         return jnp.cumsum(rows, axis=1)
-    return jnp.matmul(rows, jnp.triu(jnp.ones((width, width), rows.dtype)), precision=jax.lax.Precision.HIGHEST)
+    return product(rows, jnp.triu(jnp.ones((width, width), rows.dtype)))
 
 
 def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps: Array) -> Array:

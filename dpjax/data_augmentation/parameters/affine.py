@@ -96,7 +96,7 @@ class FrameApproximation(NamedTuple):
 
     def centre(self, parameters: Parameters) -> Array:
         """The mean [m]."""
-        return self.gain @ (self.value - self.sums(parameters, jnp.zeros(len(self.gain), self.gain.dtype)))
+        return product(self.gain, self.value - self.sums(parameters, jnp.zeros(len(self.gain), self.gain.dtype)))
 
     def colour(self, parameters: Parameters, whitened: Array) -> Array:
         """The coordinates [m] at whitened ones."""
@@ -104,7 +104,7 @@ class FrameApproximation(NamedTuple):
 
     def whiten(self, parameters: Parameters, coordinates: Array) -> Array:
         """The whitened coordinates [m]."""
-        return self.root.T @ (coordinates - self.centre(parameters)) / SPREAD
+        return product(self.root.T, coordinates - self.centre(parameters)) / SPREAD
 
 
 def approximate_frame(
@@ -113,7 +113,7 @@ def approximate_frame(
     """The approximation with the sum's slopes at reference parameters; the prior of the frame if not finite."""
     slopes = jax.jacfwd(partial(sums, reference))(jnp.zeros(size, variance.dtype))
     scaled = slopes / variance[:, None]
-    root = jnp.linalg.cholesky(jnp.eye(size, dtype=variance.dtype) + slopes.T @ scaled)
+    root = jnp.linalg.cholesky(jnp.eye(size, dtype=variance.dtype) + product(slopes.T, scaled))
     gain = cho_solve((root, True), scaled.T)
     fine = jnp.all(jnp.isfinite(gain)) & jnp.all(jnp.isfinite(root))
     eye = jnp.eye(size, dtype=variance.dtype)

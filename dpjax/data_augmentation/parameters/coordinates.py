@@ -18,6 +18,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.checks import check_model
 from dpjax.models.simulation import draw_parameters
 from dpjax.numerics import proper_density
+from dpjax.numerics.linear_algebra import product
 
 SPREAD = 1.5
 """Factor by which the whitening is wider than the draws. The reference of the elliptical moves should cover the tails
@@ -58,7 +59,7 @@ class Tuning(NamedTuple):
 
     def colour(self, whitened: Array) -> Array:
         """The unconstrained vector [k] at a whitened one [k]."""
-        return self.location + self.factor @ whitened
+        return self.location + product(self.factor, whitened)
 
     def whiten(self, vector: Array) -> Array:
         """The whitened vector [k] at an unconstrained one [k]."""
@@ -172,7 +173,7 @@ def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
     vectors = jax.vmap(lambda draw: to_vector(model, draw)[0])(parameters)
     count, size = vectors.shape
     centred = vectors - jnp.mean(vectors, axis=0, keepdims=True)
-    covariance = centred.T @ centred / count
+    covariance = product(centred.T, centred) / count
     weight = count / (count + 5.0 * size)
     diagonal = jnp.diag(jnp.diag(covariance) + 1e-6)
     factor = jnp.linalg.cholesky(weight * covariance + (1 - weight) * diagonal)

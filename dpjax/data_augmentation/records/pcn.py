@@ -27,6 +27,7 @@ from dpjax.data_augmentation.records.soma import candidate_sizes
 from dpjax.models.recipe import jit_model
 from dpjax.models.record_noise import has_scores
 from dpjax.numerics import proper_density
+from dpjax.numerics.linear_algebra import product
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 
@@ -221,4 +222,4 @@ def expected_jump(release: Release, latent: Latent, changes: Array, weights: Arr
     residual = release.origin - latent.statistic
     log_densities = proper_density(release.log_densities_at(residual[:, None] - changes))
     acceptance = jnp.exp(jnp.minimum(log_densities - latent.log_density, 0.0))
-    return jnp.sum(acceptance * (weights @ changes**2))
+    return jnp.sum(acceptance * (product(weights, changes**2)))

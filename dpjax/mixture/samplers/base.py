@@ -11,6 +11,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
+from dpjax.numerics.linear_algebra import product
 
 __all__ = [
     "FIRST_CAPACITY",
@@ -155,7 +156,7 @@ def summarize_clusters(component: Component, capacity: int, labels: Array, recor
     """
     features = jax.vmap(component.features)(records)
     members = (labels[None, :] == jnp.arange(capacity, dtype=labels.dtype)[:, None]).astype(features.dtype)
-    totals = jnp.matmul(members, features, precision=jax.lax.Precision.HIGHEST)
+    totals = product(members, features)
     return jnp.sum(members, axis=1), totals
 
 

@@ -16,6 +16,7 @@ from dpjax.mixture.samplers.marginal import evidence_of
 from dpjax.mixture.starts import start_records
 from dpjax.numerics import proper_density, take_if
 from dpjax.numerics.gamma import draw_log_gamma
+from dpjax.numerics.linear_algebra import product
 
 __all__ = ["SplitMerge", "split_merge"]
 
@@ -299,9 +300,8 @@ def summarize_sides(component: Component, proposal: SplitProposal) -> tuple[Arra
     apart, together = (jax.vmap(component.features)(records) for records in (proposal.apart, proposal.together))
     sides = jnp.arange(TOGETHER, dtype=jnp.int32)[:, None] == proposal.sides[None]
     both = jnp.any(sides, axis=0)
-    precise = jax.lax.Precision.HIGHEST
-    of_sides = jnp.matmul(sides.astype(apart.dtype), apart, precision=precise)
-    of_both = jnp.matmul(both[None].astype(apart.dtype), together, precision=precise)
+    of_sides = product(sides.astype(apart.dtype), apart)
+    of_both = product(both[None].astype(apart.dtype), together)
     members = jnp.concatenate([sides, both[None]]).astype(apart.dtype)
     return jnp.sum(members, axis=1), jnp.concatenate([of_sides, of_both])
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpjax._util.validation import check_array, check_count, check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
+from dpjax.numerics.linear_algebra import product
 from dpjax.private.arguments import check_bound, check_noise, check_numbers, check_target, check_tau
 from dpjax.private.kernels.base import (
     KernelInfo,
@@ -68,7 +69,7 @@ class Metric(NamedTuple):
 
     def kinetic(self, momentum: Array) -> Array:
         """½ pᵀM⁻¹p []."""
-        return 0.5 * jnp.dot(momentum, self.velocity(momentum))
+        return 0.5 * product(momentum, self.velocity(momentum))
 
 
 def metric(mass: Any, dimension: int) -> Metric:
@@ -93,7 +94,7 @@ def metric(mass: Any, dimension: int) -> Metric:
     except np.linalg.LinAlgError:
         fail("mass", "a matrix without a Cholesky factor", "a positive definite matrix", "Add to its diagonal.")
     return Metric(
-        lambda normals: factor @ normals, lambda momentum: jax.scipy.linalg.cho_solve((factor, True), momentum)
+        lambda normals: product(factor, normals), lambda momentum: jax.scipy.linalg.cho_solve((factor, True), momentum)
     )
 
 
@@ -280,7 +281,7 @@ def on_scale(target: Target, scale: np.ndarray | None) -> tuple[Target, Callable
         return target, ravel
     inverse = jnp.asarray(np.linalg.inv(scale), target.weights.dtype)
     scaled = target.scaled(jnp.asarray(scale, target.weights.dtype))
-    return scaled, lambda position: inverse @ ravel(position)
+    return scaled, lambda position: product(inverse, ravel(position))
 
 
 def hmc_core(

@@ -10,6 +10,7 @@ import optax
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key
+from dpjax.numerics.linear_algebra import product
 from dpjax.private.targets.target import Target
 
 __all__ = ["Pilot", "explore"]
@@ -147,7 +148,7 @@ def gradients(target: Target, vector: Array) -> Array:
 
 def norms(target: Target, vector: Array, scales: Array) -> Array:
     """The norms [scale, records] of gradients at a vector, as functions of u with θ = S u, for each S [scale, d, d]."""
-    return jnp.linalg.norm(gradients(target, vector) @ scales, axis=-1)
+    return jnp.linalg.norm(product(gradients(target, vector), scales), axis=-1)
 
 
 def ratios(target: Target, vector: Array, other: Array) -> Array:

@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from dpjax._util.jit import in_full_precision
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.base import Array, Model
 from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
+from dpjax.numerics.linear_algebra import product
 from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
 
 __all__ = ["Target", "Terms", "model_target", "target"]
@@ -89,17 +91,19 @@ class Target:
     dimension: int = field(metadata={"static": True})
     num_records: int = field(metadata={"static": True}, repr=False)
 
+    @in_full_precision
     def log_likelihood(self, vector: Array, record: Any) -> Array:
         """The log-density [] of one record at a vector [d]."""
         return self.terms.log_likelihood(self.unravel(vector), record)
 
+    @in_full_precision
     def log_prior(self, vector: Array) -> Array:
         """The log-density [] of the prior at a vector [d], up to a constant."""
         return self.terms.log_prior(self.unravel(vector))
 
     def scaled(self, scale: Array) -> "Target":
         """The same log-posterior as a function of the vector u [d] with θ = S u, for a matrix S [d, d]."""
-        return replace(self, unravel=lambda vector: self.unravel(scale @ vector))
+        return replace(self, unravel=lambda vector: self.unravel(product(scale, vector)))
 
 
 def target(

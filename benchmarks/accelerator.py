@@ -1,0 +1,205 @@
+"""Wall seconds on an accelerator, and on all cores of the same machine: of sweeps by number of chains, and of runs.
+
+Each device has a process of its own, in which programs are compiled side by side before any is timed. Where there is no
+accelerator there are rows of the CPU alone.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import dpjax
+from benchmarks.depth import answers, cells
+from benchmarks.machine import all_cores
+from benchmarks.memory import answer_of
+from benchmarks.regression import make_model, parameters, simulated_release
+from benchmarks.rows import Row
+from benchmarks.timing import Timing, summarize
+from dpjax import mixture, models
+from dpjax.diagnostics import ess_bulk
+
+CHAINS = (4, 64, 1_024, 16_384)
+LARGEST = 2**24
+"""Most records of all chains together."""
+
+SIZES = (100, 10_000, 1_000_000)
+IN_TURN = 10_000
+"""Most records of a scan over them."""
+
+UPDATES, MOST_SWEEPS = 2**23, 20
+"""A timed program makes so many updates of a record, and at most so many sweeps."""
+
+REPEATS = 2
+
+KERNELS = {
+    "IMwG, in turn": dpjax.imwg(window=1),
+    "IMwG, windows of 64": dpjax.imwg(window=64),
+    "IMwG, windows of 256": dpjax.imwg(window=256),
+    "IMwG, windows of 1,024": dpjax.imwg(window=1_024),
+}
+
+RUNS = {100: (1_024, 200), 10_000: (256, 100)}
+"""Chains and draws of runs with every default, by the number of records."""
+
+WAYS: dict[str, dict[str, Any]] = {"every default": {}, "without refreshes": {"refresh": False}}
+
+TABLES = 256
+"""Chains of the sweeps that have no scan over records."""
+
+Step = Callable[[jax.Array, Any], Any]
+
+
+class Case(NamedTuple):
+    """A step of one chain and the states of all."""
+
+    name: str
+    n: int
+    chains: int
+    step: Step
+    states: Any
+
+    @property
+    def sweeps(self) -> int:
+        """How many sweeps are timed at once."""
+        return min(max(UPDATES // (self.n * self.chains), 1), MOST_SWEEPS)
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """Rows of the accelerator, if there is one, and of the CPU."""
+    for platform in dict.fromkeys((jax.default_backend(), "cpu")):
+        with all_cores():
+            command = [sys.executable, "-m", "benchmarks.accelerator", *["--quick"] * quick]
+            answer = answer_of(command, JAX_PLATFORMS=platform, XLA_FLAGS="")
+        for row in answer["rows"]:
+            yield Row(**{**row, "timing": Timing(**row["timing"])})
+
+
+def cases(quick: bool) -> Iterator[Case]:
+    """The sweeps that are timed."""
+    model = make_model()
+    for n in SIZES[:1] if quick else SIZES:
+        release = simulated_release(model, n)
+        for chains in CHAINS[:2] if quick else CHAINS:
+            if n * chains > LARGEST and chains > CHAINS[0]:
+                continue
+            for name, imputation in KERNELS.items():
+                if n <= IN_TURN if imputation.window == 1 else jax.default_backend() != "cpu":
+                    yield sweep_of(name, model, release, chains, imputation=imputation, interweave=False)
+            yield sweep_of("IMwG by default, with interweaving", model, release, chains)
+    table = models.categorical(concentration=np.ones(12))
+    for n in SIZES[:1] if quick else SIZES[1:2]:
+        yield sweep_of("table of 12 cells, counts", table, cells(n), TABLES)
+        yield sweep_of("table of 12 cells, randomized responses", table, answers(n), TABLES)
+        yield mixture_of(n, CHAINS[0])
+
+
+def sweep_of(name: str, model: dpjax.Model, release: Any, chains: int, **options: Any) -> Case:
+    """A sweep of chains that start at draws from the model."""
+    algorithm = dpjax.gibbs(model, release, **options)
+    start = partial(algorithm.init, start_at(model))
+    states = jax.jit(jax.vmap(start))(jax.random.split(jax.random.key(1), chains))
+    return Case(name, release.n, chains, algorithm.step, states)
+
+
+def start_at(model: dpjax.Model) -> dict[str, jax.Array]:
+    """The true coefficients of the regression; a draw from the prior of other models."""
+    drawn = model.sample_prior(jax.random.key(0))
+    return parameters() if "coef" in drawn else drawn
+
+
+def mixture_of(n: int, chains: int) -> Case:
+    """A sweep of a mixture of noisy values."""
+    values = np.asarray(jax.random.normal(jax.random.key(0), (n,)))
+    base = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
+    options = {"component": base, "concentration": 1.0, "sampler": mixture.conditional(), "capacity": 32}
+    algorithm = mixture.gibbs(values, dpjax.Laplace(0.6), **options)
+    start = partial(algorithm.init, jnp.zeros(n, int))
+    states = jax.jit(jax.vmap(start))(jax.random.split(jax.random.key(1), chains))
+    return Case("mixture, conditional", n, chains, algorithm.step, states)
+
+
+def build(case: Case) -> tuple[Case, float, Any]:
+    """The compiled program of some steps of a case, and how long its compilation took."""
+
+    def program(key: jax.Array, states: Any) -> Any:
+        def body(states: Any, key: jax.Array) -> tuple[Any, None]:
+            return jax.vmap(case.step)(jax.random.split(key, case.chains), states)[0], None
+
+        return jax.lax.scan(body, states, jax.random.split(key, case.sweeps))[0]
+
+    began = time.perf_counter()
+    compiled = jax.jit(program).lower(jax.random.key(2), case.states).compile()
+    return case, time.perf_counter() - began, compiled
+
+
+def time_case(case: Case, compile_seconds: float, compiled: Any) -> Row:
+    """The row of one case: the best of some runs."""
+    jax.block_until_ready(compiled(jax.random.key(2), case.states))
+    seconds = [wall_seconds(partial(compiled, jax.random.key(2), case.states)) for _ in range(REPEATS)]
+    best = min(seconds) / case.sweeps
+    figures = {"ms per sweep": best * 1e3, "ns per record": best / case.n / case.chains * 1e9}
+    timing = summarize(compile_seconds, seconds)
+    return Row("accelerator", f"{device()}: {case.name}", case.n, 0, case.chains, timing, figures)
+
+
+def time_run(name: str, n: int, chains: int, draws: int, options: dict[str, Any]) -> Row:
+    """The row of a second run: all wall seconds, warm-up included."""
+    model = make_model()
+    release = simulated_release(model, n)
+
+    def run() -> dpjax.Posterior:
+        budget = {"num_chains": chains, "num_samples": draws, "num_warmup": draws}
+        return dpjax.sample(jax.random.key(1), model, release, **budget, progress=False, **options)
+
+    first = wall_seconds(run)
+    began = time.perf_counter()
+    posterior = run()
+    seconds = time.perf_counter() - began
+    size = float(np.min(ess_bulk(posterior.draws["coef"])))
+    figures = {"wall s": seconds, "effective per s": size / seconds, "effective per draw": size / (chains * draws)}
+    timing = summarize(first - seconds, [seconds])
+    return Row("accelerator", f"{device()}: sample, {name}", n, release.value.size, chains, timing, figures)
+
+
+def wall_seconds(call: Callable[[], Any]) -> float:
+    """The wall seconds of one call."""
+    began = time.perf_counter()
+    jax.block_until_ready(call())
+    return time.perf_counter() - began
+
+
+def device() -> str:
+    """The device's name."""
+    return str(jax.devices()[0].device_kind)
+
+
+def run(quick: bool) -> Iterator[Row]:
+    """The rows of this process's device."""
+    with ThreadPoolExecutor() as threads:
+        built = list(threads.map(build, cases(quick)))
+    for case, compile_seconds, compiled in built:
+        yield time_case(case, compile_seconds, compiled)
+    for n, (chains, draws) in list(RUNS.items())[:1] if quick else RUNS.items():
+        for name, options in WAYS.items():
+            yield time_run(name, n, chains, draws, options)
+
+
+def main(quick: bool) -> None:
+    """Print each row as it comes, and all of them in the last line."""
+    rows = []
+    for row in run(quick):
+        print(row.case, row.n, row.chains, row.timing.compile_seconds, row.figures, file=sys.stderr, flush=True)
+        rows.append({**row.__dict__, "timing": row.timing.__dict__})
+    print(json.dumps({"rows": rows}))
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)
