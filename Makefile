@@ -12,27 +12,40 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo quick test test-float32 test-keys test-slow lint format types docs site-version notebooks api wheel benchmarks lock clean
+.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel benchmarks lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
 
-# The tests closest to what has changed, and a core: under two minutes, before each commit.
+# The tests closest to what has changed, and a core: before each commit.
 quick: $(VENV)/installed
-	$(PYTEST) $$($(BIN)/python -m tests.quick)
+	$(PYTEST) --tier quick $$($(BIN)/python -m tests.quick)
 
-# Perfect starts run in float64 under the key reuse checker, by test-keys; long tests that float32 makes harder by test-float32.
+# The light tests and the proofs, in float64: what would find most faults.
 test: $(VENV)/installed
-	$(PYTEST) -m "not slow and not keys and not x32"
+	$(PYTEST) --tier quick
 
-test-float32: $(VENV)/installed
-	DPJAX_TEST_FLOAT32=1 $(PYTEST)
+# Everything: float64, float32, and slow tests with the options of XLA that users have. SHARD=3/20 is a twentieth.
+SHARD ?= 1/1
+test-all: $(VENV)/installed
+	$(PYTEST) --shard $(SHARD) -m "not slow and not x32"
+	DPJAX_TEST_FLOAT32=1 $(PYTEST) --shard $(SHARD)
+	XLA_FLAGS= $(PYTEST) --shard $(SHARD) -m slow
 
-test-keys: $(VENV)/installed
-	JAX_DEBUG_KEY_REUSE=1 $(PYTEST) -m "keys and not slow"
+# Shards in rotation, as many as there is time for.
+MINUTES ?= 20
+shards: $(VENV)/installed
+	$(BIN)/python -m tests.shards $(MINUTES)
 
-test-slow: $(VENV)/installed
-	XLA_FLAGS= $(PYTEST) -m slow
+# Brings tests/weights.json up to date, after a complete run.
+weights: $(VENV)/installed
+	rm -rf .weights
+	DPJAX_TEST_WEIGHTS=.weights DPJAX_TEST_CACHE=.weights/cache $(MAKE) test-all
+	$(BIN)/python -m tests.weights .weights
+
+# What import, first calls, the demo, the tests and CI cost, in J.
+weight: $(VENV)/installed-dev $(VENV)/installed-docs
+	$(BIN)/python -m benchmarks.weight
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check
@@ -85,7 +98,7 @@ lock:
 	rm -rf $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) $(VENV)-wheel .jax_cache dpjax-demo site notebooks/executed
+	rm -rf $(VENV) $(VENV)-wheel .weights dpjax-demo site notebooks/executed
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpjax needs Python 3.11 or newer: make PYTHON=...")'

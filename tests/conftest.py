@@ -2,7 +2,6 @@
 
 import gc
 import os
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,20 +12,24 @@ FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
 # `make test-slow` sets other flags, XLA's own, under which users run.
 os.environ.setdefault("XLA_FLAGS", FLAGS)
 
-# Programs are found again by what they compute: those of other workers, of the run before and of `make test-keys`.
+# Programs are found again by what they compute: those of other workers, of earlier runs and of other checkouts.
 # Processes that tests start look there, too.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("DPJAX_TEST_CACHE", str(Path.home() / ".cache" / "dpjax-tests"))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.environ["DPJAX_TEST_CACHE"])
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
+from tests import weights  # noqa: E402
+from tests.proofs import PROOFS  # noqa: E402
 from tests.validation import leave_line  # noqa: E402
 
 jax.config.update("jax_enable_x64", not FLOAT32)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+OTHER_FILES = pytest.StashKey[frozenset[str]]()
 
 MAPS = Path("/proc/self/maps")
 MANY_MAPS = 32_000
@@ -42,6 +45,13 @@ def room_for_programs() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.fixture(autouse=True)
+def checked_keys(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests that draw from a kernel run under JAX's key reuse checker."""
+    with jax.debug_key_reuse(request.node.get_closest_marker("keys") is not None):
+        yield
+
+
 @pytest.fixture
 def compilations() -> Iterator[list[str]]:
     """The names of the programs compiled during a test, as they come."""
@@ -54,6 +64,39 @@ def compilations() -> Iterator[list[str]]:
     jax.monitoring.register_event_duration_secs_listener(listen)
     yield names
     jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of `make test` and `make test-all`."""
+    group = parser.getgroup("dpjax")
+    group.addoption("--tier", choices=("quick", "all"), default="all", help="quick: no heavy tests")
+    group.addoption("--whole", action="append", default=[], metavar="FILE", help="a file with its heavy tests")
+    group.addoption("--shard", default="1/1", metavar="K/N", help="the files of the Kth of N shards of equal weight")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out the files of other shards."""
+    config.stash[OTHER_FILES] = frozenset(weights.other_files(config.getoption("--shard")))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of other shards."""
+    return True if str(collection_path.relative_to(weights.ROOT)) in config.stash[OTHER_FILES] else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[bool]:
+    """Leave what the test costs, with its fixtures."""
+    began = weights.cpu_seconds()
+    done = yield
+    weights.leave_weight(item.nodeid, kind(item), weights.cpu_seconds() - began)
+    return done
+
+
+def kind(item: pytest.Item) -> str:
+    """The run that a test belongs to, or `proof`."""
+    marks = {mark.name for mark in item.iter_markers()}
+    return "slow" if "slow" in marks else "float32" if FLOAT32 else "proof" if item.nodeid in PROOFS else "float64"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -71,17 +114,36 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of float64 alone in the float32 run, and begin with files of few tests.
-
-    These are the long ones: a process that takes one last would keep the others waiting.
-    """
-    sizes = Counter(item.path for item in items)
-    items.sort(key=lambda item: sizes[item.path])
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the tests of a tier; begin with heavy files, as one that comes last keeps other processes waiting."""
     for item in items:
         if item.get_closest_marker("x64") and item.get_closest_marker("x32"):
-            raise pytest.UsageError(
-                f"{item.nodeid} is marked x64 and x32: neither `make test` nor test-float32 runs it"
-            )
+            raise pytest.UsageError(f"{item.nodeid} is marked x64 and x32: no run of `make test-all` has it")
         if FLOAT32 and item.get_closest_marker("x64"):
             item.add_marker(pytest.mark.skip(reason="in float64 alone"))
+    known, quick = weights.read_weights(), config.getoption("--tier") == "quick"
+    known = {path: known[path] for path in known if path not in config.getoption("--whole")}
+    left_out = [item for item in items if quick and is_left_out(item, known)]
+    config.hook.pytest_deselected(items=left_out)
+    kept = set(items) - set(left_out)
+    of_file = {path: weights.weigh(known, path, ("light",) if quick else weights.KINDS) for path in map(file_of, items)}
+    items[:] = sorted(filter(kept.__contains__, items), key=lambda item: (-of_file[file_of(item)], file_of(item)))
+
+
+def file_of(item: pytest.Item) -> str:
+    """The path of a test's file."""
+    return item.nodeid.split("::", 1)[0]
+
+
+def is_left_out(item: pytest.Item, known: dict[str, dict[str, list[str]]]) -> bool:
+    """Whether the quick tier leaves out a test: it is heavy, or for float32, and no proof."""
+    path, name = item.nodeid.split("::", 1)
+    for_float32 = item.get_closest_marker("x32") is not None and not FLOAT32
+    is_heavy = name in known.get(path, {}).get("heavy", ())
+    return (for_float32 or is_heavy) and item.nodeid not in PROOFS
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A shard may have no test of a kind."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("--shard") != "1/1":
+        session.exitstatus = pytest.ExitCode.OK

@@ -1,14 +1,15 @@
-"""The test files to run before a commit, for `make quick`: a core, and those closest to what has changed.
+"""What `make quick` runs before a commit, within a budget: a core of the tests, and those closest to what has changed.
 
-``python -m tests.quick`` prints them: changed tests first, then tests that import a changed module, those that import
-the fewest modules of dpjax before others, as they say most about the change.
+``python -m tests.quick`` prints them as arguments of pytest. Changed test files run whole, of others the light tests.
+Those that import the fewest modules of dpjax come first, as they say most about the change.
 """
 
 import re
 import subprocess
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
-ROOT = Path(__file__).parents[1]
+from tests.weights import ROOT, read_weights, weigh
+
 CORE = (
     "tests/extension/test_new_statistic.py",
     "tests/mechanisms/test_exact.py",
@@ -18,7 +19,9 @@ CORE = (
 )
 """Files of few seconds each that nearly every change passes through."""
 
-MOST_FILES = 12
+BUDGET = 30.0
+"""J of the tests chosen; processes that import the tests take as much again."""
+
 IMPORTS = re.compile(r"^(?:from (dpjax[\w.]*) import ([\w, ]+)|import (dpjax[\w.]*))", re.M)
 
 
@@ -42,12 +45,21 @@ def modules_of(text: str) -> set[str]:
     return found
 
 
-def choose(changed: list[str], tests: dict[str, set[str]]) -> list[str]:
-    """The test files to run for changed files, given what each test file imports."""
+def choose(changed: list[str], tests: dict[str, set[str]], weight: Callable[[str], float]) -> list[str]:
+    """The test files to run for changed files, given the modules that each imports and its weight."""
     own = [path for path in changed if path in tests]
     modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in changed}
     close = sorted((path for path in tests if tests[path] & modules), key=lambda path: (len(tests[path]), path))
-    return list(dict.fromkeys([*CORE, *[*own, *close][:MOST_FILES]]))
+    return list(within(dict.fromkeys([*CORE, *own, *close]), weight))
+
+
+def within(paths: Iterable[str], weight: Callable[[str], float]) -> Iterator[str]:
+    """The paths from the first on whose weights together are within the budget."""
+    left = BUDGET
+    for path in paths:
+        if weight(path) <= left:
+            left -= weight(path)
+            yield path
 
 
 def imports_of_tests() -> dict[str, set[str]]:
@@ -56,5 +68,16 @@ def imports_of_tests() -> dict[str, set[str]]:
     return {str(path.relative_to(ROOT)): modules_of(path.read_text()) for path in files}
 
 
+def arguments(changed: list[str]) -> list[str]:
+    """The files to run, those of them that run whole named once more."""
+    known = read_weights()
+
+    def weight(path: str) -> float:
+        return weigh(known, path, ("float64",) if path in changed else ("light",))
+
+    chosen = choose(changed, imports_of_tests(), weight)
+    return [*chosen, *[f"--whole={path}" for path in chosen if path in changed]]
+
+
 if __name__ == "__main__":
-    print(*choose(changed_files(), imports_of_tests()))
+    print(*arguments(changed_files()))

@@ -56,6 +56,7 @@ TINY: dict[str, dict[str, Change]] = {
     "growth": {"SIZES": to((2_000_000, 4_000_000))},
     "memory": {"N": to(2_000), "BOUNDS": lambda bounds: {2_000: min(bounds.values())}},
     "depth": {"CASES": small, "MEASURED": to(200), "EPSILONS": to((1,))},
+    "accelerator": {},
     "first_call": {},
     "batches": {"NUMBERS": to((20,)), "CALLS": to(1)},
     "coverage": {

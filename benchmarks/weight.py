@@ -1,0 +1,89 @@
+"""What dpjax costs in J, the CPU seconds of ``import jax`` on the same machine: ``make weight``, or with names of rows.
+
+Whole processes and all that they start, with no program compiled before. `results/weight.json` keeps the figures.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.weights import ROOT, time_import, time_process
+
+RESULTS = Path(__file__).parent / "results" / "weight.json"
+
+TABLE = """
+import jax, dpjax
+release = dpjax.Release([10.0, 20.0, 30.0, 42.0], dpjax.DiscreteLaplace(2.0), dpjax.statistics.cells("cell", 4), n=102)
+posterior = dpjax.sample(jax.random.key(1), dpjax.models.categorical([1.0] * 4), release)
+print(posterior.summary())
+"""
+
+NUMPYRO = """
+import jax, numpyro, dpjax
+from numpyro import distributions as dist
+
+def model(n):
+    mean = numpyro.sample("mean", dist.Normal(0.0, 5.0))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Normal(mean, 1.0))
+
+release = dpjax.Release([80.0], dpjax.Laplace(15.0), dpjax.statistics.total("y", -5.0, 5.0), n=100)
+print(dpjax.sample(jax.random.key(1), dpjax.from_numpyro(model, records=("y",)), release).summary())
+"""
+
+
+class Row(NamedTuple):
+    """A command, and the most J that it should cost."""
+
+    command: list[str]
+    most: float
+    repeats: int = 1
+
+
+def readme() -> str:
+    """The example of the README."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[0]
+
+
+def script(text: str) -> list[str]:
+    """The command that runs a script."""
+    return [sys.executable, "-c", text]
+
+
+ROWS = {
+    "import dpjax": Row(script("import dpjax"), 1.6, 3),
+    "first call, README's regression": Row(script(readme()), 10),
+    "first call, a table of four cells": Row(script(TABLE), 12),
+    "first call, a Normal in NumPyro": Row(script(NUMPYRO), 12),
+    "make demo": Row(["make", "demo"], 45),
+    "make quick": Row(["make", "quick"], 60),
+    "make test": Row(["make", "test"], 400),
+    ".ci/run without shards": Row([".ci/run"], 900),
+}
+
+
+def measure(row: Row) -> float:
+    """CPU seconds of a row's command, the least of its repeats."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"DPJAX_TEST_CACHE": cache, "DPJAX_CI_MINUTES": "0"}
+        return min(time_process(row.command, env=environment) for _ in range(row.repeats))
+
+
+def main(names: list[str]) -> None:
+    """Measure the rows that a name is part of, or all; print and keep their J."""
+    unit = time_import()
+    figures = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for name, row in ROWS.items():
+        if not names or any(part in name for part in names):
+            figures[name] = {"J": round(measure(row) / unit, 2), "most": row.most, "seconds of a J": round(unit, 3)}
+            RESULTS.write_text(json.dumps(figures, indent=1) + "\n")
+    for name, figure in figures.items():
+        print(f"{name:40}{figure['J']:8.1f} J, at most {figure['most']:g}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

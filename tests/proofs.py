@@ -1,0 +1,47 @@
+"""Tests that `make test` runs whatever they weigh, by what they prove."""
+
+JOINT_DISTRIBUTIONS = (
+    "tests/counts/test_perfect_start.py::test_the_joint_law_is_invariant[swaps]",
+    "tests/coupling/test_coupled_kernels.py::test_both_chains_keep_their_law[imwg random]",
+    "tests/coupling/test_exchangeable.py::test_the_target_is_invariant[imwg random, general]",
+    "tests/coupling/test_exchangeable.py::test_the_target_is_invariant[soma]",
+    "tests/coupling/test_random_walk.py::test_each_chain_keeps_its_distribution_and_chains_meet_while_records_differ",
+    "tests/mixture/test_components.py::test_an_update_keeps_the_base_measure[truncated]",
+    "tests/mixture/test_mixture_perfect_start.py::test_the_joint_law_is_invariant[exact]",
+    "tests/parameters/test_kernel_laws.py::test_the_joint_law_is_invariant[mala]",
+    "tests/private/test_invariance.py::test_the_posterior_is_invariant_at_three_levels_of_noise[hmc]",
+    "tests/private/test_invariance.py::test_the_posterior_is_invariant_at_three_levels_of_noise[walk]",
+    "tests/private/test_langevin.py::test_each_record_takes_part_independently",
+    "tests/records/test_births.py::test_the_joint_law_is_invariant",
+    "tests/records/test_pcn.py::test_the_joint_law_is_invariant_under_the_key_checker[blocks]",
+    "tests/records/test_perfect_start.py::test_local_updates_leave_the_joint_law_invariant[exact, finite]",
+    "tests/records/test_perfect_start.py::test_local_updates_leave_the_joint_law_invariant[metropolis]",
+    "tests/records/test_perfect_start.py::test_the_joint_law_is_invariant[a BlackJAX kernel]",
+    "tests/records/test_perfect_start.py::test_the_joint_law_is_invariant[imwg, interweaved]",
+    "tests/records/test_perfect_start.py::test_the_joint_law_is_invariant[soma windows]",
+    "tests/records/test_perfect_start.py::test_the_joint_law_is_invariant[table]",
+    "tests/records/test_refresh.py::test_sweeps_and_refreshes_leave_the_joint_law_invariant",
+)
+"""One for each family of kernels, under the key reuse checker where it is marked so."""
+
+PLANTED_FAULTS = (
+    "tests/private/test_invariance.py::test_without_the_penalty_it_is_not[walk]",
+    "tests/records/test_perfect_start.py::test_a_channel_read_the_wrong_way_is_rejected",
+    "tests/records/test_perfect_start.py::test_accepting_every_proposal_is_rejected",
+)
+"""What the joint-distribution tests reject."""
+
+POSTERIORS = (
+    "tests/coupling/test_unbiased.py::test_estimates_from_one_draw_are_unbiased",
+    "tests/likelihood/test_estimates.py::test_the_prior_does_not_enter",
+    "tests/likelihood/test_steps.py::test_the_move_keeps_the_noise_as_it_is",
+    "tests/mcmc/test_importance.py::test_agrees_with_the_exact_posterior",
+    "tests/mcmc/test_sample.py::test_draws_agree_with_the_exact_posterior",
+    "tests/private/test_hmc.py::test_the_limit_without_noise_is_blackjax[dense]",
+    "tests/private/test_hmc.py::test_the_limit_without_noise_is_blackjax[scalar]",
+    "tests/private/test_hmc.py::test_the_noise_released_is_the_noise_stated",
+    "tests/test_smc.py::test_normal_mean_in_closed_form",
+)
+"""Exact posteriors, estimates and limits of each method."""
+
+PROOFS = frozenset(JOINT_DISTRIBUTIONS + PLANTED_FAULTS + POSTERIORS)
