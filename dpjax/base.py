@@ -5,11 +5,17 @@ A *kernel* is a pure function ``step(rng_key, state) -> (state, info)`` on Named
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
-from blackjax.base import SamplingAlgorithm
+
+from dpjax._util.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from blackjax.base import SamplingAlgorithm
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"blackjax.base": "SamplingAlgorithm"})
 
 __all__ = [
     "Array",

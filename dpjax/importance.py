@@ -8,7 +8,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
@@ -141,9 +141,9 @@ def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRe
 def weighted_sample(draws: dict[str, np.ndarray], log_weights: np.ndarray) -> ImportanceSample:
     """The sample with normalised weights; a warning if they are too unequal."""
     size = len(log_weights)
-    log_total = logsumexp(log_weights)
+    log_total = scipy.special.logsumexp(log_weights)
     normalised = log_weights - log_total
-    effective = float(np.exp(-logsumexp(2 * normalised)))
+    effective = float(np.exp(-scipy.special.logsumexp(2 * normalised)))
     khat = pareto_khat(log_weights)
     if khat > MAX_KHAT:
         text = f"Pareto k-hat is {khat:.2f}, above {MAX_KHAT}, and the effective sample size {effective:.0f} of {size}"
@@ -186,7 +186,7 @@ def fit_pareto_shape(excess: np.ndarray) -> float:
     # As θ → 0 the ratio -θ / k(θ), which is 1 / σ, tends to 1 / mean: tied weights can put a grid point there.
     inverse_scale = np.divide(-grid, shapes, out=np.full_like(grid, 1 / np.mean(excess)), where=shapes != 0)
     log_profile = size * (np.log(inverse_scale) - shapes - 1)
-    weights = np.exp(log_profile - logsumexp(log_profile))
+    weights = np.exp(log_profile - scipy.special.logsumexp(log_profile))
     estimate = shape(np.sum(grid * weights, keepdims=True))[0]
     return float((size * estimate + 10 * 0.5) / (size + 10))
 

@@ -6,7 +6,7 @@ for Laplace noise, in the L2 norm for Gaussian noise.
 
 from math import exp, expm1, inf, log, log1p, pi, sqrt
 
-from scipy.special import erfcx, log_ndtr
+import scipy
 
 from dpjax._util.validation import check_array, check_number, check_positive_number
 
@@ -199,16 +199,16 @@ def log_gaussian_delta(epsilon: float, ratio: float) -> float:
     upper = 1 / (2 * ratio) - epsilon * ratio
     lower = -1 / (2 * ratio) - epsilon * ratio
     if upper > 1:  # δ is near 1, and what it lacks is known to full precision
-        return log1p(-exp(float(log_ndtr(-upper))) - exp(epsilon + float(log_ndtr(lower))))
+        return log1p(-exp(float(scipy.special.log_ndtr(-upper))) - exp(epsilon + float(scipy.special.log_ndtr(lower))))
     loss = _log_mills(-lower) - _log_mills(-upper)
-    return float(log_ndtr(upper)) + log(-expm1(loss)) if loss < 0 else -inf
+    return float(scipy.special.log_ndtr(upper)) + log(-expm1(loss)) if loss < 0 else -inf
 
 
 def _log_mills(threshold: float) -> float:
     """The log of Mills' ratio P(X > c) / φ(c) of the standard normal distribution."""
     if threshold > -20:
-        return log(erfcx(threshold / sqrt(2))) + log(pi / 2) / 2
-    return float(log_ndtr(-threshold)) + threshold**2 / 2 + log(2 * pi) / 2
+        return log(scipy.special.erfcx(threshold / sqrt(2))) + log(pi / 2) / 2
+    return float(scipy.special.log_ndtr(-threshold)) + threshold**2 / 2 + log(2 * pi) / 2
 
 
 def _check_positive(**arguments: float) -> None:

@@ -1,14 +1,15 @@
 """Tails of the standard Normal and other symmetric distributions and their inverses, accurate at any distance."""
 
 from collections.abc import Callable
+from functools import cache
 from math import log, pi, sqrt
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.scipy.special import ndtr, ndtri
 from numpy.polynomial import chebyshev
-from scipy import special
 
 from dpjax.base import Array, NormalScores
 
@@ -42,20 +43,18 @@ DEGREES = {4: 10, 8: 24}
 """Degree of the polynomial that is exact to rounding, for floats of 4 and 8 bytes."""
 
 
-def _fit_tail(degree: int) -> tuple[float, ...]:
+@cache
+def _fit_tail(size: int) -> tuple[float, ...]:
     """The coefficients of log(erfcx(x) / t) as a polynomial in s, for x >= 0, t = 1 / (1 + x / 2) and s = 2 t - 1.
 
-    Both erfcx(x) and t decrease like 1 / x: their ratio is smooth on [0, ∞].
+    Exact for floats of `size` bytes. Both erfcx(x) and t decrease like 1 / x: their ratio is smooth on [0, ∞].
     """
 
     def log_ratio(s: Any) -> Any:
         t = (s + 1) / 2
-        return np.log(special.erfcx(2 * (1 / t - 1)) / t)
+        return np.log(scipy.special.erfcx(2 * (1 / t - 1)) / t)
 
-    return tuple(float(c) for c in chebyshev.cheb2poly(chebyshev.chebinterpolate(log_ratio, degree)))
-
-
-COEFFICIENTS = {size: _fit_tail(degree) for size, degree in DEGREES.items()}
+    return tuple(float(c) for c in chebyshev.cheb2poly(chebyshev.chebinterpolate(log_ratio, DEGREES[size])))
 
 
 def tail_factors(x: Array) -> tuple[Array, Array]:
@@ -66,7 +65,7 @@ def tail_factors(x: Array) -> tuple[Array, Array]:
     t = 2 / (2 + x)
     s = 2 * t - 1
     polynomial = jnp.zeros_like(x)
-    for coefficient in reversed(COEFFICIENTS[x.dtype.itemsize]):
+    for coefficient in reversed(_fit_tail(x.dtype.itemsize)):
         polynomial = polynomial * s + coefficient
     return t, polynomial
 

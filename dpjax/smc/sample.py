@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_array, check_count, check_key, fail
@@ -156,7 +156,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
     trace = Trace(*(figure[:, : np.max(num_steps)] for figure in trace))
     # An island in which all particles have zero density estimates a marginal likelihood of zero.
     log_likelihoods = np.where(num_steps > 0, np.nansum(trace.log_increment, axis=1, dtype=float), -np.inf)
-    log_total = logsumexp(log_likelihoods)
+    log_total = scipy.special.logsumexp(log_likelihoods)
     weights = np.exp(log_likelihoods - log_total)
     warn_of_disagreement(weights)
     # Each particle makes this number of sweeps.

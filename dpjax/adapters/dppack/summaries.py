@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from dpjax._util.validation import check_array, check_number, check_positive_number, fail
 from dpjax.adapters.arguments import Bounds, quantile_within, read_n, read_range, read_square, read_value
@@ -349,7 +349,7 @@ def noise_of(
     if mechanism == "Laplace" or delta == 0:
         return Laplace(moved / budget)
     if type_dp == "pDP":
-        quantile = float(ndtri(delta / 2))
+        quantile = float(scipy.special.ndtri(delta / 2))
         return Gaussian(moved_in_two * (sqrt(quantile**2 + 2 * budget) - quantile) / (2 * budget))
     if type_dp != "aDP" or budget >= 1:
         given = f"type.DP {type_dp!r} with eps = {budget:g}"

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.experimental import io_callback
-from scipy.special import ndtri
 
 from dpjax._util.validation import check_count
 from dpjax.base import Array, Key
@@ -236,7 +236,7 @@ def rounded_normal(keystream: Keystream, ratio: np.ndarray) -> np.ndarray:
         return rounded_normal(keystream, ratio[None])[0]
     words = np.frombuffer(keystream(8 * ratio.size), "<u8").reshape(ratio.shape)
     tail = words & np.uint64(2**SIGN - 1)
-    quantile = -ndtri((tail.astype(np.float64) + 0.5) * 2.0**-64)
+    quantile = -scipy.special.ndtri((tail.astype(np.float64) + 0.5) * 2.0**-64)
     steps = ratio * quantile
     magnitude = np.rint(steps)
     error = FLOAT_ERROR * np.maximum(quantile, 1) + TRUNCATION_ERROR * np.exp(quantile**2 / 2)

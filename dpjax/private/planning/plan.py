@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key
@@ -257,7 +257,7 @@ def plan(
         tau_g=more * taus.tau_g,
         tau_l=more * taus.tau_l,
         num_iterations=num_iterations,
-        acceptance_rate=2 * float(ndtr(-sqrt(energy.variance(length)) / 2)),
+        acceptance_rate=2 * float(scipy.special.ndtr(-sqrt(energy.variance(length)) / 2)),
         effective_draws=expected.run.effective_draws,
         num_warmup=expected.run.num_warmup,
         mode=facts.mode,

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import hadamard
+import scipy
 
 from dpjax._util.validation import check_array, check_count, check_share, fail, read_numbers
 from dpjax.mechanisms import LocalChannel
@@ -210,7 +210,7 @@ def hadamard_response(
     """
     read_keep(keep)
     categories = check_count("num_categories", num_categories, "Pass the number of categories.", least=2)
-    signs = hadamard(1 << categories.bit_length())[1 : categories + 1]
+    signs = scipy.linalg.hadamard(1 << categories.bit_length())[1 : categories + 1]
     logs = np.where(signs > 0, log(2 * keep / signs.shape[1]), log(2 * (1 - keep) / signs.shape[1]))
     expected = f"whole numbers from 0 to {signs.shape[1] - 1}"
     columns = read_numbers("reports", reports, expected, "Pass the column that each person reported.")

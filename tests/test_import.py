@@ -1,0 +1,75 @@
+"""What `import dpjax` loads: little, and the rest when it is first used."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import dpjax
+
+MOST_MODULES = 3
+"""Modules of dpjax that `import dpjax` loads: the package, `_util` and what makes its names."""
+
+MOST_MODULES_OF_MECHANISM = 60
+
+HEAVY = ("arviz", "blackjax", "filelock", "jax", "matplotlib", "numpyro", "optax", "scipy", "tqdm")
+HEAVY_FOR_MECHANISM = ("arviz", "blackjax", "matplotlib", "numpyro", "optax", "scipy.special", "scipy.stats", "tqdm")
+SAMPLERS = ("data_augmentation", "mcmc", "mixture", "private")
+
+CHILD = f"""
+import sys
+
+def loaded(names):
+    return [name for name in names if name in sys.modules]
+
+def count():
+    return sum(name.partition(".")[0] == "dpjax" for name in sys.modules)
+
+import dpjax
+assert loaded({HEAVY}) == [], loaded({HEAVY})
+assert count() <= {MOST_MODULES}, count()
+assert set(dpjax.__all__) <= set(dir(dpjax))
+dpjax.Laplace(scale=1.3)
+assert loaded({HEAVY_FOR_MECHANISM}) == [], loaded({HEAVY_FOR_MECHANISM})
+assert loaded(f"dpjax.{{name}}" for name in {SAMPLERS}) == []
+assert count() <= {MOST_MODULES_OF_MECHANISM}, count()
+assert dpjax.models.normal.__name__ == "normal"
+assert "blackjax" not in sys.modules
+names = {{}}
+exec("from dpjax import *", names)
+assert set(dpjax.__all__) <= set(names)
+"""
+
+
+def test_modules_are_loaded_when_they_are_used() -> None:
+    subprocess.run([sys.executable, "-c", CHILD], cwd=Path(__file__).parents[1], check=True)
+
+
+def imports_for_type_checkers(path: Path) -> list[tuple[str, str]]:
+    """Modules, and the names that a file imports from them under `if TYPE_CHECKING`."""
+    blocks = [node.body for node in ast.parse(path.read_text()).body if isinstance(node, ast.If)]
+    return [(node.module, alias.name) for block in blocks for node in block for alias in node.names]
+
+
+@pytest.mark.parametrize("module", ["dpjax", "dpjax.base"])
+def test_type_checkers_are_told_what_is_imported(module: str) -> None:
+    owner = import_module(module)
+    told = imports_for_type_checkers(Path(owner.__file__))
+    assert told
+    for source, name in told:
+        assert getattr(owner, name) is getattr(__import__(source, fromlist=[name]), name)
+
+
+def test_each_submodule_is_an_attribute() -> None:
+    names = {path.stem for path in Path(dpjax.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    public = {name for name in names if not name.startswith("_")} - {"demo"}
+    assert public <= set(dir(dpjax))
+    assert all(getattr(dpjax, name).__name__ == f"dpjax.{name}" for name in public)
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'dpjax' has no attribute 'Lapalce'"):
+        dpjax.Lapalce  # noqa: B018
