@@ -29,7 +29,10 @@ jax.config.update("jax_enable_x64", not FLOAT32)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-OTHER_FILES = pytest.StashKey[frozenset[str]]()
+LEFT_OUT = pytest.StashKey[set[str]]()
+
+MOST_BYTES = 2**31
+"""Of compiled programs; a complete run leaves a fifth of it."""
 
 MAPS = Path("/proc/self/maps")
 MANY_MAPS = 32_000
@@ -75,13 +78,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out the files of other shards."""
-    config.stash[OTHER_FILES] = frozenset(weights.other_files(config.getoption("--shard")))
+    """Choose the files that are not even imported: those of other shards, or of heavy tests alone."""
+    left_out = set(weights.other_files(config.getoption("--shard")))
+    if config.getoption("--tier") == "quick":
+        left_out |= set(weights.heavy_files(weights.read_weights())) - set(config.getoption("--whole"))
+    config.stash[LEFT_OUT] = left_out
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the files of other shards."""
-    return True if str(collection_path.relative_to(weights.ROOT)) in config.stash[OTHER_FILES] else None
+    """Leave out these files."""
+    return True if str(collection_path.relative_to(weights.ROOT)) in config.stash[LEFT_OUT] else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -141,6 +147,26 @@ def is_left_out(item: pytest.Item, known: dict[str, dict[str, list[str]]]) -> bo
     for_float32 = item.get_closest_marker("x32") is not None and not FLOAT32
     is_heavy = name in known.get(path, {}).get("heavy", ())
     return (for_float32 or is_heavy) and item.nodeid not in PROOFS
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Keep the folder of compiled programs small, once for all processes of a run."""
+    if not hasattr(session.config, "workerinput"):
+        prune(Path(os.environ["JAX_COMPILATION_CACHE_DIR"]), MOST_BYTES)
+
+
+def prune(folder: Path, most: int) -> None:
+    """Remove the oldest files of a folder until they have at most so many bytes together.
+
+    JAX can bound the folder itself, but then looks at every file whenever it adds one.
+    """
+    files = sorted(folder.glob("*"), key=lambda path: path.stat().st_mtime)
+    total = sum(path.stat().st_size for path in files)
+    for path in files:
+        if total <= most:
+            break
+        total -= path.stat().st_size
+        path.unlink(missing_ok=True)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

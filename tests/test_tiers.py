@@ -1,8 +1,12 @@
 """Tiers and shards of the suite: what a run leaves out, and that nothing is left out of all."""
 
+import os
+from pathlib import Path
+
 import jax
 import pytest
 
+from tests.conftest import prune
 from tests.proofs import PROOFS
 from tests.shards import NUMBER, rotation
 from tests.weights import HEAVY, KINDS, ROOT, divide, other_files, read_weights, renew, shards, weigh
@@ -62,6 +66,16 @@ def test_listed_weights_are_of_files_that_exist() -> None:
     for path, of_file in read_weights().items():
         assert set(of_file) <= {"heavy", "light", *KINDS}
         assert (ROOT / path).exists()
+
+
+def test_the_oldest_programs_go_when_there_are_too_many(tmp_path: Path) -> None:
+    for place, name in enumerate("cab"):
+        (tmp_path / name).write_bytes(bytes(10))
+        os.utime(tmp_path / name, (place, place))
+    prune(tmp_path, 30)
+    assert len(list(tmp_path.iterdir())) == 3
+    prune(tmp_path, 19)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
 
 
 @pytest.mark.keys

@@ -86,6 +86,11 @@ def divide(number: int) -> list[list[str]]:
     return shards(paths, partial(weigh, read_weights()), number)
 
 
+def heavy_files(weights: dict[str, dict[str, Any]]) -> list[str]:
+    """The files that have heavy tests alone."""
+    return [path for path, of_file in weights.items() if "heavy" in of_file and "light" not in of_file]
+
+
 def other_files(shard: str) -> list[str]:
     """The files that do not belong to a shard ``K/N``, with K from 1 to N."""
     place, number = map(int, shard.split("/"))
@@ -110,13 +115,15 @@ def renew(weights: dict[str, dict[str, Any]], measured: dict[tuple[str, str], fl
         run = "float64" if kind == "proof" else kind
         sums[path, run] += weight
         if run == "float64":
-            sums[path, "light"] += 0.0 if name in heavy else weight
+            renewed[path].pop("light", None)
+        if run == "float64" and name not in heavy:
+            sums[path, "light"] += weight
     ran = {test for test, kind in measured if kind == "float64"}
     for (path, kind), total in sums.items():
         whole = kind != "float64" or all(f"{path}::{name}" in ran for name in renewed[path]["heavy"])
         if whole:
             renewed[path][kind] = round(total, 2)
-    return {path: {name: entry for name, entry in renewed[path].items() if entry} for path in sorted(renewed)}
+    return {path: {name: entry for name, entry in renewed[path].items() if entry != []} for path in sorted(renewed)}
 
 
 def main(folder: str) -> None:

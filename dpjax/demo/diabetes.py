@@ -35,7 +35,7 @@ def compare(key: Key, random: Generator) -> Comparison:
     noise_key, chain_key = jax.random.split(key)
     moments = sum_up(statistic, records)
     release = dpjax.Release(mechanism.sample(noise_key, moments), mechanism, statistic, n)
-    posterior = dpjax.sample(chain_key, build_model(), release, num_warmup=500, num_samples=2_000)
+    posterior = dpjax.sample(chain_key, build_model(), release, num_warmup=500, num_samples=2_000, refresh=False)
     return Comparison(
         title="Diabetes, 5 moments",
         promise=f"Laplace noise, {EPSILON:g}-DP",
