@@ -26,7 +26,7 @@ MUTANTS = (
         "mechanisms/additive.py",
         "return 2 * jnp.square(jnp.asarray(self.scale))",
         "return 1 * jnp.square(jnp.asarray(self.scale))",
-        ("clt/test_moments.py",),
+        LAWS,
     ),
     Mutant(
         "Gaussian noise forgets the log of its scale",

@@ -96,11 +96,11 @@ MUTANTS = (
         ("records/test_pcn.py",),
     ),
     Mutant(
-        "Fresh noise has the key of the noise within a cell",
-        "data_augmentation/records/proposals.py",
-        "draw_like(fresh_key, scores), correlation)",
-        "draw_like(noise_key, scores), correlation)",
-        ("records/test_pcn.py",),
+        "Proposals and decisions share a key",
+        "data_augmentation/records/imwg.py",
+        "uniforms = decision_uniforms(accept_key, (num_blocks(release.n, block),))",
+        "uniforms = decision_uniforms(proposal_key, (num_blocks(release.n, block),))",
+        START,
         keys=True,
     ),
     Mutant(
