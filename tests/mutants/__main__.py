@@ -31,22 +31,37 @@ PROGRAMS = Path(tempfile.gettempdir()) / "dpjax-mutant-programs"
 LIMIT = 1200
 """Seconds after which a mutant's tests are stopped: a run that does not end is a noticed fault."""
 
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)
+OUTCOMES = ("killed", "survived", "not applicable")
 
-def copy_checkout(target: Path) -> None:
-    """Copy the files that git knows, and new ones that it does not ignore; raises unless the copy is imported."""
+
+@contextmanager
+def copied(number: int) -> Iterator[Queue[Path]]:
+    """So many copies of the files that git knows, and of new ones that it does not ignore."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-    for name in filter(None, names):
-        if (ROOT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
+    copies: Queue[Path] = Queue()
+    with tempfile.TemporaryDirectory(prefix="dpjax-mutants-") as folder:
+        for place in range(number):
+            copy = Path(folder).resolve() / str(place)
+            for name in names:
+                if (ROOT / name).is_file():
+                    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(ROOT / name, copy / name)
+            check_imported(copy)
+            copies.put(copy)
+        yield copies
+
+
+def check_imported(copy: Path) -> None:
+    """Raise unless tests in a copy import it, and not the checkout."""
     asked = [sys.executable, "-c", "import dpjax; print(dpjax.__file__)"]
-    found = subprocess.run(asked, cwd=target, capture_output=True, text=True, check=True, env=environment()).stdout
-    if Path(found.strip()) != target / "dpjax" / "__init__.py":
+    found = subprocess.run(asked, cwd=copy, capture_output=True, text=True, check=True, env=environment(False)).stdout
+    if Path(found.strip()) != copy / "dpjax" / "__init__.py":
         raise RuntimeError(f"The tests would import {found.strip()}, which is not the copy.")
 
 
-def environment(keys: bool = False) -> dict[str, str]:
+def environment(keys: bool) -> dict[str, str]:
     """The environment of a test process, in which compiled programs are kept outside of the copy."""
     own = {"JAX_COMPILATION_CACHE_DIR": str(PROGRAMS), "PYTHONDONTWRITEBYTECODE": "1"}
     return os.environ | own | ({"JAX_DEBUG_KEY_REUSE": "1"} if keys else {})
@@ -61,23 +76,18 @@ def tier_options(tier: str) -> tuple[str, ...]:
     return ("--tier", tier) if "--tier" in told.stdout else ()
 
 
-def run_tests(copy: Path, mutant: Mutant, marks: str, options: tuple[str, ...]) -> tuple[str, str]:
-    """Whether the mutant was killed, and by which test."""
-    files = [f"tests/{name}" for name in mutant.tests]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "0"]
-    command += ["--tb=no", "-rfE", "-m", marks, *options, *files]
+def failures(copy: Path, tests: list[str], keys: bool, *options: str) -> list[str]:
+    """The tests that fail in a copy; raises where they cannot be run."""
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "0", "--tb=no"]
+    command += ["-rfE", *options, *(f"tests/{test}" for test in tests)]
     try:
-        done = subprocess.run(
-            command, cwd=copy, capture_output=True, text=True, timeout=LIMIT, env=environment(mutant.keys)
-        )
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=LIMIT, env=environment(keys))
     except subprocess.TimeoutExpired:
-        return "killed", "the time limit"
-    if done.returncode in (0, 5):
-        return "survived", ""
-    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.M)
-    if found is None or done.returncode != 1:
-        raise RuntimeError(f"{mutant.name}: pytest ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return "killed", found[1].removeprefix("tests/")
+        return ["the time limit"]
+    found = [test.removeprefix("tests/") for test in FAILED.findall(done.stdout)]
+    if bool(found) != (done.returncode == 1) or done.returncode not in (0, 1, 5):
+        raise RuntimeError(f"pytest ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return found
 
 
 @contextmanager
@@ -94,14 +104,14 @@ def planted(copy: Path, mutant: Mutant) -> Iterator[None]:
 
 def judge(copy: Path, mutant: Mutant, tier: str) -> dict[str, Any]:
     """What became of a mutant; slow tests run in the tier ``all`` alone, where no others kill."""
-    kept = "keys and not slow" if mutant.keys else "not slow"
+    tests, marked = list(mutant.tests), "keys and " * mutant.keys
     started, cpu = time.monotonic(), children_seconds()
     with planted(copy, mutant):
-        outcome, by = run_tests(copy, mutant, kept, tier_options(tier))
-        if outcome == "survived" and tier == "all":
-            outcome, by = run_tests(copy, mutant, "slow", ())
+        by = failures(copy, tests, mutant.keys, "-x", "-m", f"{marked}not slow", *tier_options(tier))
+        if not by and tier == "all":
+            by = failures(copy, tests, mutant.keys, "-x", "-m", f"{marked}slow")
     seconds = {"cpu_seconds": round(children_seconds() - cpu, 1), "seconds": round(time.monotonic() - started, 1)}
-    return {"name": mutant.name, "path": mutant.path, "outcome": outcome, "by": by} | seconds
+    return {"outcome": "killed" if by else "survived", "by": by[0] if by else ""} | seconds
 
 
 def children_seconds() -> float:
@@ -110,25 +120,32 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def judge_all(mutants: list[Mutant], tier: str, jobs: int) -> Iterator[dict[str, Any]]:
+def judge_all(copies: Queue[Path], mutants: list[Mutant], tier: str, jobs: int) -> Iterator[dict[str, Any]]:
     """What became of each mutant, in their order; one whose place is gone is not applicable."""
-    copies: Queue[Path] = Queue()
 
     def judge_one(mutant: Mutant) -> dict[str, Any]:
         copy = copies.get()
         try:
-            return judge(copy, mutant, tier)
+            found = judge(copy, mutant, tier)
         except (ValueError, FileNotFoundError) as error:
-            return {"name": mutant.name, "path": mutant.path, "outcome": "not applicable", "by": str(error)}
+            found = {"outcome": "not applicable", "by": str(error), "cpu_seconds": 0.0, "seconds": 0.0}
         finally:
             copies.put(copy)
+        return {"name": mutant.name, "path": mutant.path, "keys": mutant.keys} | found
 
-    with tempfile.TemporaryDirectory(prefix="dpjax-mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
-        for number in range(jobs):
-            copy = Path(folder).resolve() / str(number)
-            copy_checkout(copy)
-            copies.put(copy)
+    with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(judge_one, mutants)
+
+
+def doubt(copy: Path, results: list[dict[str, Any]]) -> None:
+    """Take back kills by tests that fail without a fault, too."""
+    for keys in (False, True):
+        kills = [found for found in results if found["keys"] == keys and "::" in found["by"]]
+        tests = sorted({found["by"] for found in kills})
+        failing = failures(copy, tests, keys, "-m", "") if tests else []
+        for found in kills:
+            if found["by"] in failing:
+                found |= {"outcome": "not applicable", "by": f"{found['by']} fails without the fault"}
 
 
 def main(arguments: list[str]) -> int:
@@ -141,16 +158,20 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     chosen = [m for m in MUTANTS if not options.names or any(name in f"{m.path} {m.name}" for name in options.names)]
     results = []
-    for result in judge_all(chosen, options.tier, options.jobs):
-        results.append(result)
-        spent = f"{result.get('cpu_seconds', 0):5.0f} CPU s"
-        print(f"{result['outcome']:14} {spent}  {result['path']}: {result['name']}  {result['by']}", flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(results, indent=1) + "\n")
-    for outcome in ("killed", "survived", "not applicable"):
-        names = [result["name"] for result in results if result["outcome"] == outcome]
-        print(f"{outcome} (tier {options.tier}): {len(names)}", *(names if outcome != "killed" else ()), sep="\n  ")
-    return int(any(result["outcome"] == "survived" for result in results))
+    with copied(options.jobs) as copies:
+        for found in judge_all(copies, chosen, options.tier, options.jobs):
+            results.append(found)
+            told = f"{found['outcome']:14} {found['cpu_seconds']:5.0f} CPU s  {found['path']}: {found['name']}"
+            print(f"{told}  {found['by']}", flush=True)
+        doubt(copies.get(), results)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    for outcome in OUTCOMES:
+        some = [found for found in results if found["outcome"] == outcome]
+        print(f"{outcome} in the tier {options.tier}: {len(some)}")
+        for found in some * (outcome != "killed"):
+            print(f"  {found['path']}: {found['name']}  {found['by']}")
+    return int(any(found["outcome"] == "survived" for found in results))
 
 
 if __name__ == "__main__":
