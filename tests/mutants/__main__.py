@@ -31,7 +31,7 @@ PROGRAMS = Path(tempfile.gettempdir()) / "dpjax-mutant-programs"
 LIMIT = 1200
 """Seconds after which a mutant's tests are stopped: a run that does not end is a noticed fault."""
 
-FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)
+FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s\[]+(?:\[.*?\])?)(?: - .*)?$", re.M)
 OUTCOMES = ("killed", "survived", "not applicable")
 
 
