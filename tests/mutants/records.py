@@ -210,11 +210,11 @@ MUTANTS = (
         keys=True,
     ),
     Mutant(
-        "Interweaving leaves the sum of the records before it",
+        "Interweaving moves the parameters and not their records",
         "data_augmentation/sweep.py",
         "latent = init_latent(release, records)",
-        "latent = latent._replace(records=records)",
-        ("records/test_gibbs.py", *START, "records/test_refresh.py"),
+        "latent = init_latent(release, latent.records)",
+        START,
     ),
     Mutant(
         "The density of non-centred noise is dropped",
