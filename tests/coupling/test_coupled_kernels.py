@@ -9,11 +9,11 @@ from scipy import stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.coupling import coupled_gibbs
-from dpjax.coupling.pairs import RecordPair
+from dpjax.coupling.pairs import CoupledSweepState, RecordPair, update_flags
 from dpjax.coupling.relabel import Relabelling
 from dpjax.coupling.sweeps import sweep
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
-from dpjax.exchangeable.sweeps import Innovations, make_placement
+from dpjax.exchangeable.sweeps import Decision, Innovations, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value
@@ -191,3 +191,14 @@ def test_relabelling_keeps_the_multiset_and_aligns_common_proposals(relabel: str
         np.testing.assert_array_equal(one.first["y"][one.same], one.second["y"][one.same])
     assert pair.same.sum() == len(np.intersect1d(pair.first["y"], pair.second["y"]))
     np.testing.assert_array_equal(np.sort(pair.first["y"]), np.sort(plain.first["y"]))
+
+
+@pytest.mark.parametrize("accepted", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("same_proposal", [False, True])
+def test_flags_are_those_of_what_was_written(accepted: tuple[bool, bool], same_proposal: bool) -> None:
+    """A flag that outlives its record makes pairs meet too soon, which few draws of short pairs tell."""
+    states = CoupledSweepState(None, None, jnp.array([True, False, True]))
+    one, other = (Decision(jnp.array(2), jnp.array(taken), jnp.zeros(())) for taken in accepted)
+    flags = update_flags(states, one, other, jnp.array(same_proposal))
+    expected = same_proposal if all(accepted) else not any(accepted)
+    np.testing.assert_array_equal(flags, [True, False, expected])

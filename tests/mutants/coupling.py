@@ -94,10 +94,10 @@ MUTANTS = (
         KERNELS,
     ),
     Mutant(
-        "Chains that have met keep sums of their own",
-        "coupling/pairs.py",
-        "summary = jnp.where(met, first.summary, second.summary)",
-        "summary = jnp.where(met, second.summary, second.summary)",
+        "Relabelling moves what records add and not the records",
+        "coupling/relabel.py",
+        "return state._replace(columns=swap(state.columns), source=swap(state.source))",
+        "return state._replace(columns=swap(state.columns))",
         KERNELS,
     ),
     Mutant(
