@@ -2,7 +2,7 @@
 
 from tests.mutants.base import Mutant
 
-LABELS = ("mixture/test_partitions.py",)
+LABELS = ("mixture/test_partitions.py", "mixture/test_concentration.py")
 SPLIT = ("mixture/test_split_merge.py",)
 COMPONENTS = ("mixture/test_components.py",)
 START = ("mixture/test_marginal_perfect_start.py", *LABELS)
@@ -13,7 +13,7 @@ MUTANTS = (
         "mixture/samplers/weights.py",
         "jnp.stack([1 + counts, concentration + behind], axis=1)",
         "jnp.stack([1 + counts, 1 + concentration + behind], axis=1)",
-        ("mixture/test_concentration.py", *LABELS),
+        LABELS,
     ),
     Mutant(
         "The rest of the weights forgets the concentration",
@@ -111,7 +111,7 @@ MUTANTS = (
         "mixture/samplers/records.py",
         "log_weights = proper_density(jnp.concatenate([log_channel[None], fresh]))",
         "log_weights = proper_density(jnp.concatenate([log_channel[None] - 50, fresh]))",
-        ("mixture/test_mixture_perfect_start.py", "mixture/test_algorithm.py"),
+        ("mixture/test_acceptance.py", "mixture/test_mixture_perfect_start.py"),
     ),
     Mutant(
         "A binned record leaves its bin one too late",

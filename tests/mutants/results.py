@@ -109,10 +109,10 @@ MUTANTS = (
         STREAMING,
     ),
     Mutant(
-        "A sketch always keeps the same half",
+        "All levels of a sketch weigh the same",
         "diagnostics/streaming.py",
-        "ordered, levels = both[sets >> (level + 1) & 1 :: 2], levels[1:]",
-        "ordered, levels = both[::2], levels[1:]",
+        "np.full(LEVEL_SIZE, 2.0**level)",
+        "np.full(LEVEL_SIZE, 1.0)",
         STREAMING,
     ),
     Mutant(
