@@ -39,7 +39,11 @@ def noisy() -> dpjax.Release:
 PRIVATE = {"smoothed": smoothed(), "noisy": noisy()}
 
 
-@pytest.mark.parametrize("release", PRIVATE.values(), ids=PRIVATE)
+CURVED = dpjax.Release(noisy().value, dpjax.Gaussian(1.0), noisy().statistic, N)
+"""Under the other releases, only counts beside the released value tell whether the right gain is looked up."""
+
+
+@pytest.mark.parametrize("release", [*PRIVATE.values(), CURVED], ids=[*PRIVATE, "curved"])
 def test_decisions_are_those_by_the_whole_density(release: dpjax.Release) -> None:
     keys = jax.random.split(jax.random.key(3), 3)
     records, proposals = jax.random.uniform(keys[0], (N,)), jax.random.uniform(keys[1], (N,)) ** 2
