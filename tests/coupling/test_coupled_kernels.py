@@ -11,8 +11,9 @@ from dpjax import models, statistics
 from dpjax.coupling import coupled_gibbs
 from dpjax.coupling.pairs import CoupledSweepState, RecordPair, update_flags
 from dpjax.coupling.relabel import Relabelling
-from dpjax.coupling.sweeps import sweep
+from dpjax.coupling.sweeps import log_acceptance, sweep
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
+from dpjax.data_augmentation.records.soma import choose
 from dpjax.exchangeable.sweeps import Decision, Innovations, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
@@ -202,3 +203,12 @@ def test_flags_are_those_of_what_was_written(accepted: tuple[bool, bool], same_p
     flags = update_flags(states, one, other, jnp.array(same_proposal))
     expected = same_proposal if all(accepted) else not any(accepted)
     np.testing.assert_array_equal(flags, [True, False, expected])
+
+
+def test_soma_accepts_as_often_in_a_pair() -> None:
+    """The ratio of the single chain, whose tests say what it is."""
+    log_weights, log_current = jnp.array([0.3, -2.0, 1.5]), jnp.array(0.8)
+    for uniform in (0.05, 0.3, 0.9):
+        index, _, rate = choose(log_weights, log_current, jnp.array(uniform), jnp.array(0.5))
+        found = log_acceptance(log_weights[index], jax.nn.logsumexp(log_weights), log_current)
+        np.testing.assert_allclose(found, jnp.log(rate), atol=1e-5)

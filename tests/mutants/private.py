@@ -164,7 +164,7 @@ MUTANTS = (
         "private/kernels/sgld.py",
         "dimension=target.dimension, sampling_rate=rate)",
         "dimension=target.dimension)",
-        ("private/test_private_sample.py",),
+        LANGEVIN,
     ),
     Mutant(
         "Replacing a record moves a sum as adding one does",

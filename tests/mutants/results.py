@@ -162,7 +162,7 @@ MUTANTS = (
         "posterior/streaming.py",
         "slices = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]",
         "slices = [slice(end - size, end) for end, size in zip(ends[::-1], sizes, strict=True)]",
-        ("posterior/test_streaming_summary.py", "posterior/test_streaming_accuracy.py"),
+        ("mcmc/test_summary_only.py",),
     ),
     Mutant(
         "Ranks of simulations begin at one",

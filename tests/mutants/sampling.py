@@ -153,7 +153,7 @@ MUTANTS = (
         "data_augmentation/counts/joint_moves.py",
         "gained = jnp.maximum(jnp.exp(new) - jnp.exp(old), 0.0)",
         "gained = jnp.exp(new)",
-        ("counts/test_perfect_start.py",),
+        MOVES,
     ),
     Mutant(
         "A joint move forgets the prior of the parameters",
