@@ -163,13 +163,6 @@ MUTANTS = (
         ("counts/test_perfect_start.py",),
     ),
     Mutant(
-        "Sums of cells outside a table are kept",
-        "data_augmentation/counts/sums.py",
-        "place = np.where(self.index < 0, self.size, self.index)",
-        "place = np.where(self.index < 0, 0, self.index)",
-        ("counts/test_moves.py", "counts/test_cell_keys.py"),
-    ),
-    Mutant(
         "SMC's evidence forgets the number of particles",
         "smc/sampler.py",
         "return logsumexp(log_weights) - jnp.log(log_weights.shape[0])",
