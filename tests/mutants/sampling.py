@@ -230,7 +230,7 @@ MUTANTS = (
         "importance.py",
         "log_weights = np.where(broken, -np.inf, log_weights).astype(float)",
         "log_weights = np.where(broken, 0.0, log_weights).astype(float)",
-        (*IMPORTANCE, "mcmc/test_nonfinite_run.py"),
+        IMPORTANCE,
     ),
     Mutant(
         "The CLT forgets n beside the noise's variance",
