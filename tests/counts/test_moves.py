@@ -244,3 +244,10 @@ def test_records_follow_their_probabilities() -> None:
     assert moved.sum() == n
     np.testing.assert_allclose(moved, n * new, atol=5 * np.sqrt(n / 4))
     assert moved[2] == 0
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.5, 1.0])
+def test_a_place_of_weight_zero_is_never_chosen(uniform: float) -> None:
+    """A table that leaves the known totals never comes back, and one draw in millions is enough."""
+    log_weight = jnp.array([[-np.inf, 0.0, -np.inf], [0.0, -np.inf, -np.inf], [-np.inf, -np.inf, 0.0]])
+    np.testing.assert_array_equal(core.choose(log_weight, jnp.full(3, uniform)), [1, 0, 2])

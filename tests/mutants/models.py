@@ -189,7 +189,7 @@ MUTANTS = (
         "numerics/linear_algebra.py",
         "return jnp.sum(jnp.log(jnp.diagonal(factor))) - (jnp.sum(whitened**2)",
         "return -(jnp.sum(whitened**2)",
-        ("models/test_update_densities.py",),
+        ("numerics/test_sums.py",),
     ),
     Mutant(
         "The rest of a sum in blocks is left out",
@@ -210,7 +210,7 @@ MUTANTS = (
         "numerics/tails.py",
         "- jnp.log(-value) - log(2 * pi) / 2 + jnp.log1p(series)",
         "- jnp.log(-value) - log(2 * pi) / 2",
-        ("numpyro_models/test_tails.py",),
+        ("numerics/test_normals.py",),
     ),
     Mutant(
         "Points on a circle come from one quadrant's bits",
