@@ -10,11 +10,11 @@ import dpjax
 from dpjax import models, statistics
 from dpjax.coupling import coupled_gibbs
 from dpjax.coupling.pairs import CoupledSweepState, RecordPair, update_flags
-from dpjax.coupling.relabel import Relabelling
+from dpjax.coupling.relabel import Relabelling, exchange
 from dpjax.coupling.sweeps import log_acceptance, sweep
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
 from dpjax.data_augmentation.records.soma import choose
-from dpjax.exchangeable.sweeps import Decision, Innovations, make_placement
+from dpjax.exchangeable.sweeps import Decision, Innovations, SweepState, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value
@@ -212,3 +212,10 @@ def test_soma_accepts_as_often_in_a_pair() -> None:
         index, _, rate = choose(log_weights, log_current, jnp.array(uniform), jnp.array(0.5))
         found = log_acceptance(log_weights[index], jax.nn.logsumexp(log_weights), log_current)
         np.testing.assert_allclose(found, jnp.log(rate), atol=1e-5)
+
+
+def test_an_exchange_moves_a_record_with_what_it_adds() -> None:
+    """A chain whose records are not those that were summed keeps its flags, its sum and its length."""
+    state = SweepState(jnp.zeros(1), jnp.zeros(()), jnp.array([[5.0, 6.0, 7.0]]), jnp.array([4, 1, 2]))
+    moved = exchange(state, jnp.array(0), jnp.array(2))
+    assert (moved.columns.tolist(), moved.source.tolist()) == ([[7.0, 6.0, 5.0]], [2, 1, 4])
