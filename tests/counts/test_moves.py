@@ -15,6 +15,7 @@ from scipy import special
 from dpjax.data_augmentation.counts import moves as core
 from dpjax.data_augmentation.counts.counts import draw_proposals, make_moves, make_target
 from dpjax.data_augmentation.counts.form import count_form, density_of
+from dpjax.data_augmentation.counts.joint_moves import move_records
 from dpjax.data_augmentation.counts.table import table_of
 from tests.counts import cases, oracle
 
@@ -232,3 +233,21 @@ def test_places_are_chosen_by_their_weights() -> None:
     np.testing.assert_array_equal(chosen, np.searchsorted(edges, uniforms, side="right"))
     last = core.choose(jnp.asarray(log_weight, float)[None], jnp.ones(1))
     assert np.isfinite(log_weight[int(last[0])])
+
+
+def test_records_follow_their_probabilities() -> None:
+    """Those that leave a cell go where probability was gained; of few records only long runs tell."""
+    n, old, new = 10**6, np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.3, 0.4, 0.0, 0.3])
+    counts = jnp.asarray(np.rint(n * old), int)
+    with np.errstate(divide="ignore"):
+        moved = np.asarray(jax.jit(move_records)(jax.random.key(1), counts, *map(jnp.asarray, map(np.log, (old, new)))))
+    assert moved.sum() == n
+    np.testing.assert_allclose(moved, n * new, atol=5 * np.sqrt(n / 4))
+    assert moved[2] == 0
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.5, 1.0])
+def test_a_place_of_weight_zero_is_never_chosen(uniform: float) -> None:
+    """A table that leaves the known totals never comes back, and one draw in millions is enough."""
+    log_weight = jnp.array([[-np.inf, 0.0, -np.inf], [0.0, -np.inf, -np.inf], [-np.inf, -np.inf, 0.0]])
+    np.testing.assert_array_equal(core.choose(log_weight, jnp.full(3, uniform)), [1, 0, 2])

@@ -9,11 +9,12 @@ from scipy import stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.coupling import coupled_gibbs
-from dpjax.coupling.pairs import RecordPair
-from dpjax.coupling.relabel import Relabelling
-from dpjax.coupling.sweeps import sweep
+from dpjax.coupling.pairs import CoupledSweepState, RecordPair, update_flags
+from dpjax.coupling.relabel import Relabelling, exchange
+from dpjax.coupling.sweeps import log_acceptance, sweep
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
-from dpjax.exchangeable.sweeps import Innovations, make_placement
+from dpjax.data_augmentation.records.soma import choose
+from dpjax.exchangeable.sweeps import Decision, Innovations, SweepState, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value
@@ -191,3 +192,30 @@ def test_relabelling_keeps_the_multiset_and_aligns_common_proposals(relabel: str
         np.testing.assert_array_equal(one.first["y"][one.same], one.second["y"][one.same])
     assert pair.same.sum() == len(np.intersect1d(pair.first["y"], pair.second["y"]))
     np.testing.assert_array_equal(np.sort(pair.first["y"]), np.sort(plain.first["y"]))
+
+
+@pytest.mark.parametrize("accepted", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("same_proposal", [False, True])
+def test_flags_are_those_of_what_was_written(accepted: tuple[bool, bool], same_proposal: bool) -> None:
+    """A flag that outlives its record makes pairs meet too soon, which few draws of short pairs tell."""
+    states = CoupledSweepState(None, None, jnp.array([True, False, True]))
+    one, other = (Decision(jnp.array(2), jnp.array(taken), jnp.zeros(())) for taken in accepted)
+    flags = update_flags(states, one, other, jnp.array(same_proposal))
+    expected = same_proposal if all(accepted) else not any(accepted)
+    np.testing.assert_array_equal(flags, [True, False, expected])
+
+
+def test_soma_accepts_as_often_in_a_pair() -> None:
+    """The ratio of the single chain, whose tests say what it is."""
+    log_weights, log_current = jnp.array([0.3, -2.0, 1.5]), jnp.array(0.8)
+    for uniform in (0.05, 0.3, 0.9):
+        index, _, rate = choose(log_weights, log_current, jnp.array(uniform), jnp.array(0.5))
+        found = log_acceptance(log_weights[index], jax.nn.logsumexp(log_weights), log_current)
+        np.testing.assert_allclose(found, jnp.log(rate), atol=1e-5)
+
+
+def test_an_exchange_moves_a_record_with_what_it_adds() -> None:
+    """A chain whose records are not those that were summed keeps its flags, its sum and its length."""
+    state = SweepState(jnp.zeros(1), jnp.zeros(()), jnp.array([[5.0, 6.0, 7.0]]), jnp.array([4, 1, 2]))
+    moved = exchange(state, jnp.array(0), jnp.array(2))
+    assert (moved.columns.tolist(), moved.source.tolist()) == ([[7.0, 6.0, 5.0]], [2, 1, 4])

@@ -49,6 +49,15 @@ def test_bounds_lie_above_the_exact_distance(lags: tuple[int, ...]) -> None:
     assert tight[-1][0] < tight[0][0] or len(lags) == 1  # a larger lag is sharper
 
 
+def test_bounds_of_made_up_meetings_count_lags_from_above() -> None:
+    """A bound that counts whole lags alone is below this one, and may still be above the distance of small chains."""
+    meetings = Meetings(np.array([3, 5, 9]), np.ones(3, bool), lag=2, max_steps=20)
+    bounds, errors = total_variation_bounds(meetings, np.array([0, 2, 7]))
+    counts = np.array([[1, 2, 4], [0, 1, 3], [0, 0, 0]])
+    np.testing.assert_allclose(bounds, counts.mean(axis=1))
+    np.testing.assert_allclose(errors, counts.std(axis=1) / np.sqrt(3))
+
+
 @pytest.mark.parametrize(("lanes", "pairs", "steps", "expected"), [
     (100, 1, 8, 100),  # few lanes in a short run: no new program
     (1_024, 129, 8, 1_024),

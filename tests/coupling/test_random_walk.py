@@ -89,6 +89,20 @@ def test_equal_chains_stay_equal_whatever_the_second_density_is() -> None:
         state = moved._replace(other_log_density=moved.log_density)
 
 
+def test_equal_numbers_are_no_meeting() -> None:
+    """A flag is true only where one proposal moved both chains, or where it was and neither chain moved."""
+
+    def density(z: jax.Array) -> jax.Array:
+        return -1e3 * jnp.sum(z**2)
+
+    place, normal, uniforms = jnp.array([0.1, 0.2]), jnp.array([3.0, -1.0]), (jnp.array(0.5), jnp.array(0.4))
+    for same in (False, True):
+        state = VectorPair(place, place, density(place), density(place), jnp.array(same))
+        moved = walk_step([density, density], jnp.array(1.0), jnp.array(True), state, normal, *uniforms)
+        chex.assert_trees_all_equal(moved.first, moved.second)
+        assert bool(moved.same) == same
+
+
 def test_one_chain_makes_metropolis_steps() -> None:
     """Against the ratio by hand, to the last digits."""
 

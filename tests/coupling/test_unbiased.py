@@ -1,12 +1,13 @@
 """Estimates from coupled chains: their means are those of enumerated posteriors, and their intervals are honest."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
 import dpjax
-from dpjax.coupling import UnbiasedEstimates, coupled_gibbs, unbiased_estimates
+from dpjax.coupling import CoupledKernel, UnbiasedEstimates, coupled_gibbs, unbiased_estimates
 from tests.coupling.enumerated import STATES, exact_law, kernel, ones
 from tests.posterior.cases import discrete_gaussian_table
 
@@ -28,6 +29,41 @@ def check(run: UnbiasedEstimates) -> None:
     # A planted fault: the average without its correction starts too near to the start.
     plain = run.averages["ones"]
     assert abs(plain.mean() - EXACT["ones"]) > 5 * plain.std() / np.sqrt(len(plain))
+
+
+TOGETHER = 40
+"""Where the numbers of the second chain begin in a table of both."""
+
+
+def made_up_pairs(steps_together: int) -> CoupledKernel:
+    """Chains that count their steps, and meet after so many together: the second begins at `TOGETHER`."""
+    return CoupledKernel(
+        sample_start=lambda key: jnp.array(0),
+        join=lambda first, second, met: (first, jnp.where(met, first, second + TOGETHER), jnp.asarray(met)),
+        step=lambda key, pair: ((pair[0] + 1, pair[1] + 1, pair[1] + 1 >= TOGETHER + steps_together), None),
+        met=lambda pair: pair[2],
+        first=lambda pair: pair[0],
+        second=lambda pair: jnp.where(pair[2], pair[0], pair[1]),
+    )
+
+
+@pytest.mark.parametrize(("k", "m", "lag"), [(0, 0, 1), (2, 5, 1), (1, 6, 3), (4, 14, 2)])
+def test_estimates_of_made_up_chains_are_those_of_the_formula(k: int, m: int, lag: int) -> None:
+    """One term of the correction more or less, or a lag, moves a mean by less than its error."""
+    table = np.random.default_rng(4).normal(size=2 * TOGETHER)
+    one, other, meeting = table[:TOGETHER], table[TOGETHER:], 7 + lag
+
+    def single(start: int) -> float:
+        later = range(start + lag, meeting, lag)
+        return one[start] + sum(one[time] - other[time - lag] for time in later)
+
+    options = {"k": k, "m": m, "lag": lag, "num_pairs": 1, "max_steps": 20, "progress": False}
+    function = jnp.asarray(table).__getitem__
+    found = unbiased_estimates(jax.random.key(1), made_up_pairs(7), function, **options)
+    assert found.values[0] == pytest.approx(np.mean([single(start) for start in range(k, m + 1)]), rel=1e-5)
+    assert found.averages[0] == pytest.approx(np.mean(one[k : m + 1]), rel=1e-5)
+    assert found.meetings.times.tolist() == [meeting]
+    assert found.cost.tolist() == [lag + 2 * (meeting - lag) + max(0, m - meeting)]
 
 
 @pytest.mark.keys

@@ -131,6 +131,25 @@ def test_unequal_weights_are_reported(model, make_release):
         importance_sample(jax.random.key(2), model, make_release(400.0), 300)
 
 
+@jax.tree_util.register_static
+class NoNumberAbove:
+    """Noise whose density is no number at sums above 0."""
+
+    def log_density(self, value, statistic):
+        return jnp.sum(jnp.where(statistic > 0, jnp.nan, -jnp.square((value - statistic) / 20)))
+
+
+@pytest.mark.filterwarnings("ignore:Pareto:UserWarning")
+def test_draws_without_a_density_weigh_nothing(model, release):
+    """They are told of, and would be among the best if their logarithm were taken for 0."""
+    broken = Release(release.value, NoNumberAbove(), release.statistic, n=20)
+    with pytest.warns(UserWarning, match=r"\d+ of 200 draws have a non-finite density") as told:
+        sample = importance_sample(jax.random.key(2), model, broken, 200)
+    number = int(str(told[0].message).split()[0])
+    assert 0 < number < 200
+    assert np.sum(np.isneginf(sample.log_weights)) == number
+
+
 def test_zero_weights_are_an_error(model, release, bounded):
     narrow = Release(jnp.array([1e4]), bounded(0.1), release.statistic, n=20)
     with pytest.raises(ValueError, match="release: given a value of zero density in all of 100 draws"):

@@ -126,6 +126,11 @@ def test_predictions_have_the_law_of_the_posterior_predictive(posterior, exact):
     assert abs((standardized * sd / 5.0).std() - 1) > 5 / np.sqrt(2 * size)
 
 
+def test_fewer_draws_are_taken_from_all_chains(posterior):
+    """The first ones are of one chain, and so alike that predictions from them look right."""
+    assert posterior.choose_draws(5).tolist() == [0, 1_000, 2_000, 2_999, 3_999]
+
+
 def test_predictions_do_not_depend_on_the_batch(monkeypatch, posterior):
     whole = posterior.predict(jax.random.key(8), num_draws=50).values
     monkeypatch.setattr("dpjax.models.simulation.BATCH_BYTES", 7 * 20 * 16)

@@ -23,6 +23,13 @@ def test_draws_agree_with_the_exact_posterior(posterior, exact):
     assert abs(draws.std() - exact.sd) < 5 * diagnostics.mcse_sd(draws)
 
 
+def test_chains_have_keys_of_their_own():
+    """Chains that share a key come together from any starts, and still have the posterior each."""
+    keys = jax.random.key_data(split_key(jax.random.key(1), 4).chains)
+    assert len(np.unique(keys, axis=0)) == 4
+    np.testing.assert_array_equal(keys[:2], jax.random.key_data(split_key(jax.random.key(1), 2).chains))
+
+
 @pytest.mark.x64
 def test_draws_of_another_release_are_told_apart(run, model, make_release, exact):
     """The test above can fail: it rejects draws made for a value half a noise sd away."""

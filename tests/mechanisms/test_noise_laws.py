@@ -151,6 +151,15 @@ def test_discrete_noise_is_normalised_and_symmetric_at_any_scale(scale):
         np.testing.assert_array_equal(log_probability, log_probability[::-1])
 
 
+@pytest.mark.parametrize("mechanism", CONTINUOUS + DISCRETE)
+def test_variances_are_those_of_the_densities(mechanism):
+    """Widths and forecasts are made of them: they stay plausible where one is that of another family."""
+    noise = np.arange(-200.0, 201.0) if mechanism in DISCRETE else np.linspace(-80.0, 80.0, 80_001)
+    weight = np.exp(np.asarray(mechanism(1.7).log_noise(jnp.asarray(noise)), float))
+    variance = np.sum(weight * noise**2) / np.sum(weight)
+    np.testing.assert_allclose(mechanism(1.7).noise_variance, variance, rtol=1e-4)
+
+
 @pytest.mark.parametrize("mechanism", DISCRETE)
 def test_integer_noise_only(mechanism):
     terms = mechanism(2.0).log_density_terms(jnp.array([0.5, -3.0, 2.0]), jnp.array([0.0, 1.0, 1.5]))

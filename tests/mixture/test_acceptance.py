@@ -72,3 +72,14 @@ def test_an_estimated_density_keeps_the_bound(name: str) -> None:
     estimates = np.asarray(log_estimates(channel, worst_value(channel), jnp.asarray(records, float)))
     loss = np.max(estimates[:, None] - estimates[None, :])
     assert 0.9 * EPSILON < loss <= EPSILON + ROUNDING
+
+
+@pytest.mark.parametrize("num_proposals", [1, 3])
+def test_a_record_stays_among_several_proposals(num_proposals: int) -> None:
+    """Without itself it always moves, which takes long runs to tell where proposals are about as good."""
+    records, far = jnp.zeros(100), {"mean": jnp.full(100, 100.0), "variance": jnp.ones(100)}
+    channel = dpjax.Laplace(5.0)  # a proposal is taken with probability e^-20
+    update = proposed_records(channel, mixture.NormalInverseGamma(0.0, 1.0, 3.0, 3.0), num_proposals)
+    imputed = update(jax.random.key(4), records, far, records, channel_densities(channel, records, records))
+    assert not np.any(imputed.accepted)
+    np.testing.assert_array_equal(imputed.records, records)

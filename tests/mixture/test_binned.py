@@ -50,6 +50,20 @@ def test_decisions_are_those_by_the_whole_density(release: dpjax.Release) -> Non
     assert 0.3 * N < expected.sum() < N
 
 
+def test_one_decision_is_by_the_counts_that_it_changes() -> None:
+    """Ratios to a hundredth: uniforms seldom fall between those of neighbouring counts."""
+    release = dpjax.Release(noisy().value, dpjax.Gaussian(3.0), noisy().statistic, N)
+    keys = jax.random.split(jax.random.key(3))
+    records, proposals = jax.random.uniform(keys[0], (N,)), jax.random.uniform(keys[1], (N,))
+    decide, density = jax.jit(bin_release(release).decide), jax.jit(lambda y: release.log_likelihood({"y": y}))
+    for place in range(5):
+        alone = np.arange(N) == place
+        ratio = float(density(jnp.where(alone, proposals, records)) - density(records))
+        for shift in (-0.01, 0.01):
+            taken = decide(records, proposals, jnp.where(alone, ratio + shift, jnp.inf))
+            np.testing.assert_array_equal(taken, alone & (shift < 0))
+
+
 class Draws:
     """Draws of a smoothed histogram by a mechanism that is none of dpjax's, but says how its density adds up."""
 

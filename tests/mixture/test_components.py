@@ -122,3 +122,15 @@ def test_beta_densities_are_those_of_scipy() -> None:
     found = jax.jit(jax.vmap(component.log_density, in_axes=(0, None)))(jnp.asarray(points, float), theta)
     np.testing.assert_allclose(found, stats.beta.logpdf(points, 0.7, 3.0), rtol=1e-4)
     assert component.log_density(jnp.array(1.5), theta) == -jnp.inf
+
+
+def test_the_target_of_beta_shapes_has_the_jacobian_of_its_logarithms() -> None:
+    """Against the density of the shapes times both of them; a prior of another shape is as smooth."""
+    point, records = jnp.log(jnp.array([[2.0, 0.5], [3.0, 1.2]])), jnp.array([0.2, 0.7, 0.4])
+    component = mixture.GammaShapes(2.0, 1.5)
+    totals = jnp.broadcast_to(jnp.sum(jax.vmap(component.features)(records), axis=0), (2, 4))
+    found = component._log_posterior(point, jnp.full(2, 3.0), totals)
+    shapes = np.exp(np.asarray(point, float))
+    terms = stats.beta.logpdf(np.asarray(records)[:, None], *shapes[:, None]).sum(axis=0)
+    terms += (stats.gamma(2.0, scale=1 / 1.5).logpdf(shapes) + np.log(shapes)).sum(axis=0)
+    np.testing.assert_allclose(found[1] - found[0], terms[1] - terms[0], rtol=1e-4)

@@ -9,8 +9,13 @@ import pytest
 from scipy import stats
 from scipy.special import betaln, gammaln
 
+import dpjax
 from dpjax import diagnostics
-from dpjax.mixture.samplers.weights import update_concentration, update_concentration_of_sticks
+from dpjax.mixture.problem import Problem
+from dpjax.mixture.samplers.base import Slots
+from dpjax.mixture.samplers.neal2 import Neal2, posterior_cluster
+from dpjax.mixture.samplers.neal8 import prior_clusters
+from dpjax.mixture.samplers.weights import posterior_weights, update_concentration, update_concentration_of_sticks
 from dpjax.models import GammaPrior
 
 PRIOR = GammaPrior(2.0, 1.0)
@@ -78,3 +83,30 @@ def test_number_of_clusters() -> None:
 
 def update_of_number(key, present, num_clusters, n):
     return update_concentration(key, PRIOR, present, jnp.asarray(num_clusters), n)
+
+
+def test_empty_slots_have_sticks_of_the_rest() -> None:
+    """Broken at 1 for α they have the same sum, and other clusters open later: long runs tell, and these means."""
+    alpha, counts = 3.0, jnp.array([2.0, 0.0, 5.0, 0.0, 0.0])
+    keys = jax.random.split(jax.random.key(6), 20_000)
+    weights, beyond = jax.jit(jax.vmap(lambda key: posterior_weights(key, counts, jnp.array(alpha))))(keys)
+    rest = np.sum(weights[:, [1, 3, 4]], axis=1) + beyond[:, -1]
+    shares = np.asarray(weights[:, [1, 3]]) / np.stack([rest, rest - weights[:, 1]], axis=1)
+    assert min(stats.kstest(share, stats.beta(1, alpha).cdf).pvalue for share in shares.T) > 1e-4
+    assert stats.kstest(rest, stats.beta(alpha, 7).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_new_clusters_weigh_the_concentration_times_the_density(size: int) -> None:
+    """Together, whether one is drawn given the value or several from the base measure."""
+    alpha, values = 0.4, jnp.array([0.3, -2.0])
+    component = dpjax.mixture.NormalInverseGamma(0.5, 0.2, 3.0, 2.0)
+    problem = Problem(values, None, component, jnp.array(alpha))
+    labels = jnp.zeros(2, jnp.int32)
+    state = Neal2().start(problem, Slots(4), jax.random.key(1), labels, values)._replace(concentration=jnp.array(alpha))
+    marginal = stats.t(6.0, 0.5, np.sqrt(2.0 / 3.0 * (1 + 1 / 0.2)))
+    drawn = posterior_cluster(problem, jax.random.key(2), state)
+    np.testing.assert_allclose(drawn.log_weights[:, 0], np.log(alpha) + marginal.logpdf(values), rtol=1e-4)
+    fresh = prior_clusters(size, problem, jax.random.key(3), state)
+    density = stats.norm.logpdf(values[:, None], fresh.theta["mean"], np.sqrt(fresh.theta["variance"]))
+    np.testing.assert_allclose(fresh.log_weights, np.log(alpha / size) + density, rtol=1e-4)

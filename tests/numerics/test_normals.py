@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dpjax.numerics.normals import points_on_circle, standard_normals
+from dpjax.numerics.tails import normal_inverse, normal_tail
 from tests.perfect_start import REJECT
 
 x64 = pytest.mark.x64
@@ -62,3 +63,12 @@ def test_draws_are_standard_normal_and_the_two_of_a_pair_independent():
 def test_in_single_precision_they_are_those_of_jax():
     key = jax.random.key(5)
     np.testing.assert_array_equal(standard_normals(key, (4, 3)), jax.random.normal(jax.random.clone(key), (4, 3)))
+
+
+@x64
+def test_far_tails_are_exact_to_their_last_digits():
+    """Where probabilities underflow: an error of a thousandth of their logarithm is lost in tests of nearer values."""
+    places = np.array([-1e3, -100.0, -45.0, -38.5, -36.0, -30.0, -5.0])
+    tails = stats.norm.logcdf(places)
+    np.testing.assert_allclose(normal_tail(jnp.asarray(places)), tails, rtol=1e-10)
+    np.testing.assert_allclose(normal_inverse(jnp.asarray(tails)), places, rtol=1e-10)

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 import dpjax
 from dpjax.numerics.arrays import PIECE
-from dpjax.numerics.linear_algebra import cross_products, solve_lower
+from dpjax.numerics.linear_algebra import cross_products, normal_log_density, solve_lower
 from dpjax.numerics.sums import MAX_BLOCK, MAX_ROWS, sum_each, sum_records
 from dpjax.release.summed import finite_total
 
@@ -75,6 +76,18 @@ def test_triangular_systems(size: int, columns: int) -> None:
     given = jnp.asarray(factor + np.triu(np.ones((size, size)), 1), float)
     found = jax.jit(solve_lower)(given, jnp.asarray(right, float))
     np.testing.assert_allclose(found, np.linalg.solve(factor, right), atol=100 * tolerance())
+
+
+def test_the_normal_density_is_normalised() -> None:
+    """Ratios of updates given the same records never see its constant; those of two chains do."""
+    rng = np.random.default_rng(5)
+    root, linear, value = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
+    precision = root @ root.T + np.eye(3)
+    covariance = np.linalg.inv(precision)
+    found = jax.jit(normal_log_density)(*(jnp.asarray(part, float) for part in (value, precision, linear)))
+    np.testing.assert_allclose(
+        found, stats.multivariate_normal(covariance @ linear, covariance).logpdf(value), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

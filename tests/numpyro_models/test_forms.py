@@ -7,10 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
 from numpyro import distributions as dist
 from numpyro.distributions import transforms
 
+from dpjax.adapters.numpyro import from_numpyro
 from dpjax.adapters.numpyro.form import CENTRED
 from dpjax.adapters.numpyro.forms import form_of
 from dpjax.base import Array
@@ -143,3 +145,19 @@ def test_a_law_without_a_form_stays_centred() -> None:
     values = law.sample(jax.random.key(4))
     assert form.description == CENTRED
     np.testing.assert_allclose(form.log_density(values), law.log_prob(values))
+
+
+def two_coins(n: int) -> None:
+    chance = numpyro.sample("chance", dist.Beta(2.0, 2.0))
+    with numpyro.plate("people", n):
+        numpyro.sample("one", dist.Bernoulli(chance))
+        numpyro.sample("other", dist.Bernoulli(chance))
+
+
+def test_every_site_draws_noise_of_its_own() -> None:
+    """Equal places within equal cells give each field its distribution, and not the pair."""
+    model = from_numpyro(two_coins, ["one", "other"], n=6)
+    assert model.noncentred is not None
+    records = {"one": jnp.zeros(6, int), "other": jnp.zeros(6, int)}
+    noise = model.noncentred.noise(jax.random.key(1), {"chance": jnp.array(0.4)}, records)
+    assert not np.any(np.isclose(noise["one"], noise["other"]))

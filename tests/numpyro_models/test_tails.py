@@ -94,6 +94,19 @@ def test_values_beyond_the_support_have_no_density(law: Any, value: float) -> No
     assert density(jnp.array([value])) == -np.inf
 
 
+@pytest.mark.parametrize("law", [
+    dist.TruncatedNormal(1.0, 1.5, low=0.5, high=2.0),
+    dist.TruncatedDistribution(dist.Logistic(0.0, 0.4), low=1.0),
+    dist.TruncatedDistribution(dist.Laplace(1.0, 0.3), high=0.0),
+])  # fmt: skip
+def test_truncated_densities_are_normalised(law: Any) -> None:
+    """Without it chains move as if the bounds were not known to depend on the parameters."""
+    grid = np.linspace(-8, 8, 64_001)
+    inside = grid[(grid >= getattr(law, "low", -8)) & (grid <= getattr(law, "high", 8))]
+    density = np.exp(np.asarray(jax.vmap(lambda value: log_density(law, value))(jnp.asarray(inside)), float))
+    np.testing.assert_allclose(np.trapezoid(density, inside), 1, rtol=1e-3)
+
+
 def test_cells_that_do_not_exist_have_no_density() -> None:
     tables = {"class_probabilities": jnp.ones(2) / 2, "feature_probabilities": jnp.ones((1, 2, 3)) / 3}
     table = models.categorical([1.0, 1.0, 1.0]).log_density(

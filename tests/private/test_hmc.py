@@ -134,6 +134,24 @@ def assert_standard(values: np.ndarray, scale: float, mean: float) -> None:
     assert abs(values.std() / scale - 1) < 5 / np.sqrt(2 * count)
 
 
+def test_every_answer_of_an_iteration_has_noise_of_its_own() -> None:
+    """Two answers with one noise tell their difference exactly, and no draw looks wrong."""
+    steps, seen = 3, []
+    settings = HMCSettings(as_schedule(1e-3), steps, metric(1.0, 2), 2.0, BOUND, 0.6, 0.6)
+
+    def spy(index: jax.Array, total: Limbs, scale: float) -> jax.Array:
+        jax.debug.callback(lambda number: seen.append(int(number)), index)
+        return exact(index, total, scale)
+
+    innovations = HMCInnovations(jnp.zeros(2), jnp.zeros(()))
+    hmc_core(tilted(), settings, spy, jnp.asarray(1e-3), START[:2], innovations)
+    jax.effects_barrier()
+    assert sorted(seen) == list(range(steps + 2))
+    answer = build_answer(noise.jax, jax.random.key(4))
+    noises = [float(answer(jnp.array(index), jnp.zeros(()), 1.0)) for index in seen]
+    assert len(set(noises)) == len(noises)
+
+
 def test_gradients_are_released_with_the_noise_stated() -> None:
     """Half a kick of a long step from rest: the momentum at the end of a trajectory of one step holds two gradients."""
     target, tau, bound, step = tilted(), 0.6, 2.0, 1e-3

@@ -13,7 +13,8 @@ from scipy import stats
 from dpjax.private import noise
 from dpjax.private.kernels.base import build_answer
 from dpjax.private.kernels.hmc import HMCSettings, metric
-from dpjax.private.kernels.random_walk import WalkSettings, WalkState
+from dpjax.private.kernels.penalty import exact
+from dpjax.private.kernels.random_walk import WalkInnovations, WalkSettings, WalkState, walk_core
 from dpjax.private.kernels.schedules import as_schedule
 from tests.perfect_start import REJECT, corrected
 from tests.private.cases import BOUND, MEAN, tilted
@@ -100,3 +101,14 @@ def test_without_the_penalty_it_is_not(name: str, monkeypatch: pytest.MonkeyPatc
     module = sys.modules["dpjax.private.kernels.hmc" if name == "hmc" else "dpjax.private.kernels.random_walk"]
     monkeypatch.setattr(module, "accepts", lambda log_uniform, difference, variance: log_uniform < difference)
     assert max(p_values(run(KERNELS[name])[0])[1:]) < REJECT
+
+
+@pytest.mark.parametrize(("log_uniform", "turned"), [(-1e3, 1.0), (1e3, -1.0)])
+def test_a_guided_walk_turns_where_it_is_rejected(log_uniform: float, turned: float) -> None:
+    """The coordinates that were to move, and no others: walks that turn elsewhere are slower, and hardly wrong."""
+    settings = WalkSettings(jnp.asarray(0.1), "one", True, BOUND, 0.0)
+    innovations = WalkInnovations(jnp.array([-0.3, 2.0]), jnp.array(1), jnp.array(log_uniform))
+    start, direction = jnp.array([0.5, 0.1]), jnp.array([1.0, -1.0])
+    end, after, info = walk_core(TARGET, settings, exact, start, direction, innovations)
+    np.testing.assert_array_equal(after, [1.0, -turned])
+    np.testing.assert_allclose(end, [0.5, -0.1 if info.is_accepted else 0.1], rtol=1e-6)

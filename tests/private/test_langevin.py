@@ -23,7 +23,8 @@ from dpjax.private.kernels.sgld import (
     largest_langevin_noise,
     sgld_core,
 )
-from dpjax.private.sums.clipped import ClippedSum, clip_rows, gradients_of
+from dpjax.private.kernels.sgnht import PhasePoint, SGNHTSettings, sgnht_core
+from dpjax.private.sums.clipped import ClippedSum, clip_rows, clipped_gradients, gradients_of
 from dpjax.private.sums.poisson import SampledSum, sampled_gradients, successes
 from tests.perfect_start import REJECT
 from tests.private.cases import normal_mean
@@ -136,6 +137,11 @@ def sgld() -> private.PrivateKernel:
     )
 
 
+def test_queries_are_stated_at_their_rate() -> None:
+    """At the rate 1 a run would cost more, and end sooner: nothing else would tell."""
+    assert [(query.noise_multiplier, query.sampling_rate) for query in sgld().queries] == [(MULTIPLIER, SAMPLED)]
+
+
 @pytest.mark.x64
 @pytest.mark.keys
 def test_the_stationary_variance_of_sgld_is_the_posterior_s() -> None:
@@ -156,6 +162,19 @@ def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.M
     monkeypatch.setattr(module, "noisy_gradient", doubled)
     draws = stationary(sgld(), posterior_start, 40)
     assert draws.var() / VARIANCE < 0.7
+
+
+def test_the_thermostat_is_set_to_the_temperature_one() -> None:
+    """A step by hand from the gradient of all records; at other temperatures chains are as stationary."""
+    step, settings = 0.1, SGNHTSettings(as_schedule(0.1), 10.0, 1.0, 1e3, 0.0, N)
+    point = PhasePoint(jnp.array([0.2]), jnp.array([-0.7]), jnp.array(3.0))
+    total = SampledSum(clipped_gradients(TARGET, point.vector, 1e3), jnp.array(N))
+    end = sgnht_core(TARGET, settings, exact, jnp.array(step), point, total, jnp.array([0.4]))
+    gradient = np.sum(RECORDS - 0.2) - 0.2 / 100
+    momentum = -0.7 * (1 - step * 3.0) + step * gradient + np.sqrt(2 * 10.0 * step) * 0.4
+    found = np.array([end.momentum[0], end.friction, end.vector[0]], float)
+    expected = [momentum, 3.0 + step * (momentum**2 - 1), 0.2 + step * momentum]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ def test_auto_runs_and_repeats_itself() -> None:
 
 
 def test_expected_jump_is_the_average_over_acceptances() -> None:
-    release = make_release(0.7)
+    release = dpjax.Release([1.7], dpjax.Laplace(0.7), STATISTIC, N)  # off the sum, where the sign of a change counts
     state = jax.tree.map(lambda leaf: leaf[0], states(release))
     changes = jax.random.normal(jax.random.key(4), (1, N), float)
     for block in (1, 3):

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpjax import imwg, pcn, soma
+from dpjax.base import Imputation
+from dpjax.data_augmentation.records import proposals
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
 from dpjax.data_augmentation.records.soma import sweep, window_starts
 from dpjax.mechanisms import DiscreteGaussian, Gaussian, Laplace
+from dpjax.models import NormalPrior, normal
+from dpjax.models.simulation import init_latent
 from dpjax.release import Release
 
 pytestmark = pytest.mark.x64
@@ -152,6 +157,24 @@ def test_a_density_that_is_not_a_number_is_a_rejection_and_counted(innovations: 
         np.testing.assert_array_equal(latent.records["y"], old["y"])
         assert int(info.num_nonfinite) == N
         assert float(info.acceptance_rate) == 0.0
+
+
+@pytest.mark.parametrize("proposed", [np.inf, np.nan])
+def test_what_is_no_density_is_not_accepted(proposed: float) -> None:
+    """An infinite density would be accepted for ever; densities of shipped mechanisms never are."""
+    accepted, broken = proposals.accept(jnp.array(proposed), jnp.array(-1.0), jnp.array(-5.0))
+    assert not accepted
+    assert broken
+
+
+@pytest.mark.parametrize("imputation", [imwg(), imwg(window=3), imwg("random"), soma(3), pcn(2, 0.5)], ids=repr)
+def test_kernels_take_no_sum_from_the_sweep_before(imputation: Imputation, innovations: dict) -> None:
+    """The sum in the state is of the same records: only one that is wrong shows whether a kernel reads it."""
+    kernel = jax.jit(imputation(normal(NormalPrior(0.0, 1.0), variance=1.0), RELEASES["laplace"]))
+    latent = init_latent(RELEASES["laplace"], {"y": jnp.asarray(innovations["records"])})
+    wrong = latent._replace(statistic=latent.statistic + 3.0, log_density=latent.log_density + 3.0)
+    ends = [kernel(jax.random.key(1), start, {"mean": jnp.array(0.5)}) for start in (latent, wrong)]
+    jax.tree.map(np.testing.assert_array_equal, *ends)
 
 
 def test_the_sum_is_taken_afresh_in_each_sweep() -> None:

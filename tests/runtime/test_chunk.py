@@ -34,7 +34,7 @@ def keep(state, report):
     return {"at": state.at, "steps": report["steps"]}
 
 
-@partial(jax.jit, static_argnames=("step", "in_turn", "fails", "combine"))
+@partial(jax.jit, static_argnames=("step", "in_turn", "fails", "combine", "complete"))
 def run(states, start, length, thin, step=walk, **options):
     numbers = {"start": start, "length": length, "thin": thin}
     return make_draws(step, keep, chain_keys=KEYS, states=states, **numbers, capacity=CAPACITY, **options)
@@ -70,6 +70,16 @@ def test_draws_do_not_depend_on_chunks_or_thinning(thin):
 
 def test_chains_in_turn_make_the_same_draws():
     np.testing.assert_allclose(go(in_turn=True).draws["at"][:6], go().draws["at"][:6], rtol=1e-6)
+
+
+def take_back(key, state, report):
+    return Counter(state.at - jax.random.normal(key, (), state.at.dtype), state.steps), report
+
+
+def test_a_draw_is_completed_with_the_key_of_its_last_step():
+    """Draws of the parameters that no sweep reads have that key; with another, they are drawn as well as ever."""
+    completed, shorter = go(length=1, thin=3, complete=take_back), go(length=1, thin=2)
+    np.testing.assert_allclose(completed.states.at, shorter.states.at, rtol=1e-6)
 
 
 def latest(earlier, later):

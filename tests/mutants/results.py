@@ -1,0 +1,223 @@
+"""Faults of what is reported: likelihoods, diagnostics, posteriors, tests of samplers, pictures."""
+
+from tests.mutants.base import Mutant
+
+STEPS = ("likelihood/test_steps.py",)
+DIAGNOSTICS = ("mcmc/test_diagnostics.py",)
+STREAMING = ("posterior/test_streaming_summary.py",)
+PARTS = ("sampler_tests/test_parts.py",)
+SBC = ("sampler_tests/test_sbc.py",)
+COMPLETED = ("posterior/test_completed.py",)
+
+MUTANTS = (
+    Mutant(
+        "Louis's information lacks the variance of the score",
+        "likelihood/newton.py",
+        "information = mean.curvature - mean.square + mean.score",
+        "information = mean.curvature + 0 * mean.square + mean.score",
+        (*STEPS, "likelihood/test_estimates.py"),
+    ),
+    Mutant(
+        "The jackknife divides by the number of replicates",
+        "likelihood/newton.py",
+        "return np.sqrt((count - 1) * np.var(replicates, axis=0))",
+        "return np.sqrt(np.var(replicates, axis=0))",
+        STEPS,
+    ),
+    Mutant(
+        "A step forgets the quantity that is held",
+        "likelihood/newton.py",
+        "Solution(newton - multiplier[..., None] * along,",
+        "Solution(newton,",
+        STEPS,
+    ),
+    Mutant(
+        "Averages of derivatives count the first sweeps",
+        "likelihood/imputed.py",
+        "kept = number >= length // BURN",
+        "kept = number >= 0",
+        ("likelihood/test_estimates.py",),
+    ),
+    Mutant(
+        "Imputed records are refreshed whatever their density",
+        "likelihood/imputed.py",
+        "return take_if(fine & (log_uniform < log_ratio), proposed, latent)",
+        "return take_if(fine, proposed, latent)",
+        STEPS,
+    ),
+    Mutant(
+        "Normal intervals are of one side",
+        "likelihood/intervals.py",
+        "factor = scipy.stats.norm.ppf((1 + level) / 2)",
+        "factor = scipy.stats.norm.ppf(level)",
+        STEPS,
+    ),
+    Mutant(
+        "A profile falls by the whole quantile",
+        "likelihood/intervals.py",
+        "drop = scipy.stats.chi2.ppf(level, 1) / 2",
+        "drop = scipy.stats.chi2.ppf(level, 1)",
+        ("likelihood/test_approximation.py", "likelihood/test_estimates.py"),
+    ),
+    Mutant(
+        "The likelihood of a sum forgets its scale",
+        "likelihood/approximate.py",
+        "(LOG_TWO_PI + jnp.log(jnp.asarray(release.n, float))) / 2",
+        "LOG_TWO_PI / 2",
+        ("likelihood/test_approximation.py",),
+    ),
+    Mutant(
+        "The ratio statistic is not doubled",
+        "likelihood/ratio_test.py",
+        "statistic = 2 * (full.log_likelihood - restricted.log_likelihood)",
+        "statistic = full.log_likelihood - restricted.log_likelihood",
+        ("likelihood/test_estimates.py",),
+    ),
+    Mutant(
+        "R-hat does not split chains",
+        "diagnostics/convergence.py",
+        "half = draws.shape[1] // 2\n    return np.concatenate([draws[:, :half], draws[:, -half:]])",
+        "return draws",
+        DIAGNOSTICS,
+    ),
+    Mutant(
+        "R-hat forgets the variance within chains",
+        "diagnostics/convergence.py",
+        "ratio = np.sqrt((num_draws - 1) / num_draws + safe_divide(between, within))",
+        "ratio = np.sqrt(safe_divide(between, within))",
+        DIAGNOSTICS,
+    ),
+    Mutant(
+        "Effective sizes count correlations once",
+        "diagnostics/convergence.py",
+        "time = -1 + 2 * total + np.maximum(even_at_stop, 0.0)",
+        "time = total + np.maximum(even_at_stop, 0.0)",
+        DIAGNOSTICS,
+    ),
+    Mutant(
+        "The error of a quantile is that of both sides",
+        "diagnostics/convergence.py",
+        "return np.where(all_finite(draws), width / 2, np.nan)",
+        "return np.where(all_finite(draws), width, np.nan)",
+        DIAGNOSTICS,
+    ),
+    Mutant(
+        "Moments of parts forget how far their means are apart",
+        "diagnostics/streaming.py",
+        "squares = self.squares + other.squares + shift**2 * (self.number * other.number / count)",
+        "squares = self.squares + other.squares",
+        STREAMING,
+    ),
+    Mutant(
+        "All levels of a sketch weigh the same",
+        "diagnostics/streaming.py",
+        "np.full(LEVEL_SIZE, 2.0**level)",
+        "np.full(LEVEL_SIZE, 1.0)",
+        STREAMING,
+    ),
+    Mutant(
+        "Completed data sets have the variance of one",
+        "posterior/completed.py",
+        "between = (1 + 1 / m) * np.atleast_2d",
+        "between = np.atleast_2d",
+        COMPLETED,
+    ),
+    Mutant(
+        "Synthetic data sets add the variances of completed ones",
+        "posterior/completed.py",
+        "return Combined(found.mean(axis=0), between - within, (m - 1) * (1 - ratio) ** 2)",
+        "return Combined(found.mean(axis=0), between + within, (m - 1) * (1 - ratio) ** 2)",
+        COMPLETED,
+    ),
+    Mutant(
+        "Data sets follow each other without steps between",
+        "posterior/completed.py",
+        "jax.lax.fori_loop(place * spacing, (place + 1) * spacing, all_chains, states)",
+        "jax.lax.fori_loop(0, 0 * spacing, all_chains, states)",
+        COMPLETED,
+    ),
+    Mutant(
+        "An entry of a batch has the release before its own",
+        "posterior/batch.py",
+        "release=self.releases[number],",
+        "release=self.releases[number - 1],",
+        ("mcmc/test_batches.py",),
+    ),
+    Mutant(
+        "Joined runs keep the chains of the first",
+        "posterior/concatenate.py",
+        "draws=join([dict(run.draws) for run in runs]),",
+        "draws=dict(runs[0].draws),",
+        ("mcmc/test_concat.py",),
+    ),
+    Mutant(
+        "Predictions are of the first draws alone",
+        "posterior/posterior.py",
+        "return np.linspace(0, available - 1, wanted).round().astype(int)",
+        "return np.arange(wanted)",
+        ("mcmc/test_posterior.py",),
+    ),
+    Mutant(
+        "Means by streaming are those of the sketch's places",
+        "posterior/streaming.py",
+        "slices = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]",
+        "slices = [slice(end - size, end) for end, size in zip(ends[::-1], sizes, strict=True)]",
+        ("mcmc/test_summary_only.py",),
+    ),
+    Mutant(
+        "Ranks of simulations begin at one",
+        "sampler_tests/sbc.py",
+        "ranks[name] = below + jax.random.randint",
+        "ranks[name] = 1 + below + jax.random.randint",
+        SBC,
+    ),
+    Mutant(
+        "Equal draws are ranked below",
+        "sampler_tests/sbc.py",
+        "equal.shape, 0, equal + 1)",
+        "equal.shape, 0, 1)",
+        SBC,
+    ),
+    Mutant(
+        "Bins of ranks are expected to be equal",
+        "sampler_tests/sbc_result.py",
+        "return held * (self.num_replicates / (self.num_draws + 1))",
+        "return np.full(len(held), self.num_replicates / len(held))",
+        SBC,
+    ),
+    Mutant(
+        "A drift forgets what its starts remember",
+        "sampler_tests/drifts.py",
+        "rest = after - kept * before",
+        "rest = after - 0 * before",
+        PARTS,
+    ),
+    Mutant(
+        "The p-value of many tests is that of one",
+        "sampler_tests/invariance_test_result.py",
+        "return float(min(1.0, smallest * self.num_tests))",
+        "return float(min(1.0, smallest))",
+        PARTS,
+    ),
+    Mutant(
+        "Intervals of a picture leave out half of their tail",
+        "plot/intervals.py",
+        "levels = ((1 - level) / 2, 0.25, 0.5, 0.75, (1 + level) / 2)",
+        "levels = (1 - level, 0.25, 0.5, 0.75, level)",
+        ("plot/test_forest.py",),
+    ),
+    Mutant(
+        "Pairs that did not meet are left out of the survival",
+        "plot/meetings.py",
+        "np.arange(1, len(sweeps) + 1) / len(found.met)",
+        "np.arange(1, len(sweeps) + 1) / len(sweeps)",
+        ("plot/test_meetings.py",),
+    ),
+    Mutant(
+        "The demo's regression forgets its prior",
+        "demo/diabetes.py",
+        "precision = np.array([[n, x], [x, xx]]) + PRIOR_PRECISION * np.eye(2)",
+        "precision = np.array([[n, x], [x, xx]])",
+        ("test_demo.py",),
+    ),
+)
