@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -56,32 +55,23 @@ def copied(number: int) -> Iterator[Queue[Path]]:
 def check_imported(copy: Path) -> None:
     """Raise unless tests in a copy import it, and not the checkout."""
     asked = [sys.executable, "-c", "import dpjax; print(dpjax.__file__)"]
-    found = subprocess.run(asked, cwd=copy, capture_output=True, text=True, check=True, env=environment(False)).stdout
+    found = subprocess.run(asked, cwd=copy, capture_output=True, text=True, check=True, env=environment()).stdout
     if Path(found.strip()) != copy / "dpjax" / "__init__.py":
         raise RuntimeError(f"The tests would import {found.strip()}, which is not the copy.")
 
 
-def environment(keys: bool) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment of a test process, in which compiled programs are kept outside of the copy."""
     own = {"JAX_COMPILATION_CACHE_DIR": str(PROGRAMS), "PYTHONDONTWRITEBYTECODE": "1"}
-    return os.environ | own | ({"JAX_DEBUG_KEY_REUSE": "1"} if keys else {})
+    return os.environ | own
 
 
-@cache
-def tier_options(tier: str) -> tuple[str, ...]:
-    """What tells pytest to run the light tests alone; nothing where it has no such option."""
-    if tier == "all":
-        return ()
-    told = subprocess.run([sys.executable, "-m", "pytest", "--help"], cwd=ROOT, capture_output=True, text=True)
-    return ("--tier", tier) if "--tier" in told.stdout else ()
-
-
-def failures(copy: Path, tests: list[str], keys: bool, *options: str) -> list[str]:
+def failures(copy: Path, tests: list[str], *options: str) -> list[str]:
     """The tests that fail in a copy; raises where they cannot be run."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "0", "--tb=no"]
     command += ["-rfE", *options, *(f"tests/{test}" for test in tests)]
     try:
-        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=LIMIT, env=environment(keys))
+        done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=LIMIT, env=environment())
     except subprocess.TimeoutExpired:
         return ["the time limit"]
     found = [test.removeprefix("tests/") for test in FAILED.findall(done.stdout)]
@@ -104,12 +94,12 @@ def planted(copy: Path, mutant: Mutant) -> Iterator[None]:
 
 def judge(copy: Path, mutant: Mutant, tier: str) -> dict[str, Any]:
     """What became of a mutant; slow tests run in the tier ``all`` alone, where no others kill."""
-    tests, marked = list(mutant.tests), "keys and " * mutant.keys
+    tests = list(mutant.tests)
     started, cpu = time.monotonic(), children_seconds()
     with planted(copy, mutant):
-        by = failures(copy, tests, mutant.keys, "-x", "-m", f"{marked}not slow", *tier_options(tier))
+        by = failures(copy, tests, "-x", "-m", "not slow", "--tier", tier)
         if not by and tier == "all":
-            by = failures(copy, tests, mutant.keys, "-x", "-m", f"{marked}slow")
+            by = failures(copy, tests, "-x", "-m", "slow")
     seconds = {"cpu_seconds": round(children_seconds() - cpu, 1), "seconds": round(time.monotonic() - started, 1)}
     return {"outcome": "killed" if by else "survived", "by": by[0] if by else ""} | seconds
 
@@ -131,7 +121,7 @@ def judge_all(copies: Queue[Path], mutants: list[Mutant], tier: str, jobs: int) 
             found = {"outcome": "not applicable", "by": str(error), "cpu_seconds": 0.0, "seconds": 0.0}
         finally:
             copies.put(copy)
-        return {"name": mutant.name, "path": mutant.path, "keys": mutant.keys} | found
+        return {"name": mutant.name, "path": mutant.path} | found
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(judge_one, mutants)
@@ -139,13 +129,12 @@ def judge_all(copies: Queue[Path], mutants: list[Mutant], tier: str, jobs: int) 
 
 def doubt(copy: Path, results: list[dict[str, Any]]) -> None:
     """Take back kills by tests that fail without a fault, too."""
-    for keys in (False, True):
-        kills = [found for found in results if found["keys"] == keys and "::" in found["by"]]
-        tests = sorted({found["by"] for found in kills})
-        failing = failures(copy, tests, keys, "-m", "") if tests else []
-        for found in kills:
-            if found["by"] in failing:
-                found |= {"outcome": "not applicable", "by": f"{found['by']} fails without the fault"}
+    kills = [found for found in results if "::" in found["by"]]
+    tests = sorted({found["by"] for found in kills})
+    failing = failures(copy, tests, "-m", "") if tests else []
+    for found in kills:
+        if found["by"] in failing:
+            found |= {"outcome": "not applicable", "by": f"{found['by']} fails without the fault"}
 
 
 def main(arguments: list[str]) -> int:

@@ -20,9 +20,6 @@ class Mutant(NamedTuple):
     tests: tuple[str, ...]
     """The nearest test files, below ``tests/``."""
 
-    keys: bool = False
-    """Whether only the key checker sees it: its tests run under that, and only those marked keys."""
-
     def applied(self, text: str) -> str:
         """The file's text with the fault; raises unless there is one place for it."""
         if text.count(self.before) != 1:

@@ -101,7 +101,6 @@ MUTANTS = (
         "uniforms = decision_uniforms(accept_key, (num_blocks(release.n, block),))",
         "uniforms = decision_uniforms(proposal_key, (num_blocks(release.n, block),))",
         START,
-        keys=True,
     ),
     Mutant(
         "The expected jump is taken at a residual of the wrong sign",
@@ -207,7 +206,6 @@ MUTANTS = (
         "latent, imputation_info = impute(imputation_key, latent, parameters)",
         "latent, imputation_info = impute(centred_key, latent, parameters)",
         START,
-        keys=True,
     ),
     Mutant(
         "Interweaving moves the parameters and not their records",

@@ -221,7 +221,7 @@ MUTANTS = (
     Mutant(
         "The effective sample size is that of the largest weight",
         "importance.py",
-        "effective = float(np.exp(-logsumexp(2 * normalised)))",
+        "effective = float(np.exp(-scipy.special.logsumexp(2 * normalised)))",
         "effective = float(np.exp(-np.max(normalised)))",
         IMPORTANCE,
     ),
