@@ -17,6 +17,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tests.proofs import PROOFS
+
 ROOT = Path(__file__).parents[1]
 FILE = Path(__file__).with_suffix(".json")
 
@@ -87,8 +89,9 @@ def divide(number: int) -> list[list[str]]:
 
 
 def heavy_files(weights: dict[str, dict[str, Any]]) -> list[str]:
-    """The files that have heavy tests alone."""
-    return [path for path, of_file in weights.items() if "heavy" in of_file and "light" not in of_file]
+    """The files that have heavy tests alone, and no proof."""
+    proving = {proof.split("::")[0] for proof in PROOFS}
+    return [path for path, of_file in weights.items() if "light" not in of_file and path not in proving]
 
 
 def other_files(shard: str) -> list[str]:
@@ -112,6 +115,8 @@ def renew(weights: dict[str, dict[str, Any]], measured: dict[tuple[str, str], fl
         heavy = renewed.setdefault(path, {}).setdefault("heavy", [])
         if kind == "float64" and weight >= HEAVY and name not in heavy:
             heavy.append(name)
+        if kind == "proof" and name in heavy:
+            heavy.remove(name)
         run = "float64" if kind == "proof" else kind
         sums[path, run] += weight
         if run == "float64":
