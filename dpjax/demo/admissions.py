@@ -35,8 +35,9 @@ def compare(key: Key, random: Generator) -> Comparison:
     release = dpjax.Release(mechanism.sample(noise_key, table.ravel()), mechanism, statistic, n)
     model = dpjax.models.categorical(jnp.ones(table.size), shape=table.shape)
     # With this much noise the sampler mixes well without interweaving and refreshes, and compiles faster.
-    plain = {"interweave": False, "refresh": False}
-    posterior = dpjax.sample(chain_key, model, release, num_warmup=200, num_samples=1_000, **plain)
+    posterior = dpjax.sample(
+        chain_key, model, release, num_warmup=200, num_samples=1_000, interweave=False, refresh=False
+    )
     return Comparison(
         title="Berkeley admissions, 24 counts",
         promise=f"discrete Gaussian noise, {RHO}-zCDP",
