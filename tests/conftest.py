@@ -22,7 +22,7 @@ import jax  # noqa: E402
 import pytest  # noqa: E402
 
 from tests import weights  # noqa: E402
-from tests.proofs import PROOFS  # noqa: E402
+from tests.proofs import KILLERS, PROOFS  # noqa: E402
 from tests.validation import leave_line  # noqa: E402
 
 jax.config.update("jax_enable_x64", not FLOAT32)
@@ -144,7 +144,7 @@ def file_of(item: pytest.Item) -> str:
 def is_left_out(item: pytest.Item, known: dict[str, dict[str, list[str]]]) -> bool:
     """Whether the quick tier leaves out a test: it is heavy, or for float32, and no proof."""
     path, name = item.nodeid.split("::", 1)
-    for_float32 = item.get_closest_marker("x32") is not None and not FLOAT32
+    for_float32 = item.get_closest_marker("x32") is not None and not FLOAT32 and item.nodeid not in KILLERS
     is_heavy = name in known.get(path, {}).get("heavy", ())
     return (for_float32 or is_heavy) and item.nodeid not in PROOFS
 

@@ -1,4 +1,7 @@
-"""Tests that `make test` runs whatever they weigh, by what they prove."""
+"""Tests that `make test` runs though they are heavy, by what they prove."""
+
+import json
+from pathlib import Path
 
 JOINT_DISTRIBUTIONS = (
     "tests/counts/test_perfect_start.py::test_the_joint_law_is_invariant[swaps]",
@@ -45,3 +48,9 @@ POSTERIORS = (
 """Exact posteriors, estimates and limits of each method."""
 
 PROOFS = frozenset(JOINT_DISTRIBUTIONS + PLANTED_FAULTS + POSTERIORS)
+
+KILLED: dict[str, str] = json.loads((Path(__file__).parent / "mutants" / "killed.json").read_text())
+"""By mutant, a test that notices it."""
+
+KILLERS = frozenset(KILLED.values())
+"""They are heavy from more J on than others."""

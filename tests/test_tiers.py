@@ -7,7 +7,8 @@ import jax
 import pytest
 
 from tests.conftest import prune
-from tests.proofs import PROOFS
+from tests.mutants import MUTANTS
+from tests.proofs import KILLED, KILLERS, PROOFS
 from tests.shards import NUMBER, rotation
 from tests.weights import HEAVY, KINDS, ROOT, divide, other_files, read_weights, renew, shards, weigh
 
@@ -56,10 +57,14 @@ def test_weights_are_brought_up_to_date() -> None:
     assert after == {path: {"heavy": ["test_a", "test_b"], "float64": 4.0}}
 
 
-def test_proofs_exist_and_are_not_slow() -> None:
-    for proof in PROOFS:
+def test_proofs_exist() -> None:
+    for proof in PROOFS | KILLERS:
         path, name = proof.split("::")
         assert f"def {name.split('[')[0]}(" in (ROOT / path).read_text()
+
+
+def test_each_mutant_has_a_killer() -> None:
+    assert set(KILLED) == {mutant.name for mutant in MUTANTS}
 
 
 def test_listed_weights_are_of_files_that_exist() -> None:

@@ -17,13 +17,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tests.proofs import PROOFS
+from tests.proofs import KILLERS, PROOFS
 
 ROOT = Path(__file__).parents[1]
 FILE = Path(__file__).with_suffix(".json")
 
-HEAVY = 0.4
+HEAVY = 0.2
 """J from which a test is heavy."""
+
+HEAVY_KILLER = 4.0
+"""J from which a test is heavy that is known to notice a mutant."""
 
 UNKNOWN = 1.0
 """The weight of a file that has not been measured."""
@@ -113,9 +116,11 @@ def renew(weights: dict[str, dict[str, Any]], measured: dict[tuple[str, str], fl
     for (test, kind), weight in measured.items():
         path, name = test.split("::", 1)
         heavy = renewed.setdefault(path, {}).setdefault("heavy", [])
-        if kind == "float64" and weight >= HEAVY and name not in heavy:
+        limit = HEAVY_KILLER if test in KILLERS else HEAVY
+        is_heavy = kind == "float64" and weight >= limit
+        if is_heavy and name not in heavy:
             heavy.append(name)
-        if kind == "proof" and name in heavy:
+        if not is_heavy and name in heavy and (kind == "proof" or limit > HEAVY):
             heavy.remove(name)
         run = "float64" if kind == "proof" else kind
         sums[path, run] += weight
