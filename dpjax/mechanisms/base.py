@@ -24,7 +24,7 @@ OPTIONAL = frozenset(
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
         *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
         *("parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
-        *("scale", "mechanism", "value_size", "num_categories", "privacy"),
+        *("scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
@@ -234,6 +234,11 @@ class Mechanism(JsonNamed, ABC):
     def is_categorical(self) -> bool:
         """Whether it releases a category of each record, and never a sum."""
         return hasattr(self, "num_categories")
+
+    @property
+    def true_categories(self) -> int | None:
+        """How many categories 0, ..., c - 1 a record may have, all others being impossible; None where any may be."""
+        return None if self.inner is None else self.inner.true_categories
 
     @property
     def noise_scale(self) -> Array | float | None:
