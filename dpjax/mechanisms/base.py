@@ -11,18 +11,29 @@ from itertools import accumulate
 from typing import Any, ClassVar, NoReturn
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
+from dpjax.numerics.next_floats import next_below
 
 __all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 
 OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
-        *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
+        *(
+            "sample_latent_normal",
+            "check_value",
+            "check_drawn",
+            "largest_below",
+            "possible_sums",
+            "words",
+            "promise",
+            "local_epsilon",
+        ),
         *("parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
         *("scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
     }
@@ -122,6 +133,10 @@ class Mechanism(JsonNamed, ABC):
 
         For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
+
+    def largest_below(self, threshold: float) -> Any:
+        """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
+        return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 
     def whole_sums(self, size: int) -> tuple[slice, ...]:
         """The coordinates of a statistic of this size that must be whole: all under integer noise, else none."""
