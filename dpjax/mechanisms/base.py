@@ -24,17 +24,8 @@ __all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
-        *(
-            "sample_latent_normal",
-            "check_value",
-            "check_drawn",
-            "largest_below",
-            "possible_sums",
-            "words",
-            "promise",
-            "local_epsilon",
-        ),
-        *("parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
+        *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
+        *("largest_below", "parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
         *("scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
     }
 )
