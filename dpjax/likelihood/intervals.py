@@ -131,11 +131,14 @@ class Path(NamedTuple):
         At which value [fit].
     starts
         Where it starts [fit, k].
+    constant
+        Which quantities are the same at all starts [p], such as structural zeros.
     """
 
     places: np.ndarray
     held: np.ndarray
     starts: np.ndarray
+    constant: np.ndarray
 
     def hold(self, surface: Surface) -> Callable[[np.ndarray], Held]:
         """What each fit holds, for `climb`."""
@@ -150,9 +153,8 @@ class Path(NamedTuple):
     def find_ends(self, estimate: np.ndarray, slopes: np.ndarray, drop: float) -> np.ndarray:
         """The ends [p, 2] around an estimate [p], by the slopes of the profile [fit]."""
         own = [self.places == place for place in range(len(estimate))]
-        return np.array(
-            [find_ends(one, self.held[at], slopes[at], drop) for one, at in zip(estimate, own, strict=True)]
-        )
+        ends = [find_ends(one, self.held[at], slopes[at], drop) for one, at in zip(estimate, own, strict=True)]
+        return np.where(self.constant[:, None], estimate[:, None], ends)
 
 
 def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_steps: int) -> Ends:
@@ -211,15 +213,19 @@ def lay_path(surface: Surface, fitted: Climb, half_width: float) -> Path:
     starts = vector + reaches[None, :, None] * (along / size)[:, None]
     places = np.repeat(np.arange(len(slopes)), len(reaches))
     starts = starts.reshape(-1, starts.shape[-1])
-    held = surface.natural(starts)[0][np.arange(len(places)), places]
+    values = surface.natural(starts)[0]
+    held = values[np.arange(len(places)), places]
     # Far out numbers may overflow: such a fit is made at the estimate, where it says nothing.
     fine = np.isfinite(held)
-    return Path(places, np.where(fine, held, centre[places]), np.where(fine[:, None], starts, vector))
+    constant = np.max(np.abs(values - centre), axis=0) <= 8 * jnp.finfo(float).eps * np.abs(centre)
+    return Path(places, np.where(fine, held, centre[places]), np.where(fine[:, None], starts, vector), constant)
 
 
 def find_ends(estimate: float, held: np.ndarray, slopes: np.ndarray, drop: float) -> tuple[float, float]:
     """Where the integral of the slopes has fallen by `drop` on both sides; infinite where it does not fall so far."""
     places, order = np.unique(np.append(held, estimate), return_index=True)
+    if len(places) == 1:
+        return -np.inf, np.inf
     lost = scipy.interpolate.PchipInterpolator(places, np.append(slopes, 0.0)[order]).antiderivative()
     excess = [float(lost(estimate) - lost(place) - drop) for place in (places[0], places[-1])]
 

@@ -11,11 +11,13 @@ from itertools import accumulate
 from typing import Any, ClassVar, NoReturn
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
+from dpjax.numerics.next_floats import next_below
 
 __all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
 
@@ -23,8 +25,8 @@ OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
         *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
-        *("parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
-        *("scale", "mechanism", "value_size", "num_categories", "privacy"),
+        *("largest_below", "parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
+        *("scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
@@ -122,6 +124,10 @@ class Mechanism(JsonNamed, ABC):
 
         For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
+
+    def largest_below(self, threshold: float) -> Any:
+        """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
+        return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 
     def whole_sums(self, size: int) -> tuple[slice, ...]:
         """The coordinates of a statistic of this size that must be whole: all under integer noise, else none."""
@@ -234,6 +240,11 @@ class Mechanism(JsonNamed, ABC):
     def is_categorical(self) -> bool:
         """Whether it releases a category of each record, and never a sum."""
         return hasattr(self, "num_categories")
+
+    @property
+    def true_categories(self) -> int | None:
+        """How many categories 0, ..., c - 1 a record may have, all others being impossible; None where any may be."""
+        return None if self.inner is None else self.inner.true_categories
 
     @property
     def noise_scale(self) -> Array | float | None:

@@ -90,7 +90,7 @@ class Censored(Bounded):
     TypeError
         If the mechanism is not additive.
     ValueError
-        If no bound is given, or a lower bound is not below its upper bound.
+        If no bound is given, a lower bound is not below its upper bound, or the mechanism cannot release it.
 
     Notes
     -----
@@ -109,6 +109,13 @@ class Censored(Bounded):
     value_remedy: ClassVar[str] = (
         "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # The tails of rounded noise are those at its multiples.
+        for name, bound in {"lower": self.lower, "upper": self.upper}.items():
+            if bound is not None and not is_traced(bound):
+                as_mechanism(self.mechanism).check_value(name, bound)
 
     def words(self) -> str:
         """The noise, and the bounds."""

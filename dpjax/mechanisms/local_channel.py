@@ -82,6 +82,11 @@ class LocalChannel(Mechanism):
         return int(self.log_probabilities.shape[-1])
 
     @property
+    def true_categories(self) -> int:
+        """The number c of categories."""
+        return int(self.log_probabilities.shape[0])
+
+    @property
     def can_sample(self) -> bool:
         """Whether all possible reports are listed."""
         return self.complete

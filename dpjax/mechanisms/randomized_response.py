@@ -77,6 +77,11 @@ class RandomizedResponse(Mechanism):
             object.__setattr__(self, "num_categories", matrix.shape[-1])
 
     @property
+    def true_categories(self) -> int:
+        """As many as are released."""
+        return self._size
+
+    @property
     def _size(self) -> int:
         """The number of categories, known once the channel is in use."""
         assert self.num_categories is not None

@@ -93,6 +93,11 @@ class Rounded(Mechanism):
         remedy = "Values that were rounded are such multiples: check the step, and the units of both."
         check_array(argument, value, is_multiple, f"multiples of {amount(step)}", remedy)
 
+    def largest_below(self, threshold: float) -> Any:
+        """The largest multiple [] or [d] of the step below a threshold."""
+        step = np.asarray(self.step, float)
+        return step * (np.ceil(threshold / step - NEAR_MULTIPLE) - 1)
+
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each coordinate of the value [..., d] given that of the statistic [..., d]."""
         value, statistic = as_floating(value), as_floating(statistic)

@@ -256,8 +256,7 @@ class ReportNoisyMax(Selection):
 
     Notes
     -----
-    With Laplace noise the probability is an integral with a kink at each utility, which is computed to a relative 1e-8
-    at a cost that grows with the square of the number of candidates.
+    With Laplace noise the probability is an integral with a kink at each utility, which is computed to a relative 1e-8.
 
     Examples
     --------

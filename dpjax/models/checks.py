@@ -11,11 +11,12 @@ import numpy as np
 
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import Model, Records
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
-from dpjax.release import Release
+from dpjax.release import LocalRelease, Release
 from dpjax.release.base import is_release
 from dpjax.statistics import Cells, Stacked
 
@@ -266,6 +267,8 @@ def check_fit(model: Model, release: Any) -> None:
     if isinstance(release, Release):
         check_categories(model, release.statistic)
         check_losses(model, release)
+    elif isinstance(release, LocalRelease):
+        check_channel(model, release)
     check_integer_noise(model, release)
 
 
@@ -276,6 +279,20 @@ def check_categories(model: Model, statistic: Any) -> None:
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
             check_table(support, part, stated)
+
+
+def check_channel(model: Model, release: LocalRelease) -> None:
+    """Raise if records have categories that their channel does not know, and which it would make impossible."""
+    listed = model.support or (model.mixed and model.mixed.levels)
+    size, support = as_mechanism(release.channel).true_categories, listed() if listed else {}
+    if size is None or release.field not in support or is_traced(support):
+        return
+    values = np.asarray(support[release.field])
+    unknown = values[(values < 0) | (values >= size)]
+    if unknown.size:
+        given = f"a channel of {size} categories of {release.field!r}, without {unknown[0]} of the model's records"
+        remedy = "Give the channel all categories of the model, also those that nobody reported."
+        fail("release", given, "every value of the records among its categories 0, 1, ...", remedy)
 
 
 def check_table(support: Records, table: Cells, stated: dict[str, list[int]]) -> None:

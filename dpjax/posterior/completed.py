@@ -5,6 +5,7 @@ data are new records, of any number, from the model at draws of the parameters. 
 cost no privacy beyond it.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 1_000
 """Most steps of a chain between two data sets, however slowly it mixes."""
+
+ROUNDING = 1e-9
+"""How far below zero an eigenvalue of a matrix of correlations may be by rounding."""
 
 Kind = Literal["completed", "synthetic"]
 
@@ -164,8 +168,9 @@ def combine(estimates: ArrayLike, covariances: ArrayLike, *, kind: Kind) -> Comb
 
     Notes
     -----
-    Where (1 + 1/m) B − W of synthetic data has a variance that is not positive, W stands in for it (Reiter 2002): draw
-    more data sets.
+    Where (1 + 1/m) B − W of synthetic data has a variance that is not positive, the estimand has that of W and no
+    covariance with those that have one (Reiter 2002). Correlations of the others are shrunk by one factor where their
+    matrix has a negative eigenvalue, and standard errors stay. Both are warned of: draw more data sets.
 
     Examples
     --------
@@ -182,9 +187,26 @@ def combine(estimates: ArrayLike, covariances: ArrayLike, *, kind: Kind) -> Comb
     ratio = np.diagonal(within) / np.maximum(np.diagonal(between), np.finfo(float).tiny)
     if kind == "completed":
         return Combined(found.mean(axis=0), within + between, (m - 1) * (1 + ratio) ** 2)
-    if np.all(ratio < 1):
-        return Combined(found.mean(axis=0), between - within, (m - 1) * (1 - ratio) ** 2)
-    return Combined(found.mean(axis=0), within, np.full(len(ratio), m - 1.0))
+    fails = ratio >= 1
+    if np.any(fails):
+        text = f"(1 + 1/m) B - W is not positive for the estimands {np.flatnonzero(fails).tolist()}, which have W"
+        warnings.warn(f"{text} in its place. Draw more data sets.", stacklevel=2)
+    covariance = np.where(np.outer(fails, fails), within, 0.0)
+    covariance[np.ix_(~fails, ~fails)] = shrink_correlations((between - within)[np.ix_(~fails, ~fails)])
+    return Combined(found.mean(axis=0), covariance, (m - 1) * np.where(fails, 1.0, 1 - ratio) ** 2)
+
+
+def shrink_correlations(matrix: np.ndarray) -> np.ndarray:
+    """A matrix [k, k] of these variances, with the largest share of its correlations that makes it a covariance."""
+    variances = np.diagonal(matrix)
+    scales = np.sqrt(np.where(variances > 0, variances, 1.0))
+    others = matrix - np.diag(variances)
+    least = np.min(np.linalg.eigvalsh(others / np.outer(scales, scales)), initial=0.0)
+    if least >= -1 - ROUNDING:
+        return matrix
+    text = "(1 + 1/m) B - W has a negative eigenvalue: correlations between estimands are shrunk"
+    warnings.warn(f"{text} by a factor of {-1 / least:.2g}. Draw more data sets.", stacklevel=3)
+    return np.diag(variances) - others / least
 
 
 def check_analyses(estimates: ArrayLike, covariances: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

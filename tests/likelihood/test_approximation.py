@@ -1,5 +1,7 @@
 """Many records: the sum taken to be Normal, and counts."""
 
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from scipy import integrate, stats
 
 import dpjax
 from dpjax import models, statistics
+from dpjax.likelihood.intervals import lay_path
 
 N, MEAN = 100_000, 0.13
 MODEL = models.normal(models.NormalPrior(0.0, 2.0), variance=1.0)
@@ -37,6 +40,19 @@ def test_profile_and_wald_agree_where_the_likelihood_is_normal(gaussian) -> None
     width = gaussian.standard_errors["mean"]
     assert profile.lower["mean"] == pytest.approx(wald.lower["mean"], abs=0.01 * width)
     assert profile.upper["mean"] == pytest.approx(wald.upper["mean"], abs=0.01 * width)
+
+
+def test_a_constant_has_a_profile_of_one_value() -> None:
+    """No other profile has a quantity that does not vary: of x ~ N(0, 1), it is beside x and x², which is flat at 0."""
+
+    def natural(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x = vectors[..., :1]
+        return np.concatenate([x, 0 * x, x**2], axis=-1), np.stack([x**0, 0 * x, 2 * x], axis=-2)
+
+    fitted = SimpleNamespace(vectors=np.zeros((1, 1)), solution=SimpleNamespace(covariance=np.ones((1, 1, 1))))
+    path = lay_path(SimpleNamespace(natural=natural), fitted, 1.645)
+    ends = path.find_ends(np.zeros(3), -path.held, 1.645**2 / 2)
+    np.testing.assert_allclose(ends, [[-1.645, 1.645], [0, 0], [-np.inf, np.inf]], atol=1e-3)
 
 
 @pytest.mark.x32

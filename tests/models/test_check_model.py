@@ -6,13 +6,31 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+import dpjax
 from dpjax.base import Model, NonCentred
 from dpjax.models import NormalPrior, check_model, normal
+from dpjax.models.checks import check_fit
 from tests.models.cases import CASES
 
 GOOD = normal(NormalPrior(0.0, 1.0), 1.0)
 MINIMAL = Model(GOOD.sample_prior, GOOD.log_prior, GOOD.sample_records, GOOD.log_density)
 CATEGORICAL = CASES["categorical"]
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        dpjax.LocalRelease([0, 1], dpjax.RandomizedResponse(keep=0.8, num_categories=2)),
+        dpjax.releases.hadamard_response([0, 1], keep=0.8, num_categories=2),
+        dpjax.releases.unary_encoding([[0, 1], [1, 0]], keep=0.8, flip=0.2),
+    ],
+)
+def test_channels_know_all_categories(release: dpjax.LocalRelease) -> None:
+    """Other tests have too many categories in tables; here a channel has too few, for all and for possible cells."""
+    model = dpjax.models.categorical([1.0, 1.0, 1.0], possible=[True, False, True])
+    with pytest.raises(ValueError, match=r"^release: given a channel of 2 categories of 'cell', without 2 "):
+        check_fit(model, release)
+    check_fit(dpjax.models.categorical([1.0, 1.0], possible=[True, True]), release)
 
 
 def four_records() -> dict:

@@ -125,8 +125,8 @@ MUTANTS = (
     Mutant(
         "Synthetic data sets add the variances of completed ones",
         "posterior/completed.py",
-        "return Combined(found.mean(axis=0), between - within, (m - 1) * (1 - ratio) ** 2)",
-        "return Combined(found.mean(axis=0), between + within, (m - 1) * (1 - ratio) ** 2)",
+        "shrink_correlations((between - within)[",
+        "shrink_correlations((between + within)[",
         COMPLETED,
     ),
     Mutant(

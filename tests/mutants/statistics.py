@@ -142,9 +142,9 @@ MUTANTS = (
     ),
     Mutant(
         "A threshold leaves out values that equal it",
-        "release/releases/thresholded.py",
-        "return float(np.ceil(threshold) - 1)",
-        "return float(np.ceil(threshold))",
+        "mechanisms/base.py",
+        "return np.ceil(threshold) - 1 if self",
+        "return np.ceil(threshold) if self",
         ("release/test_thresholded.py",),
     ),
     Mutant(

@@ -148,8 +148,30 @@ def test_rules_by_hand() -> None:
     new = combine(estimates, covariances, kind="synthetic")
     np.testing.assert_allclose(new.covariance, between - np.diag([0.5, 2.0]))
     np.testing.assert_allclose(combine(estimates, [[0.5, 2.0]] * 3, kind="synthetic").covariance, new.covariance)
-    wide = combine(estimates, 100 * covariances, kind="synthetic")
+    with pytest.warns(UserWarning, match=r"estimands \[0, 1\]"):
+        wide = combine(estimates, 100 * covariances, kind="synthetic")
     np.testing.assert_allclose(wide.covariance, np.diag([50.0, 200.0]))
+
+
+def test_a_failing_estimand_leaves_the_others_alone() -> None:
+    """The other tests have estimands that are all fine, or all without a positive variance."""
+    estimates = np.array([[1.0, 0.0, 0.1], [3.0, 9.0, 0.2], [2.0, 20.0, 0.1]])
+    within = np.array([[0.5, 0.1, 0.2], [0.1, 1.0, 0.3], [0.2, 0.3, 0.4]])
+    with pytest.warns(UserWarning, match=r"not positive for the estimands \[2\]"):
+        both = combine(estimates, [within] * 3, kind="synthetic")
+    between = np.cov(estimates.T) * 4 / 3
+    np.testing.assert_allclose(both.covariance[:2, :2], (between - within)[:2, :2])
+    np.testing.assert_allclose(both.covariance[2], [0, 0, 0.4])
+    np.testing.assert_allclose(both.degrees_of_freedom[1:], [2 * (1 - 1 / between[1, 1]) ** 2, 2.0])
+
+
+def test_covariances_of_synthetic_data_have_no_negative_eigenvalue() -> None:
+    """Three data sets tell of two directions alone: each variance is positive, and that of a contrast is not."""
+    estimates = np.array([[1.0, 0.0, 1.0], [3.0, 9.0, 12.0], [2.0, 20.0, 22.0]])
+    with pytest.warns(UserWarning, match="correlations between estimands are shrunk"):
+        both = combine(estimates, [np.diag([0.1, 1.0, 1.0])] * 3, kind="synthetic")
+    np.testing.assert_allclose(np.diagonal(both.covariance), np.diag(np.cov(estimates.T)) * 4 / 3 - [0.1, 1.0, 1.0])
+    assert np.linalg.eigvalsh(both.covariance)[0] > -1e-9
 
 
 @pytest.mark.parametrize(

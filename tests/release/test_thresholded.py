@@ -112,6 +112,39 @@ def test_a_count_at_the_threshold_was_published(kind):
         assert np.all(release.value[jnp.array([0, 2])] < threshold)
 
 
+@pytest.mark.parametrize(("step", "threshold"), [(10.0, 20.0), (10.0, 23.0), (0.1, 1.1), ([10.0, 4.0], 20.0)])
+@pytest.mark.parametrize("only_present", [False, True])
+def test_probabilities_of_rounded_cells_add_up_to_one(step, threshold, only_present):
+    """Other tests have noise whose values are dense below the threshold, or all whole numbers."""
+    scales = 0.4 * np.ones(2) * step
+    release = thresholded([], [], 2, dpjax.Rounded(Laplace(scales), step), threshold, n=N, only_present=only_present)
+    least = np.ceil(threshold / np.asarray(step) - 1e-3)
+    published = np.asarray(step) * (least + np.arange(60)[:, None]) * np.ones(2)
+    counts = 0.75 * threshold * np.ones(2)
+    values = np.concatenate([release.value[None], published])
+    terms = jax.vmap(release.mechanism.log_density_terms, in_axes=(0, None))(values, counts)
+    np.testing.assert_allclose(np.exp(terms).sum(axis=0), 1, rtol=1e-5)
+    hidden = stats.laplace(scale=scales).cdf(step * (least - 0.5) - counts)
+    np.testing.assert_allclose(np.exp(terms[0]), hidden, rtol=1e-4)
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(4.0), dpjax.DiscreteGaussian(4.0)])
+@pytest.mark.parametrize("threshold", [20, 19.5])
+def test_probabilities_of_whole_cells_add_up_to_one(noise, threshold):
+    """Other tests compare with tails of discrete Laplace noise alone."""
+    release = thresholded([], [], 2, noise, threshold, n=N)
+    values = np.concatenate([release.value[:1], np.arange(20.0, 120.0)])
+    np.testing.assert_allclose(
+        np.exp(release.mechanism.log_density_terms(values, jnp.full(101, 15.0))).sum(), 1, rtol=1e-5
+    )
+
+
+def test_bounds_between_multiples_are_refused():
+    """The tails of rounded noise between its multiples would be those of another multiple."""
+    with pytest.raises(ValueError, match=r"^lower: given .*15.*; expected multiples of 10"):
+        Censored(dpjax.Rounded(Laplace(4.0), 10.0), lower=15.0)
+
+
 def test_thresholds_between_whole_numbers():
     release = thresholded(["b"], [3], KEYS, DiscreteLaplace(SCALE), 2.5, n=N)
     np.testing.assert_array_equal(release.value, [2, 3, 2])

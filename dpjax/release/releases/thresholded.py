@@ -9,8 +9,8 @@ import numpy as np
 from dpjax._util.validation import check_array, check_count, check_number, fail
 from dpjax.mechanisms import Censored, PartitionSelection
 from dpjax.mechanisms.base import Mechanism, as_mechanism
-from dpjax.numerics.next_floats import next_below
 from dpjax.release import Release
+from dpjax.release.checks import check_mechanism
 from dpjax.statistics import cells
 
 MAX_KEYS = 100_000
@@ -58,8 +58,9 @@ def thresholded(
     Returns
     -------
     Release
-        Of `dpjax.statistics.cells`. Keys that were not published have for a value the largest number below the
-        threshold: the next whole number below it under integer noise, else the next floating-point number.
+        Of `dpjax.statistics.cells`. Keys that were not published have for a value the largest below the threshold that
+        the mechanism can release: a multiple of the step of `dpjax.Rounded`, a whole number under integer noise, else
+        the next floating-point number.
 
     Raises
     ------
@@ -81,7 +82,8 @@ def thresholded(
     places, size = place_keys(keys, all_keys)
     check_number("threshold", threshold)
     check_array("threshold", threshold, np.isfinite, "a finite number", "Pass the least value that was published.")
-    lower = largest_below(float(threshold), whole=as_mechanism(mechanism).integer_noise)
+    check_mechanism("mechanism", mechanism, (size,))
+    lower = as_mechanism(mechanism).largest_below(float(threshold))
     value = np.full(size, lower)
     value[places] = check_values(values, len(places), float(threshold))
     censored = Censored(mechanism, lower=jnp.asarray(lower))
@@ -135,10 +137,3 @@ def check_values(values: Any, size: int, threshold: float) -> np.ndarray:
     if array.shape != (size,):
         fail("values", f"shape {list(array.shape)}", f"shape [{size}], one for each key", remedy)
     return array
-
-
-def largest_below(threshold: float, *, whole: bool) -> float:
-    """The largest whole number, or number of the default float type, below a threshold."""
-    if whole:
-        return float(np.ceil(threshold) - 1)
-    return next_below(threshold, jnp.result_type(float))
