@@ -117,6 +117,7 @@ class Ledger:
         self._is_copy = False
         self._process = os.getpid()
         self._keys: frozenset[str] = frozenset()
+        self._parts: dict[str, int] = {}
         self._file = None if path is None else LedgerFile(path)
         if self._file is not None:
             self._open(self._file)
@@ -133,8 +134,17 @@ class Ledger:
             self._catch_up()
             return self._queries
 
-    def charge(self, queries: Sequence[Query], times: int = 1) -> None:
+    def charge(self, queries: Sequence[Query], times: int = 1, *, part: str | None = None) -> None:
         """Record `queries`, each made `times` times, or refuse them: call it before they are made.
+
+        Parameters
+        ----------
+        queries
+            What is asked of the records.
+        times
+            How often each is.
+        part
+            The mark of the part of a run that asks, for `times_charged`.
 
         Raises
         ------
@@ -155,7 +165,8 @@ class Ledger:
             after = self._after(queries, times)
             fits = self._excess(after) <= 0
             if fits:
-                self._record(after)
+                parts = {} if part is None else {part: self._parts.get(part, 0) + times}
+                self._record(after, self._parts | parts)
         if not fits:
             raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
 
@@ -174,13 +185,19 @@ class Ledger:
                 remedy = "Pass another, such as jax.random.fold_in(key, 1)."
                 fail("key", "the key of an earlier run charged to this ledger", "a key of its own", remedy)
             self._keys |= set(digests)
-            self._record(self._queries)
+            self._record(self._queries, self._parts)
 
     def knows(self, digest: str) -> bool:
         """Whether `take_key` has recorded this."""
         with self._lock:
             self._catch_up()
             return digest in self._keys
+
+    def times_charged(self, part: str) -> int:
+        """How often the queries of this part of a run were charged here."""
+        with self._lock:
+            self._catch_up()
+            return self._parts.get(part, 0)
 
     def includes(self, queries: Sequence[Query], times: int) -> bool:
         """Whether `queries` were charged so many times, by whatever run."""
@@ -282,12 +299,12 @@ class Ledger:
             remedy = "Put back the newest one: an older copy forgets what was spent."
             assert self._file is not None
             self._file.refuse("in which queries are missing that were charged", remedy)
-        self._queries, self._keys = entries.queries, self._keys | entries.keys
+        self._queries, self._keys, self._parts = entries.queries, self._keys | entries.keys, entries.parts
 
-    def _record(self, queries: tuple[Query, ...]) -> None:
+    def _record(self, queries: tuple[Query, ...], parts: dict[str, int]) -> None:
         if self._file is not None:
-            self._file.write(encode(self._budget, queries, self._keys))
-        self._queries = queries
+            self._file.write(encode(self._budget, queries, self._keys, parts))
+        self._queries, self._parts = queries, parts
 
     def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
         return total((*self._queries, *total(queries, times)))
@@ -311,7 +328,7 @@ class Ledger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._budget, self._queries = state["budget"], state["queries"]
         self._lock, self._is_copy, self._file = RLock(), True, None
-        self._process, self._keys = os.getpid(), frozenset()
+        self._process, self._keys, self._parts = os.getpid(), frozenset(), {}
 
     def __repr__(self) -> str:
         return f"Ledger(budget={self._budget}, queries={self._queries})"
