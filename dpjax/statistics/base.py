@@ -233,6 +233,25 @@ def as_number(argument: str, value: float, accept: Callable[[np.ndarray], Any], 
         fail(argument, repr(value), expected, remedy, error=TypeError)
 
 
+def as_length(argument: str, value: float, remedy: str) -> float:
+    """A bound of lengths, above 0, whose square is neither 0 nor infinite in the float type; or an error."""
+    expected = "a number above 0 whose square the float type holds"
+    numbers = jnp.finfo(jnp.result_type(float))
+
+    def holds(length: np.ndarray) -> Any:
+        return (length >= float(numbers.tiny) ** 0.5) & (length <= float(numbers.max) ** 0.5)
+
+    return as_number(argument, value, holds, expected, remedy)
+
+
+def scaled_down(vector: Array, bound: float) -> tuple[Array, Array]:
+    """A vector [d], scaled down to a length if it is longer; and whether its length [] is finite."""
+    # Divided before they are squared: the square of a small bound may be 0.
+    square = jnp.sum(jnp.square(vector / bound))
+    # Equal to 1 within the bound, with a gradient also at 0.
+    return vector / jnp.sqrt(jnp.maximum(square, 1.0)), jnp.isfinite(square)
+
+
 def check_field_name(name: Any, argument: str = "field") -> str:
     """The name of a record field, or an error."""
     if not isinstance(name, str):
