@@ -29,6 +29,11 @@ def is_sparse(statistic: Any) -> bool:
     return statistic.is_sparse if isinstance(statistic, RecordStatistic) else hasattr(statistic, "sparse")
 
 
+def is_whole(statistic: Any) -> bool:
+    """Whether a statistic is known to consist of whole numbers."""
+    return isinstance(statistic, RecordStatistic) and statistic.is_whole
+
+
 def words_of(statistic: Any) -> str:
     """What was summed, in words."""
     return statistic.words() if isinstance(statistic, RecordStatistic) else f"the sum of {name_of(statistic)}"
@@ -68,6 +73,11 @@ class RecordStatistic(JsonNamed, ABC):
     by_json_name: ClassVar[dict[str, type[Any]]] = {}
     counts_each_once: ClassVar[bool] = False
     """Whether it is 1 at exactly one coordinate and 0 elsewhere, whatever the record."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known to consist of whole numbers, whatever the record: integer noise protects no others."""
+        return False
 
     @abstractmethod
     def __call__(self, record: Records) -> Array:
@@ -136,6 +146,11 @@ class RecordStatistic(JsonNamed, ABC):
 
 class OneCell(RecordStatistic):
     """A statistic that is 1 at one coordinate and 0 elsewhere, or 0 everywhere."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Counts are."""
+        return True
 
     @property
     @abstractmethod
