@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from dpjax import private
+from dpjax._util.files import write_whole
 from dpjax.private import noise
 from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, steps_of
 from dpjax.private.noise.base import at_least
@@ -130,6 +131,20 @@ def test_a_checkpoint_is_its_owner_s_alone(tmp_path, monkeypatch) -> None:
     go(spent=ledger(), checkpoint=tmp_path / "run.npz")
     assert stat.S_IMODE((tmp_path / "run.npz").stat().st_mode) == 0o600
     assert seen[0] == 0o600  # before it had its name
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have modes on POSIX systems")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_that_is_written_again_keeps_its_mode(tmp_path, mode) -> None:
+    """A pickle of mode 0600 became readable to all; a ledger that is shared stays so."""
+    path = tmp_path / "ledger.json"
+    spent = private.Ledger(ledger().budget, path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(mode)
+    spent.charge(WALK.queries)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    write_whole(path, lambda file: None)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:

@@ -117,7 +117,7 @@ class LedgerFile:
             If it cannot be written; the file is then as it was.
         """
         try:
-            write_whole(self.path, partial(put, text))
+            write_whole(self.path, partial(put, text), 0o600)
             if not self.marker.exists():
                 write_whole(self.marker, partial(put, f"{self.path.name} exists; to forget it, remove both files\n"))
         except OSError as error:

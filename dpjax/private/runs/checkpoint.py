@@ -38,7 +38,6 @@ class Checkpoint(CheckpointFile):
 
     REMEDY = "Pass another path, or move the file away."
     SECRET = frozenset({"key", "positions", "records", "target", "code of kernel", "code of target"})
-    MODE = 0o600
 
     def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
         super().__init__(path, fingerprint)
