@@ -70,7 +70,7 @@ def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.n
     Raises
     ------
     ValueError
-        If there are no records, or one contributes finite numbers that the statistic's sensitivities are not about.
+        If a record contributes finite numbers that the statistic's sensitivities are not about.
     """
     add = add_listed if statistic.is_sparse and len(step) > MOST_DENSE else add_rows
     size = max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if add is add_listed else len(step))))
@@ -79,8 +79,6 @@ def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.n
         for piece, number in pieces(batch, size):
             added, are_finite = add(halves, statistic, piece, number, step)
             halves, count, is_finite = carried(added), count + number, is_finite and are_finite
-    if not count:
-        fail("records", "none", "at least one record", "Pass the records that the sum is over.")
     high, low = halves.astype(object)
     return ExactSum(high * 2**HALF + low, count, is_finite)
 

@@ -136,6 +136,8 @@ def release(
     if n is not None:
         blank = announce(blank, n, statistic)
     total = sum_on_grid(statistic, read_batches(records, columns, blank.check_records), step)
+    if not total.num_records and relation == "replace-one":  # else whether there are any is confidential
+        fail("records", "none", "at least one record", "Pass the records that the sum is over.")
     number = number_of(n, total)
     if n is None:
         blank = announce(blank, number, statistic)
