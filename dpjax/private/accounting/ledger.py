@@ -18,8 +18,9 @@ from dpjax.private.arguments import check_not_negative
 
 
 class PrivacySpent(NamedTuple):
-    """The privacy cost of the queries so far: they are (ε, δ)-DP under the given relation.
+    """The privacy cost of the queries so far, had their number been fixed beforehand.
 
+    Where it depends on draws or records when queries stop, this is no guarantee: quote the ledger's budget instead.
     The grade is ``"simulation-grade"`` as soon as one query's noise was: the numbers then describe what the run would
     promise with noise fit for it, and nothing is promised. It is None before the first query.
 
@@ -70,6 +71,8 @@ class BudgetExceeded(RuntimeError):
 
 class Ledger:
     """Every noisy query made of one set of records, charged before it is made.
+
+    What may be quoted is the budget, whatever was spent of it: see `privacy_spent`.
 
     A ledger changes in one way only: `charge` adds queries, and nothing takes them away. Whatever reads the same
     records (chains, restarts, pilots, other algorithms) is charged to the same ledger, one after the other.
@@ -215,7 +218,11 @@ class Ledger:
         return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
 
     def privacy_spent(self) -> PrivacySpent:
-        """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise."""
+        """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise.
+
+        It may depend on the records: a run that stops early does so because of its draws. So it is for planning, and
+        only `budget` may be quoted as what is guaranteed.
+        """
         queries = self.queries
         spent = composed_epsilon(queries, self._budget.delta, self._budget.neighbours)
         count = sum(query.count for query in queries)
