@@ -110,6 +110,7 @@ kernel = private.dp_hmc(confidential, private.noise.secure, **plan.settings())
 starts = plan.starts(jax.random.key(4), 1)
 posterior = private.sample(jax.random.key(5), kernel, starts, ledger)
 spent = posterior.privacy_spent()
+print(budget)  # what may be quoted as guaranteed
 print(spent)
 assert spent.epsilon <= budget.epsilon
 

@@ -1,7 +1,8 @@
 """Atomic writes of files."""
 
 import os
-import threading
+import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -10,17 +11,22 @@ from typing import BinaryIO
 def write_whole(path: Path, write: Callable[[BinaryIO], None], mode: int = 0o666) -> None:
     """Write a file atomically and durably: the path holds either the new content or the old.
 
-    Once this returns, no crash of the process or the machine loses the content. The file has its mode from the first
-    byte on.
+    Once this returns, no crash of the process or the machine loses the content. A file that exists keeps its mode, and
+    a new one has `mode` from the first byte on, less what the process's umask withholds.
 
     Raises
     ------
     OSError
         If the file cannot be written; the path then holds its old content.
     """
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.unfinished")
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}.unfinished")
+    kept = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    # Nobody else can have put a file or a link there.
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if kept is None else 0o600)
     try:
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
+            if kept is not None:
+                unfinished.chmod(kept)
             write(file)
             file.flush()
             os.fsync(file.fileno())

@@ -15,9 +15,8 @@ from dpjax._util.validation import check_positive, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
-from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, pure, smallest
+from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
 from dpjax.numerics.tails import erfcx, log_mills, normal_excess
 
 __all__ = ["Additive", "Exact"]
@@ -239,7 +238,7 @@ class Gaussian(Additive):
 
     def promise(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2σ²."""
-        return Promise(None, zcdp_rho(smallest(self.scale), sums.sensitivity(2)))
+        return concentrated(smallest(self.scale), sums.sensitivity(2))
 
     @property
     def noise_variance(self) -> Array | float:

@@ -13,9 +13,8 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Additive, checked_scale
-from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, pure, smallest
+from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
 from dpjax.numerics.theta import integer_variance, log_theta, log_upper_theta
 
 
@@ -130,7 +129,7 @@ class DiscreteGaussian(Additive):
 
     def promise(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2σ²."""
-        return Promise(None, zcdp_rho(smallest(self.scale), sums.sensitivity(2)))
+        return concentrated(smallest(self.scale), sums.sensitivity(2))
 
     @property
     def noise_variance(self) -> Array | float:

@@ -16,9 +16,8 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import checked_scale
 from dpjax.mechanisms.base import Mechanism, as_floating
-from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, pure
+from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure
 from dpjax.numerics.linear_algebra import product
 
 __all__ = ["KNormLinf", "MultivariateGaussian"]
@@ -88,7 +87,7 @@ class MultivariateGaussian(Mechanism):
     def promise(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2λ, where λ is the variance of the noise in the direction in which it is least."""
         least = float(np.linalg.eigvalsh(np.asarray(self.covariance, float))[0])
-        return Promise(None, zcdp_rho(least**0.5, sums.sensitivity(2)))
+        return concentrated(least**0.5, sums.sensitivity(2))
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""

@@ -5,9 +5,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Neighbours
 
-__all__ = ["Promise", "Sums", "Unpromised", "pure", "smallest"]
+__all__ = ["Promise", "Sums", "Unpromised", "concentrated", "pure", "smallest"]
 
 
 class Unpromised(Exception):
@@ -43,17 +44,25 @@ class Sums(NamedTuple):
         The number of records; None where it is unknown.
     num_bins
         The number of sums where they are the counts of a histogram, each record in exactly one bin; else None.
+    is_whole
+        Whether they are known to be whole numbers, without which integer noise gives them away.
     """
 
     sensitivity: Callable[[Literal[1, 2]], float]
     neighbours: Neighbours
     n: int | None
     num_bins: int | None
+    is_whole: bool
 
 
 def pure(epsilon: float) -> Promise:
     """ε-DP, which is ε²/2-zCDP: Bun and Steinke (2016), Proposition 1.4."""
     return Promise(epsilon, epsilon**2 / 2)
+
+
+def concentrated(scale: float, sensitivity: float) -> Promise:
+    """ρ of Gaussian noise of this scale, discrete or not; ε = 0 of sums that one record does not move."""
+    return Promise(None, zcdp_rho(scale, sensitivity)) if sensitivity else pure(0.0)
 
 
 def smallest(scale: Any) -> float:

@@ -16,7 +16,7 @@ from dpjax.release.local import LocalRelease
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import UnknownCount
 from dpjax.statistics import RecordStatistic, Stacked
-from dpjax.statistics.base import Norm, dimension_of, words_of
+from dpjax.statistics.base import Norm, dimension_of, is_whole, words_of
 
 __all__ = ["Unpromised", "describe", "local_promise", "promise"]
 
@@ -54,7 +54,8 @@ def describe(release: Release | LocalRelease) -> str:
     -----
     ε of Laplace noise is Δ₁ / b, ρ of Gaussian noise Δ₂² / 2σ²; independent releases add up; clamping costs nothing.
     And ρ is told as ε at δ = 10⁻⁶ (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says:
-    that of a program with floating-point numbers has gaps, which only those who made the release can speak of.
+    that of a program with floating-point numbers has gaps, which only those who made the release can speak of. Integer
+    noise gives away sums that are not whole: of those that are not known to be, the text says so.
 
     Examples
     --------
@@ -104,11 +105,15 @@ def told(release: Release, neighbours: Neighbours) -> str:
     limits = ["that n is public is not covered"] if counted else []
     if any(as_mechanism(part).exact for part in mechanisms(release)):
         limits += ["exact sums are not covered"]
+    if any(as_mechanism(part).whole_sums(1) and not sums.is_whole for part, sums in parts(release, neighbours)):
+        limits += ["on whole-valued sums alone"]
     return "; ".join([kept, *limits])
 
 
 def promise_in_words(kept: Promise) -> str:
     """The numbers of a promise."""
+    if kept.epsilon == 0:
+        return "ε = 0, since the sums do not tell one record"
     if kept.epsilon is not None:
         return f"ε = {kept.epsilon:.4g}, and so ρ = {kept.rho:.4g}"
     return f"ρ = {kept.rho:.4g}, and so ε = {zcdp_epsilon(kept.rho, DELTA):.4g} at δ = {DELTA:g}"
@@ -151,7 +156,7 @@ def sums_of(statistic: Any, neighbours: Neighbours, n: Any) -> Sums:
     known = None if isinstance(n, UnknownCount) else n
     counts = isinstance(statistic, RecordStatistic) and statistic.counts_each_once
     sensitivity = partial(sensitivity_of, statistic, neighbours)
-    return Sums(sensitivity, neighbours, known, dimension_of(statistic) if counts else None)
+    return Sums(sensitivity, neighbours, known, dimension_of(statistic) if counts else None, is_whole(statistic))
 
 
 def sensitivity_of(statistic: Any, neighbours: Neighbours, norm: Norm) -> float:

@@ -64,8 +64,6 @@ class CheckpointFile:
     REMEDY = "Pass another path, or remove the file to start afresh."
     SECRET: frozenset[str] = frozenset()
     """Names whose values no message may show."""
-    MODE = 0o666
-    """Who may read the file, before the process's own restrictions."""
 
     def __init__(self, path: Path, fingerprint: dict[str, Any], mesh: Mesh | None = None) -> None:
         self.path = path
@@ -114,7 +112,7 @@ class CheckpointFile:
         """
         texts = {"fingerprint": self.fingerprint, "progress": progress}
         content = arrays | {name: np.array(json.dumps(text)) for name, text in texts.items()}
-        write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **content), self.MODE)
+        write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **content), 0o600)
 
     def take_up(self, restore: Callable[[dict[str, Any], Arrays], Any]) -> Any:
         """What ``restore(progress, arrays)`` makes of the file, or None if there is no file.

@@ -29,6 +29,11 @@ def is_sparse(statistic: Any) -> bool:
     return statistic.is_sparse if isinstance(statistic, RecordStatistic) else hasattr(statistic, "sparse")
 
 
+def is_whole(statistic: Any) -> bool:
+    """Whether a statistic is known to consist of whole numbers."""
+    return isinstance(statistic, RecordStatistic) and statistic.is_whole
+
+
 def words_of(statistic: Any) -> str:
     """What was summed, in words."""
     return statistic.words() if isinstance(statistic, RecordStatistic) else f"the sum of {name_of(statistic)}"
@@ -68,6 +73,11 @@ class RecordStatistic(JsonNamed, ABC):
     by_json_name: ClassVar[dict[str, type[Any]]] = {}
     counts_each_once: ClassVar[bool] = False
     """Whether it is 1 at exactly one coordinate and 0 elsewhere, whatever the record."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known to consist of whole numbers, whatever the record: integer noise protects no others."""
+        return False
 
     @abstractmethod
     def __call__(self, record: Records) -> Array:
@@ -136,6 +146,11 @@ class RecordStatistic(JsonNamed, ABC):
 
 class OneCell(RecordStatistic):
     """A statistic that is 1 at one coordinate and 0 elsewhere, or 0 everywhere."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Counts are."""
+        return True
 
     @property
     @abstractmethod
@@ -231,6 +246,25 @@ def as_number(argument: str, value: float, accept: Callable[[np.ndarray], Any], 
         return float(value)
     except (TypeError, ValueError):
         fail(argument, repr(value), expected, remedy, error=TypeError)
+
+
+def as_length(argument: str, value: float, remedy: str) -> float:
+    """A bound of lengths, above 0, whose square is neither 0 nor infinite in the float type; or an error."""
+    expected = "a number above 0 whose square the float type holds"
+    numbers = jnp.finfo(jnp.result_type(float))
+
+    def holds(length: np.ndarray) -> Any:
+        return (length >= float(numbers.tiny) ** 0.5) & (length <= float(numbers.max) ** 0.5)
+
+    return as_number(argument, value, holds, expected, remedy)
+
+
+def scaled_down(vector: Array, bound: float) -> tuple[Array, Array]:
+    """A vector [d], scaled down to a length if it is longer; and whether its length [] is finite."""
+    # Divided before they are squared: the square of a small bound may be 0.
+    square = jnp.sum(jnp.square(vector / bound))
+    # Equal to 1 within the bound, with a gradient also at 0.
+    return vector / jnp.sqrt(jnp.maximum(square, 1.0)), jnp.isfinite(square)
 
 
 def check_field_name(name: Any, argument: str = "field") -> str:

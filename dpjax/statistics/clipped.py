@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Records, Statistic
-from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_function, dimension_of, words_of
+from dpjax.statistics.base import Norm, RecordStatistic, as_length, check_function, dimension_of, scaled_down, words_of
 
 __all__ = ["Clipped", "clipped"]
 
@@ -33,10 +33,8 @@ class Clipped(RecordStatistic):
         """The contribution [d] of one record, whose length is at most the bound."""
         # In the widest type, so that rounding leads no further beyond the bound than elsewhere.
         value = jnp.asarray(self.statistic(record), jnp.result_type(float))
-        square = jnp.sum(jnp.square(value))
-        # Equal to 1 within the bound, with a gradient also at 0.
-        scale = self.bound / jnp.sqrt(jnp.maximum(square, self.bound**2))
-        return jnp.where(jnp.isfinite(square), value * scale, jnp.zeros_like(value))
+        scaled, is_finite = scaled_down(value, self.bound)
+        return jnp.where(is_finite, scaled, jnp.zeros_like(value))
 
     def words(self) -> str:
         """Those of the function, and the bound."""
@@ -66,16 +64,17 @@ def clipped(statistic: Statistic, bound: float, *, dimension: int | None = None)
     Parameters
     ----------
     statistic
-        A function ``record -> [d]``. A record for which it, or its square, is not finite adds nothing.
+        A function ``record -> [d]``. A record adds nothing where it, or the square of it over the bound, is not
+        finite.
     bound
-        The largest length that is left as it is, in the units of the function.
+        The largest length that is left as it is, in the units of the function. The float type must hold its square.
     dimension
         The length d of its value, where it does not say so itself; needed to release it, and for L1 sensitivities.
 
     Raises
     ------
     TypeError, ValueError
-        If the statistic is no function, the bound is not above 0, or the dimension is another than the statistic's.
+        If the statistic is no function, the bound is out of range, or the dimension is another than the statistic's.
 
     Examples
     --------
@@ -86,10 +85,7 @@ def clipped(statistic: Statistic, bound: float, *, dimension: int | None = None)
     """
     check_function(statistic)
     remedy = "Pass the longest vector that is left as it is."
-    size, known = (
-        as_number("bound", bound, lambda array: array > 0, "a number above 0", remedy),
-        dimension_of(statistic),
-    )
+    size, known = as_length("bound", bound, remedy), dimension_of(statistic)
     if dimension is not None and check_count("dimension", dimension) != (known or dimension):
         fail("dimension", dimension, f"{known}, as the statistic has", "Leave it out.")
     return Clipped(statistic, size, dimension or known)

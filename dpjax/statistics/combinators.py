@@ -19,6 +19,7 @@ from dpjax.statistics.base import (
     check_function,
     dimension_of,
     is_sparse,
+    is_whole,
     statistic_at,
     words_of,
 )
@@ -49,6 +50,11 @@ class Scaled(RecordStatistic):
     def __call__(self, record: Records) -> Array:
         """The rescaled contribution [d] of one record."""
         return as_floating(self.statistic(record)) * self.factor
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the statistic and the factor are."""
+        return is_whole(self.statistic) and self.factor.is_integer()
 
     @property
     def is_sparse(self) -> bool:
@@ -103,6 +109,11 @@ class Stacked(RecordStatistic, TakenAtValue):
         """The sum of the dimensions, where all are known."""
         known = [size for statistic in self.statistics if (size := dimension_of(statistic)) is not None]
         return sum(known) if len(known) == len(self.statistics) else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of them are."""
+        return all(is_whole(statistic) for statistic in self.statistics)
 
     def __call__(self, record: Records) -> Array:
         """The joined contributions [d] of one record."""

@@ -11,7 +11,7 @@ from dpjax._util.words import quantity
 from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.base import as_floating
 from dpjax.numerics.linear_algebra import product
-from dpjax.statistics.base import Norm, OneCell, RecordStatistic, check_function, dimension_of, words_of
+from dpjax.statistics.base import Norm, OneCell, RecordStatistic, check_function, dimension_of, is_whole, words_of
 from dpjax.statistics.combinators import bounded
 
 __all__ = ["Linear", "linear"]
@@ -38,6 +38,11 @@ class Linear(RecordStatistic):
     def dimension(self) -> int:
         """The number of rows of the matrix."""
         return len(self.matrix)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the statistic and the matrix are."""
+        return is_whole(self.statistic) and all(weight.is_integer() for row in self.matrix for weight in row)
 
     def __call__(self, record: Records) -> Array:
         """The combinations [m] of one record's contribution."""

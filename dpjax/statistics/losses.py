@@ -18,9 +18,11 @@ from dpjax.statistics.base import (
     RecordStatistic,
     TakenAtValue,
     as_floats,
+    as_length,
     as_number,
     check_field_name,
     read_field,
+    scaled_down,
 )
 
 __all__ = ["FittedDerivatives", "Huber", "Logistic", "LossDerivatives", "Squared", "loss_derivatives"]
@@ -57,15 +59,14 @@ class Linear:
             fail("intercept", repr(self.intercept), "True or False", remedy, error=TypeError)
         if self.norm is not None:
             remedy = "Pass the norm to which covariates were clipped, or leave it out."
-            bound = as_number("norm", self.norm, lambda array: array > 0, "a finite number above 0", remedy)
+            bound = as_length("norm", self.norm, remedy)
             object.__setattr__(self, "norm", bound)
 
     def predict(self, coefficients: Array, record: Records) -> tuple[Array, Array]:
         """The linear predictor [] of one record and its response []."""
         covariates = jnp.atleast_1d(read_field(record, self.covariates)).astype(coefficients.dtype)
         if self.norm is not None:
-            # Equal to 1 up to the norm, with a gradient also at 0.
-            covariates = covariates * (self.norm / jnp.sqrt(jnp.maximum(jnp.sum(covariates**2), self.norm**2)))
+            covariates, _ = scaled_down(covariates, self.norm)
         size = covariates.size + self.intercept
         if covariates.ndim != 1 or coefficients.shape != (size,):
             remedy = "Pass one coefficient for each covariate, after the intercept where there is one."

@@ -208,6 +208,11 @@ class Count(RecordStatistic):
         """One number."""
         return 1
 
+    @property
+    def is_whole(self) -> bool:
+        """A count is."""
+        return True
+
     def __call__(self, record: Records) -> Array:
         """One [1], whatever the record."""
         del record

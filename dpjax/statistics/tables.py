@@ -129,6 +129,11 @@ class ClassFeatures(RecordStatistic):
         """d = K J I."""
         return self.num_classes * self.num_features * self.num_levels
 
+    @property
+    def is_whole(self) -> bool:
+        """Counts are."""
+        return True
+
     def __call__(self, record: Records) -> Array:
         """1 in each cell (feature, its level, class) of the record and 0 elsewhere [K J I]."""
         label, features = self._read(record)

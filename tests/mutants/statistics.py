@@ -65,16 +65,16 @@ MUTANTS = (
     ),
     Mutant(
         "Long vectors are not scaled down",
-        "statistics/clipped.py",
-        "scale = self.bound / jnp.sqrt(jnp.maximum(square, self.bound**2))",
-        "scale = self.bound / jnp.sqrt(jnp.minimum(square, self.bound**2))",
+        "statistics/base.py",
+        "vector / jnp.sqrt(jnp.maximum(square, 1.0))",
+        "vector / jnp.sqrt(jnp.minimum(square, 1.0))",
         (*SENSITIVITY, *VALUES),
     ),
     Mutant(
         "A contribution that is not a number is taken as it is",
         "statistics/clipped.py",
-        "return jnp.where(jnp.isfinite(square), value * scale, jnp.zeros_like(value))",
-        "return value * scale",
+        "return jnp.where(is_finite, scaled, jnp.zeros_like(value))",
+        "return scaled",
         ("private/test_release.py",),
     ),
     Mutant(

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import dpjax
 from dpjax import private
+from dpjax._util.files import write_whole
 from dpjax.private import noise
 from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, steps_of
 from dpjax.private.noise.base import at_least
@@ -130,6 +132,43 @@ def test_a_checkpoint_is_its_owner_s_alone(tmp_path, monkeypatch) -> None:
     go(spent=ledger(), checkpoint=tmp_path / "run.npz")
     assert stat.S_IMODE((tmp_path / "run.npz").stat().st_mode) == 0o600
     assert seen[0] == 0o600  # before it had its name
+
+
+@pytest.mark.parametrize("records", [[], [0.4]])
+def test_no_records_and_one_are_told_apart_by_noise_alone(records) -> None:
+    """An error told for nothing that there were none."""
+    spent = private.Ledger(private.Budget(1e4, 1e-6, "add-or-remove"))
+    number = dpjax.UnknownCount(dpjax.models.UniformCount(1, 9))
+    released = private.release(
+        spent, dpjax.statistics.total("y", 0.0, 1.0), {"y": np.array(records)}, n=number, budget=spent.budget
+    )
+    assert released.n == number
+    assert abs(float(released.value[0]) - sum(records)) < 0.2
+    assert len(spent.queries) == 1
+
+
+def test_a_run_without_records_has_draws_of_the_prior() -> None:
+    """Its target was refused, before anything was charged."""
+    nobody, someone = normal_mean(np.zeros(0), 1.0), normal_mean(np.zeros(1), 1.0, chunk_size=16)
+    assert nobody.weights.shape == someone.weights.shape
+    assert float(np.sum(nobody.weights)) == 0
+    kernel = private.dp_penalty(nobody, noise.jax, proposal_scale=1.0, ratio_bound=1.0, tau=1.0)
+    drawn = private.sample(jax.random.key(1), kernel, jnp.zeros((2, 1)), ledger(1e3), num_iterations=8)
+    assert np.all(np.isfinite(drawn.draws))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have modes on POSIX systems")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_that_is_written_again_keeps_its_mode(tmp_path, mode) -> None:
+    """A pickle of mode 0600 became readable to all; a ledger that is shared stays so."""
+    path = tmp_path / "ledger.json"
+    spent = private.Ledger(ledger().budget, path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(mode)
+    spent.charge(WALK.queries)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    write_whole(path, lambda file: None)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,7 +105,9 @@ def test_another_target_does_not_take_up_a_checkpoint(tmp_path, change):
 
     path, starts = tmp_path / "run.npz", jnp.zeros((3, 2))
     go(starts, kernel=kernel_of(1.0, 1.0), checkpoint=path)
-    with pytest.warns(UserWarning, match="did not know the run"):  # written again, it is the same target
+    with pytest.warns(
+        UserWarning, match="not charged for all iterations in the checkpoint, and is now for 120:"
+    ):  # written again, it is the same target
         go(starts, kernel=kernel_of(1.0, 1.0), checkpoint=path)
     with pytest.raises(ValueError, match="differs in code of target"):
         go(starts, kernel=kernel_of(0.1, 1.0) if change == "prior" else kernel_of(1.0, 0.5), checkpoint=path)
@@ -114,7 +117,7 @@ def test_a_ledger_that_begins_anew_is_charged_for_the_draws_in_a_checkpoint(tmp_
     path = tmp_path / "run.npz"
     path.write_bytes(saved_run.read_bytes())
     spent = ledger()
-    with pytest.warns(UserWarning, match="did not know the run in the checkpoint, and was charged for its 120 iter"):
+    with pytest.warns(UserWarning, match="not charged for all iterations in the checkpoint, and is now for 120:"):
         result = go(spent=spent, checkpoint=path)
     np.testing.assert_array_equal(result.draws, whole.draws)
     assert [query.count for query in spent.queries] == [40 * 3]
@@ -126,6 +129,28 @@ def test_a_ledger_that_begins_anew_is_charged_for_the_draws_in_a_checkpoint(tmp_
     for _ in range(2):
         with pytest.raises(private.BudgetExceeded):
             go(spent=poor, checkpoint=path)
+
+
+@pytest.mark.parametrize("case", ["another ledger in between", "an older copy put back"])
+def test_a_ledger_pays_for_what_it_missed_of_a_run_that_it_knows(tmp_path, monkeypatch, case):
+    """A mark of the run alone does not tell how much of it was charged here."""
+    path, file = tmp_path / "run.npz", tmp_path / "ledger.json"
+    budget = ledger().budget
+    others = {"another ledger in between": ledger(), "an older copy put back": private.Ledger(budget, file)}
+    copy = b""
+    for at, spent in [(8, private.Ledger(budget, file)), (26, others[case])]:
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            break_off(patch, KeyboardInterrupt(), at)
+            go(spent=spent, checkpoint=path)
+        copy = copy or file.read_bytes()
+    file.write_bytes(copy)
+    with pytest.warns(UserWarning, match="not charged for all iterations in the checkpoint, and is now for 75:"):
+        result = go(spent=private.Ledger(budget, file), checkpoint=path)
+    assert result.num_iterations == 40
+    # One iteration, which the interruption lost, was paid for as well.
+    assert [query.count for query in result.ledger.queries] == [(40 + 1) * 3]
+    assert go(spent=result.ledger, checkpoint=path).ledger.queries == result.ledger.queries
 
 
 def test_draws_go_on_with_a_ledger_that_was_charged_for_them_alone(whole):

@@ -144,7 +144,6 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
             None,
             {},
             0.0,
-            np.zeros((0, 2)),
             {"x": np.ones(3), "y": np.ones(4)},
             np.full((3, 2), np.nan),
             np.array([["a", "b"]]),

@@ -1,5 +1,6 @@
 """A release keeps its promise: by audit, whatever dies when, and whatever is passed in error."""
 
+import contextlib
 import re
 import signal
 
@@ -142,6 +143,11 @@ def test_no_error_and_no_warning_comes_between_charge_and_value(monkeypatch):
     assert np.all(np.isfinite(published.value))
 
 
+def make_loss(norm):
+    """A loss whose covariates are clipped."""
+    return statistics.losses.Logistic(norm=norm)
+
+
 class Liar(statistics.RecordStatistic):
     """A statistic that goes beyond what it says."""
 
@@ -275,6 +281,43 @@ def test_subsampled_queries_need_a_budget_of_their_own():
         private.release(ledger, TOTAL, RECORDS)
     private.release(ledger, TOTAL, RECORDS, budget=private.Budget(0.5, 1e-6, "replace-one"))
     assert ledger.privacy_spent().epsilon <= 1
+
+
+class Overflow(Liar):
+    """A statistic that is infinite for large records."""
+
+    def __call__(self, record):
+        return jnp.where(record["y"] > 1, jnp.inf, 0.0)[None]
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0])
+def test_an_infinite_contribution_shows_only_when_it_is_paid_for(value):
+    """An error before the charge tells for nothing whether such a record is there."""
+    ledger = private.Ledger(BUDGET)
+    with contextlib.nullcontext() if value == 0 else pytest.raises(ValueError, match=r"not finite.*was charged"):
+        private.release(ledger, Overflow(), {"y": np.array([0.0, value])})
+    assert len(ledger.queries) == 1
+
+
+@pytest.mark.parametrize("make", [lambda bound: statistics.clipped(lambda r: r["x"], bound), make_loss])
+def test_bounds_whose_squares_do_not_exist_are_refused(make):
+    """A bound of 1e-21 in float32 made a NaN of a vector of zeros."""
+    for bound in np.array([0.9, 1e-3]) * float(jnp.finfo(float).tiny) ** 0.5:
+        with pytest.raises(ValueError, match="square"):
+            make(bound)
+    with pytest.raises(ValueError, match="square"):
+        make(1.1 * float(jnp.finfo(float).max) ** 0.5)
+    least = statistics.clipped(lambda record: record["x"], 1.1 * float(jnp.finfo(float).tiny) ** 0.5)
+    for vector in (jnp.zeros(2), jnp.ones(2)):
+        assert np.all(np.isfinite(least({"x": vector})))
+
+
+def test_what_is_public_is_checked_before_values():
+    """Wrong fields and a wrong number are told whatever the records' values are."""
+    with pytest.raises(ValueError, match="field 'y'"):
+        release(TOTAL, {"z": np.array([np.nan])})
+    with pytest.raises(TypeError, match=r"^n: "):
+        release(TOTAL, {"y": np.array([np.nan])}, n=1.0)
 
 
 def test_clipped_functions_stay_within_their_bound():

@@ -112,6 +112,34 @@ def test_nothing_is_claimed_that_is_not_known(mechanism, statistic, reason):
     assert "no promise is known" in dpjax.describe(release)
 
 
+@pytest.mark.parametrize(
+    ("statistic", "is_whole"),
+    [
+        (statistics.total("y", 0.0, 1.0), False),
+        (statistics.cells("cell", 2), True),
+        (statistics.count(), True),
+        (statistics.scaled(statistics.count(), 2.0), True),
+        (statistics.scaled(statistics.count(), 0.5), False),
+        (statistics.linear(statistics.cells("cell", 2), [[1, 1]]), True),
+        (statistics.linear(statistics.cells("cell", 2), [[1, 0.5]]), False),
+    ],
+)
+def test_integer_noise_promises_nothing_of_sums_that_are_not_whole(statistic, is_whole):
+    """The fraction of a sum would pass through the noise unchanged: the true ε is infinite."""
+    for noise in (dpjax.DiscreteLaplace(2.0), dpjax.Censored(dpjax.DiscreteGaussian(2.0), lower=0.0)):
+        text = dpjax.describe(dpjax.Release([1.0] * statistic.dimension, noise, statistic, n=5))
+        assert ("on whole-valued sums alone" in text) != is_whole
+    assert "whole" not in dpjax.describe(dpjax.Release([1.0] * statistic.dimension, dpjax.Laplace(2.0), statistic, n=5))
+
+
+@pytest.mark.parametrize("noise", [dpjax.Gaussian, dpjax.DiscreteGaussian, dpjax.Laplace])
+def test_a_count_tells_nothing_of_a_record_that_is_replaced(noise):
+    """Its sensitivity is 0, of which ρ was refused."""
+    release = dpjax.Release([5.0], noise(2.0), statistics.count(), n=5)
+    assert promise(release, "replace-one") == (0, 0)
+    assert "is replaced: ε = 0, since the sums do not tell one record" in dpjax.describe(release)
+
+
 def test_noise_on_single_values_promises_nothing_without_their_range():
     text = dpjax.describe(dpjax.LocalRelease(jnp.array([1.0, 2.0]), dpjax.Laplace(1.0), field="y"))
     assert "no promise is known" in text

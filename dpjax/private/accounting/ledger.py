@@ -18,8 +18,9 @@ from dpjax.private.arguments import check_not_negative
 
 
 class PrivacySpent(NamedTuple):
-    """The privacy cost of the queries so far: they are (ε, δ)-DP under the given relation.
+    """The privacy cost of the queries so far, had their number been fixed beforehand.
 
+    Where it depends on draws or records when queries stop, this is no guarantee: quote the ledger's budget instead.
     The grade is ``"simulation-grade"`` as soon as one query's noise was: the numbers then describe what the run would
     promise with noise fit for it, and nothing is promised. It is None before the first query.
 
@@ -71,6 +72,8 @@ class BudgetExceeded(RuntimeError):
 class Ledger:
     """Every noisy query made of one set of records, charged before it is made.
 
+    What may be quoted is the budget, whatever was spent of it: see `privacy_spent`.
+
     A ledger changes in one way only: `charge` adds queries, and nothing takes them away. Whatever reads the same
     records (chains, restarts, pilots, other algorithms) is charged to the same ledger, one after the other.
 
@@ -117,6 +120,7 @@ class Ledger:
         self._is_copy = False
         self._process = os.getpid()
         self._keys: frozenset[str] = frozenset()
+        self._parts: dict[str, int] = {}
         self._file = None if path is None else LedgerFile(path)
         if self._file is not None:
             self._open(self._file)
@@ -133,8 +137,17 @@ class Ledger:
             self._catch_up()
             return self._queries
 
-    def charge(self, queries: Sequence[Query], times: int = 1) -> None:
+    def charge(self, queries: Sequence[Query], times: int = 1, *, part: str | None = None) -> None:
         """Record `queries`, each made `times` times, or refuse them: call it before they are made.
+
+        Parameters
+        ----------
+        queries
+            What is asked of the records.
+        times
+            How often each is.
+        part
+            The mark of the part of a run that asks, for `times_charged`.
 
         Raises
         ------
@@ -155,7 +168,8 @@ class Ledger:
             after = self._after(queries, times)
             fits = self._excess(after) <= 0
             if fits:
-                self._record(after)
+                parts = {} if part is None else {part: self._parts.get(part, 0) + times}
+                self._record(after, self._parts | parts)
         if not fits:
             raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
 
@@ -174,13 +188,19 @@ class Ledger:
                 remedy = "Pass another, such as jax.random.fold_in(key, 1)."
                 fail("key", "the key of an earlier run charged to this ledger", "a key of its own", remedy)
             self._keys |= set(digests)
-            self._record(self._queries)
+            self._record(self._queries, self._parts)
 
     def knows(self, digest: str) -> bool:
         """Whether `take_key` has recorded this."""
         with self._lock:
             self._catch_up()
             return digest in self._keys
+
+    def times_charged(self, part: str) -> int:
+        """How often the queries of this part of a run were charged here."""
+        with self._lock:
+            self._catch_up()
+            return self._parts.get(part, 0)
 
     def includes(self, queries: Sequence[Query], times: int) -> bool:
         """Whether `queries` were charged so many times, by whatever run."""
@@ -198,7 +218,11 @@ class Ledger:
         return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
 
     def privacy_spent(self) -> PrivacySpent:
-        """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise."""
+        """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise.
+
+        It may depend on the records: a run that stops early does so because of its draws. So it is for planning, and
+        only `budget` may be quoted as what is guaranteed.
+        """
         queries = self.queries
         spent = composed_epsilon(queries, self._budget.delta, self._budget.neighbours)
         count = sum(query.count for query in queries)
@@ -282,12 +306,12 @@ class Ledger:
             remedy = "Put back the newest one: an older copy forgets what was spent."
             assert self._file is not None
             self._file.refuse("in which queries are missing that were charged", remedy)
-        self._queries, self._keys = entries.queries, self._keys | entries.keys
+        self._queries, self._keys, self._parts = entries.queries, self._keys | entries.keys, entries.parts
 
-    def _record(self, queries: tuple[Query, ...]) -> None:
+    def _record(self, queries: tuple[Query, ...], parts: dict[str, int]) -> None:
         if self._file is not None:
-            self._file.write(encode(self._budget, queries, self._keys))
-        self._queries = queries
+            self._file.write(encode(self._budget, queries, self._keys, parts))
+        self._queries, self._parts = queries, parts
 
     def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
         return total((*self._queries, *total(queries, times)))
@@ -311,7 +335,7 @@ class Ledger:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._budget, self._queries = state["budget"], state["queries"]
         self._lock, self._is_copy, self._file = RLock(), True, None
-        self._process, self._keys = os.getpid(), frozenset()
+        self._process, self._keys, self._parts = os.getpid(), frozenset(), {}
 
     def __repr__(self) -> str:
         return f"Ledger(budget={self._budget}, queries={self._queries})"

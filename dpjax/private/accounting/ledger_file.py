@@ -4,7 +4,7 @@ import glob
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -32,6 +32,7 @@ class Entries(NamedTuple):
     budget: Budget
     queries: tuple[Query, ...]
     keys: frozenset[str]
+    parts: dict[str, int]
 
 
 class LedgerFile:
@@ -116,7 +117,7 @@ class LedgerFile:
             If it cannot be written; the file is then as it was.
         """
         try:
-            write_whole(self.path, partial(put, text))
+            write_whole(self.path, partial(put, text), 0o600)
             if not self.marker.exists():
                 write_whole(self.marker, partial(put, f"{self.path.name} exists; to forget it, remove both files\n"))
         except OSError as error:
@@ -136,9 +137,14 @@ def put(text: str, file: BinaryIO) -> None:
     file.write(text.encode())
 
 
-def encode(budget: Budget, queries: Sequence[Query], keys: Iterable[str] = ()) -> str:
-    """The text of a ledger, with the hashes of the keys of its runs. Nothing in it was computed from the records."""
-    content: dict[str, Any] = {"format": FORMAT, "budget": asdict(budget), "keys": sorted(keys)}
+def encode(
+    budget: Budget, queries: Sequence[Query], keys: Iterable[str] = (), parts: Mapping[str, int] | None = None
+) -> str:
+    """The text of a ledger, with its runs: hashes of their keys, and how often each part of one was charged.
+
+    Nothing in it was computed from the records.
+    """
+    content: dict[str, Any] = {"format": FORMAT, "budget": asdict(budget), "keys": sorted(keys), "parts": parts or {}}
     content["queries"] = [asdict(query) for query in queries]
     return json.dumps(content | {"sha256": checksum(content)}, indent=1, default=plain)
 
@@ -157,7 +163,7 @@ def decode(text: str | bytes) -> Entries:
         fail("ledger", "a text that is not as it was written: its checksum differs", "one without damage", remedy)
     try:
         queries = total([Query(**query) for query in content["queries"]])
-        return Entries(Budget(**content["budget"]), queries, frozenset(content["keys"]))
+        return Entries(Budget(**content["budget"]), queries, frozenset(content["keys"]), dict(content.get("parts", {})))
     except (KeyError, TypeError):
         return refuse("a budget or queries of another form")
 

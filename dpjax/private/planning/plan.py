@@ -294,6 +294,8 @@ def check_arguments(key: Key, pilot: object, source: object, budget: object, cli
     """Raise unless pilot, source, budget and fraction are valid."""
     check_key("key", key)
     check_target("pilot", pilot)
+    if not pilot.num_records:  # type: ignore[attr-defined]
+        fail("pilot", "one without records", "at least one record", "Pass public or synthetic records like the others.")
     if source not in ("public", "synthetic"):
         remedy = "State where the pilot's records come from; confidential ones must not be used."
         fail("source", repr(source), "'public' or 'synthetic'", remedy)

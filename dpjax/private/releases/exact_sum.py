@@ -34,10 +34,13 @@ class ExactSum(NamedTuple):
         The sum [d] in steps of the grid, as Python's integers, which have no largest.
     num_records
         How many records there were.
+    is_finite
+        Whether all contributions were finite; others are left out of the sum.
     """
 
     steps: np.ndarray
     num_records: int
+    is_finite: bool
 
 
 def rounding_of(statistic: RecordStatistic) -> float:
@@ -67,19 +70,17 @@ def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.n
     Raises
     ------
     ValueError
-        If there are no records, or one contributes what the statistic's sensitivities are not about.
+        If a record contributes finite numbers that the statistic's sensitivities are not about.
     """
     add = add_listed if statistic.is_sparse and len(step) > MOST_DENSE else add_rows
     size = max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if add is add_listed else len(step))))
-    halves, count = np.zeros((2, len(step)), np.int64), 0
+    halves, count, is_finite = np.zeros((2, len(step)), np.int64), 0, True
     for batch in batches:
         for piece, number in pieces(batch, size):
-            halves = carried(add(halves, statistic, piece, number, step))
-            count += number
-    if not count:
-        fail("records", "none", "at least one record", "Pass the records that the sum is over.")
+            added, are_finite = add(halves, statistic, piece, number, step)
+            halves, count, is_finite = carried(added), count + number, is_finite and are_finite
     high, low = halves.astype(object)
-    return ExactSum(high * 2**HALF + low, count)
+    return ExactSum(high * 2**HALF + low, count, is_finite)
 
 
 def pieces(batch: Batch, size: int) -> Iterator[tuple[Batch, int]]:
@@ -98,24 +99,30 @@ def fill(leaf: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([leaf, np.repeat(leaf[-1:], size - len(leaf), axis=0)])
 
 
-def add_rows(halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray) -> np.ndarray:
-    """The halves [2, d] of the sum with those of the first records of a piece."""
+def add_rows(
+    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """The halves [2, d] of the sum with those of the first records of a piece, and whether these are all finite."""
     rows = np.asarray(contribute(statistic, piece), float)[:number]
-    refuse_unless(np.all(statistic.covers(rows, rounding_of(statistic))))
-    return halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(rows / step))])
+    finite = np.all(np.isfinite(rows), axis=1)
+    rows = np.where(finite[:, None], rows, 0.0)
+    refuse_unless(np.all(statistic.covers(rows, rounding_of(statistic)) | ~finite))
+    return halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(rows / step))]), bool(np.all(finite))
 
 
 def add_listed(
     halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray
-) -> np.ndarray:
+) -> tuple[np.ndarray, bool]:
     """The same from the coordinates that are not 0, for tables of many cells."""
     places, values = (np.asarray(part)[:number] for part in list_contributions(statistic, piece))
     values = np.where(places >= 0, values, 0.0).astype(float)
+    finite = np.isfinite(values)
+    values = np.where(finite, values, 0.0)
     refuse_unless(is_covered(statistic, places, values))
     added = halves.copy()
     for total, half in zip(added, split(np.rint(values / step[places])), strict=True):
         np.add.at(total, places, half)
-    return added
+    return added, bool(np.all(finite))
 
 
 @partial(jax.jit, static_argnames=("statistic",))

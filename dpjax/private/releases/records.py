@@ -1,9 +1,10 @@
 """Confidential records as they are held: arrays, a table with columns, or batches that are read once."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from jax import ShapeDtypeStruct
 from jax.dtypes import canonicalize_dtype
 
 from dpjax._util.validation import fail, name_of
@@ -17,7 +18,9 @@ Columns = Mapping[str, str | list[str]]
 REMEDY = "Pass a dict of arrays, a DataFrame, or an iterable of such batches."
 
 
-def read_batches(records: Any, columns: Columns | None) -> Iterator[Batch]:
+def read_batches(
+    records: Any, columns: Columns | None, check_fields: Callable[[Any], None] = lambda fields: None
+) -> Iterator[Batch]:
     """The records as batches of arrays [m, ...] by field, with the empty ones left out.
 
     Parameters
@@ -27,6 +30,8 @@ def read_batches(records: Any, columns: Columns | None) -> Iterator[Batch]:
         iterable of such batches, which is read once.
     columns
         The column of each field, or several that make a vector; by default each column is a field.
+    check_fields
+        Raises unless fields have the right names, shapes and types, before their values are looked at.
 
     Raises
     ------
@@ -41,6 +46,9 @@ def read_batches(records: Any, columns: Columns | None) -> Iterator[Batch]:
         fields = as_fields(batch, columns)
         if all(np.shape(leaf)[:1] == (0,) for leaf in fields.values()):
             continue
+        if all(leaf.ndim and leaf.dtype.kind in "biuf" for leaf in fields.values()):  # else `check_records` says so
+            dtypes = {name: canonicalize_dtype(leaf.dtype) for name, leaf in fields.items()}
+            check_fields({name: ShapeDtypeStruct(leaf.shape, dtypes[name]) for name, leaf in fields.items()})
         check_records(fields)
         fields = {name: leaf.astype(canonicalize_dtype(leaf.dtype)) for name, leaf in fields.items()}
         form = {name: (leaf.shape[1:], leaf.dtype) for name, leaf in fields.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_instance, fail, name_of
+from dpjax._util.validation import check_count, check_instance, fail, name_of
 from dpjax.mechanisms import Gaussian, Independent, Mechanism, Privacy
 from dpjax.private.accounting.composition import composed_epsilon
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
@@ -88,8 +88,7 @@ def release(
         If the ledger cannot pay. Nothing is released then.
     TypeError, ValueError
         If an argument is unusable, a record is not finite or contributes what the statistic's sensitivity is not about,
-        or n is not the number of records. Nothing is charged then.
-
+        or n is not the number of records. Nothing is charged then, unless a finite record's contribution is not finite.
     ImportError
         If cryptography is not installed, which the noise needs.
 
@@ -134,9 +133,18 @@ def release(
     delta = (budget or ledger.budget).delta
     promise = promise_of(parts, queries, relation, delta) if source.grade == "secure" else None
     blank = Release(jnp.zeros(len(scale)), mechanism_of(parts, promise), statistic, 1)
-    total = sum_on_grid(statistic, checked(blank, read_batches(records, columns)), step)
-    blank = announce(blank, number_of(n, total), statistic)
+    if n is not None:
+        blank = announce(blank, n, statistic)
+    total = sum_on_grid(statistic, read_batches(records, columns, blank.check_records), step)
+    if not total.num_records and relation == "replace-one":  # else whether there are any is confidential
+        fail("records", "none", "at least one record", "Pass the records that the sum is over.")
+    number = number_of(n, total)
+    if n is None:
+        blank = announce(blank, number, statistic)
     ledger.charge(queries)
+    if not total.is_finite:  # told no sooner, or anyone might ask for nothing whether such a record is there
+        remedy = "Release statistics.clipped(...), which adds nothing there. The ledger was charged."
+        fail("records", "one whose contribution is not finite", "finite contributions", remedy)
     return publish(blank, total, scale, step, source)
 
 
@@ -165,6 +173,8 @@ def check_number_given(n: Any, neighbours: str) -> None:
         fail("n", "None, under add-or-remove neighbours", "what readers may know of the number of records", remedy)
     if neighbours == "replace-one" and isinstance(n, UnknownCount):
         fail("n", repr(n), "the number of records, which is public under replace-one", "Leave it out.")
+    if n is not None and not isinstance(n, UnknownCount):
+        check_count("n", n, "Count the records, or pass dpjax.UnknownCount(prior).", least=0)
 
 
 def number_of(n: int | UnknownCount | None, total: ExactSum) -> int | UnknownCount:
@@ -189,13 +199,6 @@ def mechanism_of(parts: Sequence[Part], promise: Privacy | None) -> Mechanism:
         return Gaussian(parts[0].scale, privacy=promise)
     noises = tuple(Gaussian(part.scale) for part in parts)
     return Independent(noises, tuple(part.size for part in parts), privacy=promise)
-
-
-def checked(blank: Release, batches: Any) -> Any:
-    """The batches, each a dict of fields that the statistic takes."""
-    for batch in batches:
-        blank.check_records(batch)
-        yield batch
 
 
 def announce(blank: Release, n: int | UnknownCount, statistic: RecordStatistic) -> Release:

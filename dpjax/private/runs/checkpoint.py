@@ -29,16 +29,22 @@ class Checkpoint(CheckpointFile):
     Attributes
     ----------
     run
-        The run's own mark, by which a ledger knows that it was charged for the draws in the file.
+        The run's own mark, by which a ledger knows it.
+    part
+        The mark of what this call adds to the run, all of which is charged to one ledger.
+    parts
+        The iterations of each chain by the part of the run that made them, of what is in the file.
     """
 
     REMEDY = "Pass another path, or move the file away."
     SECRET = frozenset({"key", "positions", "records", "target", "code of kernel", "code of target"})
-    MODE = 0o600
 
     def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
         super().__init__(path, fingerprint)
         self.run = f"run {secrets.token_hex(8)}"
+        self.part = secrets.token_hex(8)
+        self.parts: dict[str, int] = {}
+        self.begun = 0
 
     def save(self, total: int, status: Status) -> None:
         """Write what was paid for; whatever happens, the file holds it or what it held before.
@@ -50,7 +56,8 @@ class Checkpoint(CheckpointFile):
         """
         leaves = jax.tree.leaves((status.states, status.draws, status.totals))
         arrays = {f"leaf{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
-        self.write({"done": status.done, "total": total, "run": self.run}, arrays)
+        parts = self.parts | {self.part: status.done - self.begun}
+        self.write({"done": status.done, "total": total, "run": self.run, "parts": parts}, arrays)
 
     def load(self, start: Status) -> tuple[Status, int] | None:
         """The status in the file and the run's total of iterations; None if there is no file.
@@ -65,16 +72,19 @@ class Checkpoint(CheckpointFile):
         ValueError
             If the file is no checkpoint, or that of another run; the message lists what differs.
         """
+        self.begun = start.done
         found: tuple[Status, int] | None = self.take_up(partial(self.fill, start))
         return found
 
     def fill(self, start: Status, progress: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Status, int]:
         """The saved status, of the structure of `start`."""
-        done, total, run = (progress.get(name) for name in ("done", "total", "run"))
-        if not isinstance(run, str):
-            return self.refuse("without the mark of its run")
+        done, total, run, parts = (progress.get(name) for name in ("done", "total", "run", "parts"))
+        if not isinstance(run, str) or not isinstance(parts, dict):
+            return self.refuse("without the marks of its run")
         if not (isinstance(done, int) and isinstance(total, int) and start.done <= done <= total):
             return self.refuse("which counts its iterations wrongly")
+        if sum(parts.values()) != done - start.done or min(parts.values(), default=0) < 0:
+            return self.refuse("whose parts are not all of it")
         drawn = (done - start.done) // self.fingerprint["thin"]
         longer = jax.tree.map(partial(with_more, drawn), start.draws)
         tree = (start.states, longer, start.totals)
@@ -83,7 +93,7 @@ class Checkpoint(CheckpointFile):
             if saved is None or (saved.shape, saved.dtype) != (leaf.shape, leaf.dtype):
                 self.refuse("whose arrays are not those of this run")
         states, draws, totals = jax.tree.unflatten(jax.tree.structure(tree), leaves)
-        self.run = run
+        self.run, self.parts, self.begun = run, parts, done
         return Status(to_device(states), draws, totals, done), total
 
 

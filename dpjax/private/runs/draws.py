@@ -94,7 +94,11 @@ class PrivateDraws:
     final_states: Any
 
     def privacy_spent(self) -> PrivacySpent:
-        """The privacy cost of everything charged to the ledger, this run and earlier ones."""
+        """The privacy cost of everything charged to the ledger, this run and earlier ones; quote its budget instead.
+
+        Where a run stops may depend on its draws, as when no proposal is accepted, and so may this number. It is then
+        no guarantee: that is ``ledger.budget``.
+        """
         return self.ledger.privacy_spent()
 
     def named_draws(self, num_warmup: int = 0) -> dict[str, np.ndarray]:

@@ -55,7 +55,7 @@ COST_OF_CHARGE = 0.1
 class Run:
     """What stays as it is from the first iteration to the last; `total` counts those of an earlier run that goes on.
 
-    Of several devices in `mesh`, which share the chains, each has all of the records.
+    Of several devices in `mesh`, which share the chains, each has all of the records. `part` marks the charges.
     """
 
     kernel: PrivateKernel
@@ -65,6 +65,7 @@ class Run:
     thin: int
     capacity: int
     mesh: Mesh | None
+    part: str | None
 
     @cached_property
     def target(self) -> Target:
@@ -144,12 +145,12 @@ def charge(run: Run, length: int, num_chains: int) -> int:
     """The iterations that were charged to the ledger: so many, or as many as the budget still allows."""
     queries = run.kernel.queries
     try:
-        run.ledger.charge(queries, times=length * num_chains)
+        run.ledger.charge(queries, length * num_chains, part=run.part)
     except BudgetExceeded:
         length = run.ledger.affordable(queries) // num_chains // run.thin * run.thin
         if length == 0:
             raise
-        run.ledger.charge(queries, times=length * num_chains)
+        run.ledger.charge(queries, length * num_chains, part=run.part)
     return length
 
 

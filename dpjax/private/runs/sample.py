@@ -40,8 +40,8 @@ SHARE = 20
 
 
 CHARGED_AGAIN = (
-    "The ledger did not know the run in the checkpoint, and was charged for its {times} iterations: one that begins "
-    "anew in each process forgets what was spent before. Keep it in a file: Ledger(budget, path)."
+    "The ledger was not charged for all iterations in the checkpoint, and is now for {times}: one that begins anew in "
+    "each process forgets what was spent before. Keep one ledger in a file, Ledger(budget, path), and no copy of it."
 )
 
 
@@ -79,7 +79,7 @@ def sample(
     checkpoint
         A file. What is paid for is saved there as it comes, every few seconds, before more is charged; a call with the
         same arguments goes on from it. It is **as confidential as the records**, other than the draws in it. A ledger
-        that does not know the run, as one that begins anew, is charged for it once more: keep it in a file, too.
+        that was not charged for all of it, as one that begins anew, is charged for the rest: keep it in a file, too.
     devices
         The devices over which chains are spread, as in `dpjax.sample`, of this process alone. Each holds all records.
 
@@ -120,31 +120,38 @@ def sample(
         status, total = saved or (start, start.done + choose_iterations(kernel, ledger, start, asked, thin))
         rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
         mesh = check_one_process(choose_mesh(devices, len(chain_keys), "the number of chains"))
-        run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin), mesh)
+        part = None if file is None else file.part
+        run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin), mesh, part)
         save = nowhere if file is None else partial(file.save, total)
         if saved is None:
             rehearse(run, status, rehearsal_keys)
             save_first(save, status)
         if file is None or not ledger.knows(file.run):
-            charge_again(ledger, kernel, (status.done - start.done) * len(chain_keys))
             marks = [digest(jax.random.key_data(key))] if start.done == 0 and depends_on_keys(kernel) else []
             marks += [] if file is None else [file.run]
             if marks:
                 ledger.take_key(*marks)
+        if file is not None:
+            charge_again(ledger, kernel, {part: len(chain_keys) * done for part, done in file.parts.items()})
         return report(run, *finish(run, status, save), path)
 
 
-def charge_again(ledger: Ledger, kernel: PrivateKernel, times: int) -> None:
-    """Charge a ledger that does not know a run for what its checkpoint holds: it may have begun anew.
+def charge_again(ledger: Ledger, kernel: PrivateKernel, parts: dict[str, int]) -> None:
+    """Charge a ledger for what it lacks of the iterations of a checkpoint, over all chains, by part of the run.
+
+    Some may have been charged to another ledger, or to this one before an older copy of it was put back.
 
     Raises
     ------
     BudgetExceeded
         If that would exceed the budget.
     """
-    if times > 0:
-        ledger.charge(kernel.queries, times)
-        warnings.warn(CHARGED_AGAIN.format(times=times), stacklevel=3)
+    lacks = {part: times - ledger.times_charged(part) for part, times in parts.items()}
+    lacks = {part: times for part, times in lacks.items() if times > 0}
+    for part, times in lacks.items():
+        ledger.charge(kernel.queries, times, part=part)
+    if lacks:
+        warnings.warn(CHARGED_AGAIN.format(times=sum(lacks.values())), stacklevel=3)
 
 
 def depends_on_keys(kernel: PrivateKernel) -> bool:

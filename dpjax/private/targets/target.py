@@ -186,13 +186,14 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
 def build_target(terms: Terms, records: Any, position: Any, chunk_size: int) -> Target:
     """A target with its records checked and cut into chunks; of the position only the shapes count."""
     size = check_records(records)
-    chunk_size = min(check_count("chunk_size", chunk_size), size, LARGEST_BLOCK)
+    # One record and none have arrays of the same shapes.
+    chunk_size = min(check_count("chunk_size", chunk_size), max(size, 1), LARGEST_BLOCK)
     check_position(position)
     vector, unravel = ravel_pytree(
         jax.tree.map(lambda leaf: jnp.zeros(jnp.shape(leaf), jnp.result_type(leaf)), position)
     )
     check_precision(vector, size)
-    num_chunks = -(-size // chunk_size)
+    num_chunks = max(1, -(-size // chunk_size))
     chunks = jax.tree.map(lambda leaf: cut(jnp.asarray(leaf), num_chunks, chunk_size), records)
     weights = (jnp.arange(num_chunks * chunk_size) < size).astype(vector.dtype).reshape(num_chunks, chunk_size)
     built = Target(chunks, weights, terms, unravel, vector.size, size)
@@ -212,7 +213,8 @@ def check_precision(vector: Array, size: int) -> None:
 
 
 def cut(leaf: Array, num_chunks: int, chunk_size: int) -> Array:
-    """Rows [n, ...] as [num_chunks, chunk_size, ...], filled up with the first row."""
+    """Rows [n, ...] as [num_chunks, chunk_size, ...], filled up with the first row, or with zeros if there is none."""
+    leaf = leaf if len(leaf) else jnp.zeros((1, *leaf.shape[1:]), leaf.dtype)
     filling = jnp.broadcast_to(leaf[:1], (num_chunks * chunk_size - len(leaf), *leaf.shape[1:]))
     return jnp.concatenate([leaf, filling]).reshape(num_chunks, chunk_size, *leaf.shape[1:])
 
@@ -221,9 +223,9 @@ def check_records(records: Any) -> int:
     """The number of records, or an error that reveals nothing of their values."""
     leaves = jax.tree.leaves(records)
     lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves}
-    if len(lengths) != 1 or 0 in lengths:
+    if len(lengths) != 1 or not all(np.ndim(leaf) for leaf in leaves):
         remedy = "Give every field one entry for each record."
-        fail("records", "fields of unequal or no length", "arrays with one leading axis [n]", remedy)
+        fail("records", "fields of unequal length or of none", "arrays with one leading axis [n]", remedy)
     for leaf in leaves:
         if not is_traced(leaf):  # unless data are simulated and used in one program
             check_values(leaf)
