@@ -3,6 +3,7 @@
 Tests of the mechanisms have up to a few dozen candidates, where one rule for all of them would do.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -18,6 +19,15 @@ WINS = [log_win_by_exponential, log_win_by_laplace]
 @pytest.mark.parametrize("log_win", WINS)
 def test_ties_are_as_likely_as_each_other(log_win, size) -> None:
     assert size * np.exp(log_win(jnp.zeros(size), 1)) == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("log_win", WINS)
+def test_ties_have_equal_slopes(log_win) -> None:
+    """Values alone do not tell that the ends of pieces, which meet at ties, have no share in slopes."""
+    slope = jax.grad(log_win)(jnp.array([0.0, 0.0, -1.0, -1.0]), 3)
+    assert slope[0] == pytest.approx(slope[1])
+    assert slope.sum() == pytest.approx(0, abs=1e-9)
 
 
 def leader_by_exponential(gap: float, others: int) -> float:
