@@ -16,7 +16,7 @@ from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
-from dpjax.release import LocalRelease, Release
+from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.statistics import Cells, Stacked
 
@@ -267,8 +267,7 @@ def check_fit(model: Model, release: Any) -> None:
     if isinstance(release, Release):
         check_categories(model, release.statistic)
         check_losses(model, release)
-    elif isinstance(release, LocalRelease):
-        check_channel(model, release)
+    check_channel(model, release)
     check_integer_noise(model, release)
 
 
@@ -281,10 +280,10 @@ def check_categories(model: Model, statistic: Any) -> None:
             check_table(support, part, stated)
 
 
-def check_channel(model: Model, release: LocalRelease) -> None:
+def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
     listed = model.support or (model.mixed and model.mixed.levels)
-    size, support = as_mechanism(release.channel).true_categories, listed() if listed else {}
+    size, support = as_mechanism(release.mechanism).true_categories, listed() if listed else {}
     if size is None or release.field not in support or is_traced(support):
         return
     values = np.asarray(support[release.field])

@@ -75,7 +75,7 @@ MUTANTS = (
         "statistics/clipped.py",
         "return jnp.where(is_finite, scaled, jnp.zeros_like(value))",
         "return scaled",
-        ("private/test_release.py",),
+        VALUES,
     ),
     Mutant(
         "The sensitivity of clipped vectors is half",

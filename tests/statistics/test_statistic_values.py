@@ -150,3 +150,10 @@ def test_equal_statistics_share_one_compiled_program():
     compiled = jax.jit(contribute, static_argnums=1)
     for _ in range(3):
         compiled({"y": jnp.array(0.5)}, statistics.scaled(statistics.histogram("y", [0, 1, 2]), 0.1))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_clipped_function_that_is_not_finite_adds_nothing(value):
+    """The infinite over its infinite length would be no number."""
+    half = statistics.clipped(lambda record: record["x"], 2.0)
+    assert half({"x": jnp.array([value, 1.0])}).tolist() == [0, 0]
