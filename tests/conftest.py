@@ -9,7 +9,7 @@ from tests.xla_flags import FLAGS
 
 FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
 
-# `make test-slow` sets other flags, XLA's own, under which users run.
+# `make test-all` runs slow tests with other flags: XLA's own, which users have.
 os.environ.setdefault("XLA_FLAGS", FLAGS)
 
 # Programs are found again by what they compute: those of other workers, of earlier runs and of other checkouts.
@@ -129,11 +129,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="in float64 alone"))
     known, quick = weights.read_weights(), config.getoption("--tier") == "quick"
     known = {path: known[path] for path in known if path not in config.getoption("--whole")}
-    left_out = [item for item in items if quick and is_left_out(item, known)]
-    config.hook.pytest_deselected(items=left_out)
-    kept = set(items) - set(left_out)
+    kept = [item for item in items if not (quick and is_left_out(item, known))]
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     of_file = {path: weights.weigh(known, path, ("light",) if quick else weights.KINDS) for path in map(file_of, items)}
-    items[:] = sorted(filter(kept.__contains__, items), key=lambda item: (-of_file[file_of(item)], file_of(item)))
+    items[:] = sorted(kept, key=lambda item: (-of_file[file_of(item)], file_of(item)))
 
 
 def file_of(item: pytest.Item) -> str:

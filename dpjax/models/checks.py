@@ -282,8 +282,11 @@ def check_categories(model: Model, statistic: Any) -> None:
 
 def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
-    listed = model.support or (model.mixed and model.mixed.levels)
-    size, support = as_mechanism(release.mechanism).true_categories, listed() if listed else {}
+    size, listed = (
+        as_mechanism(release.mechanism).true_categories,
+        model.support or (model.mixed and model.mixed.levels),
+    )
+    support = listed() if size is not None and listed else {}
     if size is None or release.field not in support or is_traced(support):
         return
     values = np.asarray(support[release.field])

@@ -8,7 +8,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,8 +22,8 @@ from typing import Any
 
 from tests.mutants import MUTANTS, Mutant
 from tests.proofs import KILLED
+from tests.weights import ROOT, cpu_seconds
 
-ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(tempfile.gettempdir()) / "dpjax-mutant-programs"
 """Compiled programs, which mutants share."""
 
@@ -97,20 +96,15 @@ def judge(copy: Path, mutant: Mutant, tier: str) -> dict[str, Any]:
     """What became of a mutant; slow tests run in the tier ``all`` alone, where no others kill."""
     tests = list(mutant.tests)
     known = [KILLED[mutant.name].removeprefix("tests/")] if mutant.name in KILLED else []
-    started, cpu = time.monotonic(), children_seconds()
+    # The CPU seconds of several jobs are not told apart.
+    started, cpu = time.monotonic(), cpu_seconds()
     with planted(copy, mutant):
         by = failures(copy, known, "-m", "", "--tier", tier) if known else []
         by = by or failures(copy, tests, "-x", "-m", "not slow", "--tier", tier)
         if not by and tier == "all":
             by = failures(copy, tests, "-x", "-m", "slow")
-    seconds = {"cpu_seconds": round(children_seconds() - cpu, 1), "seconds": round(time.monotonic() - started, 1)}
+    seconds = {"cpu_seconds": round(cpu_seconds() - cpu, 1), "seconds": round(time.monotonic() - started, 1)}
     return {"outcome": "killed" if by else "survived", "by": by[0] if by else ""} | seconds
-
-
-def children_seconds() -> float:
-    """The CPU seconds of the test processes that have ended; those of several jobs are not told apart."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def judge_all(copies: Queue[Path], mutants: list[Mutant], tier: str, jobs: int) -> Iterator[dict[str, Any]]:
