@@ -5,12 +5,14 @@ A *kernel* is a pure function ``step(rng_key, state) -> (state, info)`` on Named
 """
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
 
 from dpjax._util.lazy import lazy_names
+from dpjax._util.pytree import PyTree, static
 
 if TYPE_CHECKING:
     from blackjax.base import SamplingAlgorithm
@@ -21,6 +23,7 @@ __all__ = [
     "Array",
     "ConjugateCounts",
     "Coordinates",
+    "FunctionModel",
     "Imputation",
     "ImputationInfo",
     "ImputationKernel",
@@ -176,11 +179,12 @@ class MixedRecords(NamedTuple):
     records: Callable[[Parameters, Array, Records], tuple[Records, Array]]
 
 
-class Model(NamedTuple):
+class Model(PyTree, abstract=True):
     """A complete-data model: records independent given the parameters, and a prior.
 
-    The first four functions are enough. Then follow what makes samplers faster (from `update` on), what is known of the
-    parameters (from `unconstrain` on), what is known of the records (from `support` on), and how the model was built.
+    A model of one's own is a subclass, whose fields are its numbers, or ``Model(sample_prior, log_prior,
+    sample_records, log_density, ...)``: a model of functions. The first four are enough. Models of one class that
+    differ in numbers alone share compiled programs. Fields marked `static` are hashable and decide what is compiled.
 
     Attributes
     ----------
@@ -192,91 +196,175 @@ class Model(NamedTuple):
         ``(key, parameters, n) -> records`` with leading axis n.
     log_density
         ``(parameters, records) -> [n]``, one value per record.
-    update
-        ``(key, parameters, records) -> parameters``, a draw that leaves p(parameters | records) invariant.
-        Without it a BlackJAX kernel on the unconstrained scale is used.
-    noncentred
-        The non-centred form; with it, interweaving is on by default.
-    update_log_density
-        ``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)`` at
-        `new`. With it coupled chains can meet in the parameters before they have met in every record.
-    summarize
-        ``records -> summary``, a sufficient statistic, so that a parameter kernel reads the records once a sweep.
-        Give it with `log_likelihood`, or neither.
-    log_likelihood
-        ``(parameters, summary) -> []``: the log-density of all records.
-    statistic_moments
-        ``(parameters, statistic) -> (mean [d], covariance [d, d])`` of one record's contribution to a released sum,
-        averaged over records that are not identically distributed. Where the covariance, or the whole result, is
-        None, quadrature is used. For `dpjax.sample_clt`.
-    conjugate
-        ``() -> ConjugateCounts`` where there are finitely many possible records and the parameters can be integrated
-        out.
-    unconstrain
-        From the parameters to a dict of unconstrained arrays of the same names; the identity where every real value
-        is allowed. Give it with `constrain`, or neither.
-    constrain
-        The inverse of `unconstrain`.
-    log_jacobian
-        ``unconstrained -> []``: log |det| of ``constrain``. Needed only where ``constrain`` is not elementwise.
-    derived
-        ``parameters -> dict``: further quantities reported beside the draws, such as odds ratios.
-    support
-        ``() -> records``: every possible record, leading axis [c], where there are finitely many.
-    num_records
-        The only number of records that the model describes, such as that of its known covariates; None for any.
-        ``sample_records`` then returns the first n of them for a smaller n.
-    check_number
-        ``n -> None``: raises where the model is not what it was taken for with the number of records of a release.
-    exchangeable
-        True if records are i.i.d. given the parameters. If False, the distribution of record i depends on i in
-        ``sample_records`` and ``log_density``, so samplers keep records in order.
-    count_field
-        The name of the only random field, where that is an integer [] without an upper bound and ``log_density`` is −∞
-        at impossible integers.
-    normal_field
-        ``parameters -> (mean, standard deviation)`` where the model's one field is Normal given the parameters.
-    mixed
-        The records by scores and levels, where discrete fields stand among continuous ones. For `dpjax.sample_clt`.
-    reported
-        ``records -> dict``: quantities of the records reported beside the draws, such as their number where that is
-        unknown.
-    recipe
-        How the model is built, so that it can be pickled, and that its numbers can be arguments of compiled programs.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from jax.scipy.stats import norm
+    >>> class Location(Model):
+    ...     scale: float
+    ...     def sample_prior(self, key):
+    ...         return {"mean": self.scale * jax.random.normal(key)}
+    ...     def log_prior(self, parameters):
+    ...         return norm.logpdf(parameters["mean"], 0.0, self.scale)
+    ...     def sample_records(self, key, parameters, n):
+    ...         return {"y": parameters["mean"] + jax.random.normal(key, (n,))}
+    ...     def log_density(self, parameters, records):
+    ...         return norm.logpdf(records["y"], parameters["mean"])
+    >>> Location(2.0) == Location(2.0), Location(2.0) == Location(3.0)
+    (True, False)
     """
 
-    # What every model has.
-    sample_prior: Callable[[Key], Parameters]
-    log_prior: Callable[[Parameters], Array]
-    sample_records: Callable[[Key, Parameters, int], Records]
-    log_density: Callable[[Parameters, Records], Array]
-    # What makes it faster.
-    update: Callable[[Key, Parameters, Records], Parameters] | None = None
-    noncentred: NonCentred | None = None
-    update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = None
-    summarize: Callable[[Records], Any] | None = None
-    log_likelihood: Callable[[Parameters, Any], Array] | None = None
-    statistic_moments: Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None = None
-    conjugate: Callable[[], ConjugateCounts] | None = None
-    # What is known of its parameters.
-    unconstrain: Callable[[Parameters], Parameters] | None = None
-    constrain: Callable[[Parameters], Parameters] | None = None
-    log_jacobian: Callable[[Parameters], Array] | None = None
-    derived: Callable[[Parameters], Parameters] | None = None
-    # What is known of its records.
-    support: Callable[[], Records] | None = None
-    num_records: int | None = None
-    check_number: Callable[[Any], None] | None = None
-    exchangeable: bool = True
-    count_field: str | None = None
-    normal_field: Callable[[Parameters], tuple[Array, Array]] | None = None
-    mixed: MixedRecords | None = None
-    reported: Callable[[Records], Records] | None = None
-    # How it was built.
-    recipe: Any = None
+    def __new__(cls, *functions: Any, **others: Any) -> Any:
+        """A model of functions, where no subclass is asked for."""
+        return super().__new__(FunctionModel if cls is Model else cls)
 
-    def __reduce__(self) -> Any:
-        return self.recipe.reduce() if self.recipe and self.recipe.matches(self) else (Model, tuple(self[:-1]))
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior."""
+        raise NotImplementedError
+
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the prior on the natural scale."""
+        raise NotImplementedError
+
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records with leading axis n, drawn given the parameters."""
+        raise NotImplementedError
+
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density of each record [n]."""
+        raise NotImplementedError
+
+    # What makes samplers faster.
+
+    @property
+    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
+        """``(key, parameters, records) -> parameters``, a draw that leaves p(parameters | records) invariant.
+
+        Without it a BlackJAX kernel on the unconstrained scale is used.
+        """
+        return None
+
+    @property
+    def noncentred(self) -> NonCentred | None:
+        """The non-centred form; with it, interweaving is on by default."""
+        return None
+
+    @property
+    def update_log_density(self) -> Callable[[Parameters, Parameters, Records], Array] | None:
+        """``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)``.
+
+        With it coupled chains can meet in the parameters before they have met in every record.
+        """
+        return None
+
+    @property
+    def summarize(self) -> Callable[[Records], Any] | None:
+        """``records -> summary``, a sufficient statistic, so that a parameter kernel reads the records once per sweep.
+
+        Give it with `log_likelihood`, or neither.
+        """
+        return None
+
+    @property
+    def log_likelihood(self) -> Callable[[Parameters, Any], Array] | None:
+        """``(parameters, summary) -> []``: the log-density of all records."""
+        return None
+
+    @property
+    def statistic_moments(self) -> Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None:
+        """``(parameters, statistic) -> (mean [d], covariance [d, d])`` of one record's contribution to a released sum.
+
+        They are averaged over records that are not identically distributed. If the covariance, or the whole result, is
+        None, quadrature is used. For `dpjax.sample_clt`.
+        """
+        return None
+
+    @property
+    def conjugate(self) -> Callable[[], ConjugateCounts] | None:
+        """``() -> ConjugateCounts``, for finitely many possible records and parameters that can be integrated out."""
+        return None
+
+    # What is known of the parameters.
+
+    @property
+    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
+        """From the parameters to a dict of unconstrained arrays of the same names; None where all reals are allowed.
+
+        Give it with `constrain`, or neither.
+        """
+        return None
+
+    @property
+    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+        """The inverse of `unconstrain`."""
+        return None
+
+    @property
+    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
+        """``unconstrained -> []``: log |det| of ``constrain``. Needed only where ``constrain`` is not elementwise."""
+        return None
+
+    @property
+    def derived(self) -> Callable[[Parameters], Parameters] | None:
+        """``parameters -> dict``: further quantities reported beside the draws, such as odds ratios."""
+        return None
+
+    # What is known of the records.
+
+    @property
+    def support(self) -> Callable[[], Records] | None:
+        """``() -> records``: every possible record, leading axis [c], if there are finitely many."""
+        return None
+
+    @property
+    def num_records(self) -> int | None:
+        """The only number of records that the model describes, such as that of its known covariates; None for any.
+
+        ``sample_records`` then returns the first n of them for a smaller n.
+        """
+        return None
+
+    @property
+    def check_number(self) -> Callable[[Any], None] | None:
+        """``n -> None``: raises if the model is another one with the number of records of a release."""
+        return None
+
+    @property
+    def exchangeable(self) -> bool:
+        """True if records are i.i.d. given the parameters.
+
+        If False, the distribution of record i depends on i in ``sample_records`` and ``log_density``, so samplers keep
+        records in order.
+        """
+        return True
+
+    @property
+    def count_field(self) -> str | None:
+        """The name of the only random field, if that is an integer [] without an upper bound.
+
+        ``log_density`` is then −∞ at impossible integers.
+        """
+        return None
+
+    @property
+    def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:
+        """``parameters -> (mean, standard deviation)`` if the model's one field is Normal given the parameters."""
+        return None
+
+    @property
+    def mixed(self) -> MixedRecords | None:
+        """The records by scores and levels, if discrete fields stand among continuous ones. For `dpjax.sample_clt`."""
+        return None
+
+    @property
+    def reported(self) -> Callable[[Records], Records] | None:
+        """``records -> dict``: quantities of the records reported beside the draws, such as an unknown number."""
+        return None
+
+    def _replace(self, **changes: Any) -> "FunctionModel":
+        """The model with other functions or values in place of some, as of NamedTuples: a model of functions."""
+        return FunctionModel(**{name: getattr(self, name) for name in MEMBERS} | changes)
 
     def describe(self) -> str:
         """A text: parameters, record fields, how the parameters are updated, and the non-centred form of each field."""
@@ -294,6 +382,51 @@ class Model(NamedTuple):
             *(f"  {field}: {form}" for field, form in (self.noncentred.forms if self.noncentred else ())),
         ]
         return "\n".join(lines)
+
+
+class FunctionModel(Model):
+    """A model of functions, which are static: a program is compiled for each of them.
+
+    Parameters
+    ----------
+    recipe
+        ``() -> model``, which makes an equal model: how one is pickled whose functions cannot be imported.
+    """
+
+    sample_prior: Callable[[Key], Parameters] = static()  # type: ignore[assignment]
+    log_prior: Callable[[Parameters], Array] = static()  # type: ignore[assignment]
+    sample_records: Callable[[Key, Parameters, int], Records] = static()  # type: ignore[assignment]
+    log_density: Callable[[Parameters, Records], Array] = static()  # type: ignore[assignment]
+    update: Callable[[Key, Parameters, Records], Parameters] | None = static(default=None)
+    noncentred: NonCentred | None = static(default=None)
+    update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = static(default=None)
+    summarize: Callable[[Records], Any] | None = static(default=None)
+    log_likelihood: Callable[[Parameters, Any], Array] | None = static(default=None)
+    statistic_moments: Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None = static(
+        default=None
+    )
+    conjugate: Callable[[], ConjugateCounts] | None = static(default=None)
+    unconstrain: Callable[[Parameters], Parameters] | None = static(default=None)
+    constrain: Callable[[Parameters], Parameters] | None = static(default=None)
+    log_jacobian: Callable[[Parameters], Array] | None = static(default=None)
+    derived: Callable[[Parameters], Parameters] | None = static(default=None)
+    support: Callable[[], Records] | None = static(default=None)
+    num_records: int | None = static(default=None)
+    check_number: Callable[[Any], None] | None = static(default=None)
+    exchangeable: bool = static(default=True)
+    count_field: str | None = static(default=None)
+    normal_field: Callable[[Parameters], tuple[Array, Array]] | None = static(default=None)
+    mixed: MixedRecords | None = static(default=None)
+    reported: Callable[[Records], Records] | None = static(default=None)
+    recipe: Callable[[], Model] | None = static(default=None)
+
+    def __reduce__(self) -> Any:
+        members = tuple(getattr(self, name) for name in MEMBERS)
+        return (FunctionModel, members) if self.recipe is None else (self.recipe, ())
+
+
+MEMBERS = tuple(field.name for field in fields(FunctionModel) if field.name != "recipe")
+"""The functions and values of a model."""
 
 
 class Latent(NamedTuple):

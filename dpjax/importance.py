@@ -15,7 +15,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.plan import draw_number
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
 from dpjax.models.checks import check_fit
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import batch_size, draw_state
 from dpjax.release import PrivateRelease
 

@@ -12,7 +12,7 @@ import pytest
 import dpjax
 from dpjax._util import jit
 from dpjax._util.jit import compiling, jit_quickly, light_options, quick_options
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 
 SETTINGS = ("jax_compilation_cache_dir", jit.MIN_COMPILE_TIME)
 SLOW_PARTS = re.compile(

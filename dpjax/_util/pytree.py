@@ -1,14 +1,54 @@
 """Frozen dataclasses as pytrees: arrays are leaves, fields marked static belong to the structure."""
 
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar, dataclass_transform
 
+import jax
+import numpy as np
 from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys
 
 from dpjax._util.validation import fail
 
+__all__ = ["PyTree", "frozen_pytree", "static"]
+
 Node = TypeVar("Node")
+
+
+def static(**options: Any) -> Any:
+    """A field of a `PyTree` that belongs to its structure: it is hashable, and decides what is compiled."""
+    return field(metadata={"static": True}, **options)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(static,))
+class PyTree:
+    """A base class whose final subclasses are frozen dataclasses and pytrees; ``abstract=True`` marks the others.
+
+    They are equal if their static fields and the values of their arrays are.
+    """
+
+    def __init_subclass__(cls, abstract: bool = False) -> None:
+        super().__init_subclass__()
+        if not abstract:
+            frozen_pytree(dataclass(frozen=True, eq=False)(cls))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or type(self) is not type(other):
+            return self is other
+        leaves, structure = jax.tree.flatten(self)
+        others, of_other = jax.tree.flatten(other)
+        return structure == of_other and all(map(same_leaf, leaves, others))
+
+    def __hash__(self) -> int:
+        return hash(jax.tree.structure(self))
+
+
+def same_leaf(one: Any, other: Any) -> bool:
+    """Whether two leaves have the same value and type; traced ones only if they are the same object."""
+    if one is other or any(isinstance(leaf, jax.core.Tracer) for leaf in (one, other)):
+        return one is other
+    first, second = np.asarray(one), np.asarray(other)
+    return first.dtype == second.dtype and np.array_equal(first, second)
 
 
 def frozen_pytree(cls: type[Node]) -> type[Node]:

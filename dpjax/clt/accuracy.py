@@ -15,7 +15,7 @@ from dpjax.clt.density import release_noise
 from dpjax.clt.moments import Source, build_missing, build_moments, is_small
 from dpjax.clt.number import number_at, reference_number
 from dpjax.models.data_sets import take_number
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.numerics import leading_size
 from dpjax.numerics.linear_algebra import factorize, solve_lower
 from dpjax.numerics.quadrature import Rule, pad

@@ -81,7 +81,6 @@ def with_place(model: Model, release: Release) -> Model:
         log_jacobian=of_both,
         derived=None if model.derived is None else lambda parameters: model.derived(split(parameters)[0]),  # type: ignore[misc]
         noncentred=None,
-        recipe=None,
     )
 
 

@@ -13,7 +13,7 @@ from dpjax.clt.moments import Source, build_moments, make_points
 from dpjax.clt.number import number_at, reference_number
 from dpjax.mechanisms.base import as_mechanism, parts_of
 from dpjax.models.data_sets import take_number
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.numerics.linear_algebra import product
 from dpjax.release import Release
 

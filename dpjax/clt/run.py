@@ -22,7 +22,7 @@ from dpjax.clt.moments import Source
 from dpjax.clt.number import with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain
 from dpjax.models.data_sets import NUMBER
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, make_draws

@@ -15,7 +15,7 @@ from dpjax.clt.accuracy import check_errors, measure_errors, measure_skewness, w
 from dpjax.clt.density import Problem, build_problem, release_noise
 from dpjax.clt.moments import Source
 from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_values
 from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, as_rule, sobol

@@ -1,9 +1,7 @@
 """The log-likelihood of the release at given parameters, by particles that are tempered from the model's records."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,11 +9,10 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.likelihood.approximate import Approximate
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.surface import Surface, parameters_at
-from dpjax.models.recipe import Form, numbered_by, recipe_of
 from dpjax.release import PrivateRelease
 from dpjax.smc import sample_smc
 
-__all__ = ["estimate_log_likelihood", "hold_parameters"]
+__all__ = ["Held", "estimate_log_likelihood"]
 
 NUM_PARTICLES, NUM_ISLANDS, NUM_SWEEPS = 250, 16, 5
 
@@ -38,7 +35,7 @@ def estimate_log_likelihood(
     if isinstance(surface, Approximate):
         return surface.log_likelihood(vector)
     assert isinstance(surface, Imputed)
-    held = hold_parameters(model, parameters_at(model, jnp.asarray(vector, float)))
+    held = Held(model, parameters_at(model, jnp.asarray(vector, float)))
     found = sample_smc(
         key,
         held,
@@ -51,45 +48,54 @@ def estimate_log_likelihood(
     return found.log_marginal_likelihood, found.log_marginal_likelihood_error
 
 
-def hold_parameters(model: Model, parameters: Parameters) -> Model:
-    """The model of the same records without parameters, whose values are held."""
-    recipe = recipe_of(model)
-    if recipe is None:
-        return build_held(model, parameters)
-    leaves, structure = jax.tree.flatten(parameters)
-    return numbered_by(Holding(recipe.form, structure, len(recipe.numbers)), (*recipe.numbers, *leaves))
+class Held(Model):
+    """The model of the same records as another one, without parameters: their values are held."""
 
+    model: Model
+    parameters: Parameters
 
-@dataclass(frozen=True)
-class Holding:
-    """Builds the model without parameters from the numbers of a model, and then the values of its parameters."""
+    def sample_prior(self, key: Key) -> Parameters:
+        """No parameters."""
+        return {}
 
-    form: Form
-    structure: Any
-    num_numbers: int
+    def log_prior(self, parameters: Parameters) -> Array:
+        """0."""
+        return jnp.zeros(())
 
-    def __call__(self, *numbers: Array) -> Model:
-        """The model without parameters."""
-        parameters = jax.tree.unflatten(self.structure, numbers[self.num_numbers :])
-        return build_held(self.form(numbers[: self.num_numbers]), parameters)
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records drawn given the values that are held."""
+        return self.model.sample_records(key, self.parameters, n)
 
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density of each record [n]."""
+        return self.model.log_density(self.parameters, records)
 
-def build_held(model: Model, parameters: Parameters) -> Model:
-    """The model without parameters."""
+    @property
+    def support(self) -> Callable[[], Records] | None:
+        """That of the other model."""
+        return self.model.support
 
-    def sample_records(key: Key, nothing: Parameters, n: int) -> Records:
-        del nothing
-        return model.sample_records(key, parameters, n)
+    @property
+    def num_records(self) -> int | None:
+        """That of the other model."""
+        return self.model.num_records
 
-    normal_field = model.normal_field
-    return Model(
-        sample_prior=lambda key: {},
-        log_prior=lambda nothing: jnp.zeros(()),
-        sample_records=sample_records,
-        log_density=lambda nothing, records: model.log_density(parameters, records),
-        support=model.support,
-        num_records=model.num_records,
-        exchangeable=model.exchangeable,
-        count_field=model.count_field,
-        normal_field=None if normal_field is None else lambda nothing: normal_field(parameters),
-    )
+    @property
+    def exchangeable(self) -> bool:
+        """That of the other model."""
+        return self.model.exchangeable
+
+    @property
+    def count_field(self) -> str | None:
+        """That of the other model."""
+        return self.model.count_field
+
+    @property
+    def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:
+        """The mean and standard deviation at the values that are held."""
+        return None if self.model.normal_field is None else self.normal_moments
+
+    def normal_moments(self, parameters: Parameters) -> tuple[Array, Array]:
+        """The mean and standard deviation of the only field."""
+        assert self.model.normal_field is not None
+        return self.model.normal_field(self.parameters)

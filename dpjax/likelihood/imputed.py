@@ -17,7 +17,7 @@ from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Record
 from dpjax.data_augmentation.counts import Counts
 from dpjax.data_augmentation.counts.table import table_of
 from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import all_finite, decision_uniforms, take_if
 from dpjax.release import PrivateRelease, Release

@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import constrain
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
 from dpjax.release import PrivateRelease, Release
 

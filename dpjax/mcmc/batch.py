@@ -25,7 +25,7 @@ from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
 from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.positions import check_derived
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
 from dpjax.posterior.batch import BatchPosterior

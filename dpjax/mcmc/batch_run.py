@@ -24,7 +24,7 @@ from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
 from dpjax.mcmc.rates import rates_to_try
 from dpjax.mcmc.run import Chains, Collect, Kernel, RunKeys, adapt, adapt_kernel, advance_chains, choose_capacity
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
 from dpjax.release import PrivateRelease

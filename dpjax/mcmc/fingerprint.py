@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.pytree import PyTree
 from dpjax.base import Key, Model
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.mcmc.run import PosteriorRun
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_state
 from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import Segment
@@ -25,7 +26,7 @@ def make_fingerprint(key: Key, run: PosteriorRun, initial: Any) -> dict[str, Pla
         "release": f"{type(run.release).__name__} of n = {run.release.n}",
         **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
         **identify_parts(dict(functions_and_objects(run))),
-        **identify_arrays({"release": run.release, "initial": initial}),
+        **identify_arrays({"release": run.release, "initial": initial, "model": run.model}),
         **identify_arrays({"model": probe.quickly(run.model, run.release)}, rounded=True),
     }
 
@@ -45,8 +46,8 @@ def asked_of(plan: SweepPlan, sampling: Segment, initial: Any = None) -> dict[st
 
 
 def functions_and_objects(run: PosteriorRun) -> Iterator[tuple[str, Any]]:
-    """The functions and objects that a run is made of by name; released values are compared as arrays."""
-    yield from parts_of("model", run.model._replace(recipe=None))  # it builds the functions that are compared
+    """The functions and objects that a run is made of by name; numbers and released values are compared as arrays."""
+    yield from parts_of("model", run.model)
     yield from parts_of("plan", run.plan)
     yield "collect", run.collect
     for field in fields(run.release):
@@ -55,11 +56,30 @@ def functions_and_objects(run: PosteriorRun) -> Iterator[tuple[str, Any]]:
 
 
 def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a dataclass or a NamedTuple by their paths, such as ``model.noncentred.records``."""
-    names = noun._fields if hasattr(noun, "_fields") else [field.name for field in fields(noun)]
-    for name in names:
+    """The parts of an object by their paths, such as ``model.noncentred.records``; of a `PyTree`, what is static."""
+    if isinstance(noun, PyTree):
+        yield root, type(noun)
+    for name in part_names(noun):
         part = getattr(noun, name)
-        yield from parts_of(f"{root}.{name}", part) if hasattr(part, "_fields") else [(f"{root}.{name}", part)]
+        yield from parts_of(f"{root}.{name}", part) if is_divided(part) else [(f"{root}.{name}", part)]
+
+
+def is_divided(part: Any) -> bool:
+    """Whether the parts of an object are named."""
+    return hasattr(part, "_fields") or isinstance(part, PyTree)
+
+
+def part_names(noun: Any) -> list[str]:
+    """The names of the parts that are compared as objects, but the recipe, which makes the others."""
+    if hasattr(noun, "_fields"):
+        return list(noun._fields)
+    kept = [field for field in fields(noun) if not isinstance(noun, PyTree) or is_static(noun, field)]
+    return [field.name for field in kept if field.name != "recipe"]
+
+
+def is_static(noun: PyTree, field: Any) -> bool:
+    """Whether a field is static, or has static fields of its own."""
+    return field.metadata.get("static", False) or isinstance(getattr(noun, field.name), PyTree)
 
 
 @jit_model

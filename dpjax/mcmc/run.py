@@ -21,7 +21,7 @@ from dpjax.data_augmentation.sweep import GibbsInfo, Sweep, build_mixed_step, bu
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
 from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
 from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place

@@ -23,7 +23,7 @@ from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
 from dpjax.mcmc.run import PosteriorRun, adapt
 from dpjax.mechanisms.base import as_mechanism, parts_of
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
 from dpjax.numerics import all_finite, take_if
 from dpjax.release import LocalRelease, PrivateRelease, Release

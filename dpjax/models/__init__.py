@@ -16,7 +16,6 @@ from dpjax.models.priors import (
     NormalInverseWishartPrior,
     NormalPrior,
 )
-from dpjax.models.recipe import numbered
 from dpjax.release.unknown_count import NegativeBinomialCount, PoissonCount, UniformCount
 
 __all__ = [
@@ -38,5 +37,4 @@ __all__ = [
     "linear_regression",
     "naive_bayes",
     "normal",
-    "numbered",
 ]

@@ -1,14 +1,16 @@
 """Beta records with known shapes or Gamma priors of the shapes."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
-from dpjax.models.bijections import scales
+from dpjax.models.bijections import Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
-from dpjax.models.priors import GammaPrior, positive
-from dpjax.models.recipe import numbered
+from dpjax.models.positive import Positive, positive
+from dpjax.models.priors import GammaPrior
 from dpjax.numerics.dirichlet import (
     beta_features,
     beta_log_density,
@@ -26,7 +28,6 @@ FORMS = (("y", "standardised on the logit scale"),)
 
 
 @accept_distributions
-@numbered
 def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     """Records ``{"y": []}`` with y of density ∝ y^(a - 1) (1 - y)^(b - 1) on (0, 1).
 
@@ -57,56 +58,74 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     >>> import dpjax
     >>> model = beta(dpjax.models.GammaPrior(2.0, 1.0), 1.5)
     """
-    first, second = positive("a", a, GammaPrior, "a"), positive("b", b, GammaPrior, "b")
-    bijections = first.bijections | second.bijections
+    return Beta(positive("a", a, GammaPrior, "a"), positive("b", b, GammaPrior, "b"))
 
-    def sample_prior(key: Key) -> Parameters:
+
+class Beta(MappedModel):
+    """Beta records, as `beta` describes them."""
+
+    first: Positive
+    second: Positive
+
+    def shapes(self, parameters: Parameters) -> tuple[Array, Array]:
+        """The two shapes [] and []."""
+        return self.first.value(parameters), self.second.value(parameters)
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior."""
         key_first, key_second = jax.random.split(key)
-        return first.sample_prior(key_first) | second.sample_prior(key_second)
+        return self.first.sample_prior(key_first) | self.second.sample_prior(key_second)
 
-    def log_density(parameters: Parameters, records: Records) -> Array:
-        return beta_log_density(records["y"], first.value(parameters), second.value(parameters))
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the prior."""
+        return self.first.log_prior(parameters) + self.second.log_prior(parameters)
 
-    def log_likelihood(parameters: Parameters, summary: Records) -> Array:
-        return beta_log_likelihood(
-            first.value(parameters), second.value(parameters), summary["count"], summary["features"]
-        )
-
-    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
-        shapes = jnp.stack([first.value(parameters), second.value(parameters)])
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records drawn given the parameters."""
+        shapes = jnp.stack(self.shapes(parameters))
         return {"y": draw_beta(key, *jnp.broadcast_to(shapes[:, None], (2, n)))}
 
-    def logit_scale(parameters: Parameters) -> tuple[Array, Array]:
-        return logit_moments(first.value(parameters), second.value(parameters))
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density of each record [n]."""
+        return beta_log_density(records["y"], *self.shapes(parameters))
 
-    def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
-        location, scale = logit_scale(parameters)
-        shapes = first.value(parameters), second.value(parameters)
+    @property
+    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
+        """With known shapes there is nothing to draw."""
+        return None if self.bijections else lambda key, parameters, records: {}
+
+    @property
+    def noncentred(self) -> NonCentred:
+        """Records standardised on the logit scale, and the density of that noise."""
+        return NonCentred(self.noise_of, self.records_at, self.noise_log_density, forms=FORMS)
+
+    def noise_of(self, key: Key, parameters: Parameters, records: Records) -> Array:
+        """The noise [n] of records."""
+        shapes = self.shapes(parameters)
+        location, scale = logit_moments(*shapes)
         return (logit_within(key, records["y"], *shapes) - location) / scale
 
-    def records_at(parameters: Parameters, noise: Array) -> Records:
-        location, scale = logit_scale(parameters)
+    def records_at(self, parameters: Parameters, noise: Array) -> Records:
+        """The records of this noise [n]."""
+        location, scale = logit_moments(*self.shapes(parameters))
         return {"y": value_at(location + scale * noise)}
 
-    def noise_log_density(parameters: Parameters, noise: Array) -> Array:
-        location, scale = logit_scale(parameters)
-        shapes = first.value(parameters), second.value(parameters)
+    def noise_log_density(self, parameters: Parameters, noise: Array) -> Array:
+        """The log-density of the noise [n] given the parameters."""
+        shapes = self.shapes(parameters)
+        location, scale = logit_moments(*shapes)
         return logit_log_density(location + scale * noise, *shapes) + jnp.log(scale)
 
-    return Model(
-        sample_prior=sample_prior,
-        log_prior=lambda parameters: first.log_prior(parameters) + second.log_prior(parameters),
-        sample_records=sample_records,
-        log_density=log_density,
-        update=None if bijections else lambda key, parameters, records: {},
-        noncentred=NonCentred(noise_of, records_at, noise_log_density, forms=FORMS),
-        **scales(bijections),
-        summarize=summarize,
-        log_likelihood=log_likelihood,
-    )
+    def summarize(self, records: Records) -> Records:
+        """The number of records and the sums of the features of the Beta density."""
+        value = records["y"]
+        return {"count": jnp.asarray(value.size, float), "features": tuple(map(jnp.sum, beta_features(value)))}
 
+    def log_likelihood(self, parameters: Parameters, summary: Records) -> Array:
+        """The log-density [] of all records."""
+        return beta_log_likelihood(*self.shapes(parameters), summary["count"], summary["features"])
 
-def summarize(records: Records) -> Records:
-    """The number of records and the sums of the features of the Beta density."""
-    value = records["y"]
-    return {"count": jnp.asarray(value.size, float), "features": tuple(map(jnp.sum, beta_features(value)))}
+    @property
+    def bijections(self) -> dict[str, Bijection]:
+        """The logarithms of unknown shapes."""
+        return self.first.bijections | self.second.bijections

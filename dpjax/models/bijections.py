@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from math import isqrt, log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Parameters
+from dpjax.base import Array, Model, Parameters
 from dpjax.numerics.linear_algebra import factorize, product
 
-__all__ = ["COVARIANCE", "POSITIVE", "SIMPLEX", "Bijection", "scales"]
+__all__ = ["COVARIANCE", "POSITIVE", "SIMPLEX", "Bijection", "MappedModel"]
 
 
 class Bijection(NamedTuple):
@@ -27,21 +27,45 @@ class Bijection(NamedTuple):
     log_jacobian: Callable[[Array], Array]
 
 
-def scales(bijections: Mapping[str, Bijection]) -> dict[str, Any]:
-    """A model's fields ``unconstrain``, ``constrain`` and ``log_jacobian``; the identity for every name not given."""
-    if not bijections:
+class MappedModel(Model, abstract=True):
+    """A model whose parameters are mapped to unconstrained arrays one by one."""
+
+    @property
+    def bijections(self) -> Mapping[str, Bijection]:
+        """The map of each parameter that cannot take every real value."""
         return {}
 
-    def unconstrain(parameters: Parameters) -> Parameters:
-        return parameters | {name: bijections[name].unconstrain(parameters[name]) for name in bijections}
+    @property
+    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
+        """From the parameters to unconstrained arrays; None if each can take every real value."""
+        return self.to_real if self.bijections else None
 
-    def constrain(unconstrained: Parameters) -> Parameters:
-        return unconstrained | {name: bijections[name].constrain(unconstrained[name]) for name in bijections}
+    @property
+    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+        """The inverse of `unconstrain`."""
+        return self.from_real if self.bijections else None
 
-    def log_jacobian(unconstrained: Parameters) -> Array:
-        return sum((bijections[name].log_jacobian(unconstrained[name]) for name in bijections), jnp.zeros((), float))
+    @property
+    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
+        """log |det| of `constrain`."""
+        return self.log_slope if self.bijections else None
 
-    return {"unconstrain": unconstrain, "constrain": constrain, "log_jacobian": log_jacobian}
+    def to_real(self, parameters: Parameters) -> Parameters:
+        """The unconstrained arrays of the parameters."""
+        return parameters | {
+            name: bijection.unconstrain(parameters[name]) for name, bijection in self.bijections.items()
+        }
+
+    def from_real(self, unconstrained: Parameters) -> Parameters:
+        """The parameters of unconstrained arrays."""
+        return unconstrained | {
+            name: bijection.constrain(unconstrained[name]) for name, bijection in self.bijections.items()
+        }
+
+    def log_slope(self, unconstrained: Parameters) -> Array:
+        """The sum [] of the log-determinants of the maps."""
+        terms = (one.log_jacobian(unconstrained[name]) for name, one in self.bijections.items())
+        return sum(terms, jnp.zeros((), float))
 
 
 def simplex_to_real(probabilities: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
+from dpjax._util.pytree import static
 from dpjax._util.validation import check_count, check_positive, fail, read_numbers
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_vector
-from dpjax.models.bijections import SIMPLEX, Bijection, scales
+from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import may_underflow
-from dpjax.models.recipe import numbered
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet
 from dpjax.numerics.scores import UNIFORM_SCORES
@@ -28,7 +29,6 @@ FORMS = (("cell", "a uniform within its cell"),)
 
 
 @accept_distributions
-@numbered
 def categorical(
     concentration: ArrayLike, shape: Sequence[int] | None = None, possible: Sequence[bool] | None = None
 ) -> Model:
@@ -61,48 +61,113 @@ def categorical(
     """
     alpha = as_vector("concentration", concentration, "Pass one positive number for each cell.", least=2)
     check_positive("concentration", concentration)
-    num_cells, underflows = alpha.size, may_underflow(alpha)
-    support = Support(check_possible(possible, num_cells, shape), num_cells)
-    held = alpha if support.is_whole else alpha[support.places]
+    support = Support(check_possible(possible, alpha.size, shape), alpha.size)
+    table = None if shape is None else check_table(shape, alpha.size)
+    return Categorical(alpha, support, table, interweaves=not may_underflow(alpha))
 
-    def summarize(records: Records) -> Array:
-        return count_cells(records["cell"], num_cells)
 
-    def draw_given(key: Key, counts: Array) -> Parameters:
-        return {"probabilities": support.spread(draw_dirichlet(key, held + support.take(counts)))}
+class Categorical(MappedModel):
+    """Categorical records, as `categorical` describes them.
 
-    def log_density_given(parameters: Parameters, counts: Array) -> Array:
-        probabilities = support.take(parameters["probabilities"])
-        return dirichlet_log_density(held + support.take(counts), probabilities)
+    Parameters
+    ----------
+    concentration
+        The Dirichlet prior of all cells [c].
+    cells
+        The possible cells.
+    table
+        The numbers of levels of a table.
+    interweaves
+        Whether there is a non-centred form.
+    """
 
-    def conjugate() -> ConjugateCounts:
+    concentration: Array
+    cells: "Support" = static()
+    table: tuple[int, ...] | None = static()
+    interweaves: bool = static()
+
+    @property
+    def free(self) -> Array:
+        """The Dirichlet prior of the possible cells [m]."""
+        return self.cells.take(self.concentration)
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior."""
+        return self.draw_given(key, jnp.zeros(self.cells.num_cells))
+
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the prior."""
+        return self.log_density_given(parameters, jnp.zeros(self.cells.num_cells))
+
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records drawn given the parameters."""
+        return records_at(parameters, jax.random.uniform(key, (n,), float))
+
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-probability of each record [n]."""
+        return log_probability(parameters["probabilities"], records["cell"])
+
+    def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """An exact Dirichlet draw."""
+        return self.draw_given(key, self.summarize(records))
+
+    def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
+        """The log-density [] of that draw."""
+        return self.log_density_given(new, self.summarize(records))
+
+    def draw_given(self, key: Key, counts: Array) -> Parameters:
+        """A draw of the probabilities given the counts of the cells [c]."""
+        return {"probabilities": self.cells.spread(draw_dirichlet(key, self.free + self.cells.take(counts)))}
+
+    def log_density_given(self, parameters: Parameters, counts: Array) -> Array:
+        """The log-density [] of that draw."""
+        probabilities = self.cells.take(parameters["probabilities"])
+        return dirichlet_log_density(self.free + self.cells.take(counts), probabilities)
+
+    @property
+    def noncentred(self) -> NonCentred | None:
+        """A uniform number for each record, unless probabilities underflow."""
+        return NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS) if self.interweaves else None
+
+    def summarize(self, records: Records) -> Array:
+        """The counts of the cells [c]."""
+        return count_cells(records["cell"], self.cells.num_cells)
+
+    def log_likelihood(self, parameters: Parameters, summary: Array) -> Array:
+        """The log-probability [] of all records."""
+        return jnp.sum(xlogy(summary, parameters["probabilities"]))
+
+    @property
+    def support(self) -> "Support":
+        """Every possible record."""
+        return self.cells
+
+    def conjugate(self) -> ConjugateCounts:
+        """The counts of the possible cells and their total, with the parameters integrated out."""
         # Arrays on the host, which decide what is compiled and need no program of their own.
-        size = len(support.cells)
+        size = len(self.cells.cells)
         cells = np.arange(size, dtype=jnp.result_type(int))
         return ConjugateCounts(
             places=np.stack([cells, np.full_like(cells, size)], axis=1),
-            shift=jnp.append(held, jnp.sum(held)),
+            shift=jnp.append(self.free, jnp.sum(self.free)),
             sign=np.append(np.ones(size), -1.0),
-            update=lambda key, sums: draw_given(key, support.spread(sums[:-1].astype(float))),
-            log_density=lambda parameters, sums: log_density_given(parameters, support.spread(sums[:-1].astype(float))),
+            update=lambda key, sums: self.draw_given(key, self.counts_of(sums)),
+            log_density=lambda parameters, sums: self.log_density_given(parameters, self.counts_of(sums)),
         )
 
-    none = jnp.zeros(num_cells)
-    return Model(
-        sample_prior=lambda key: draw_given(key, none),
-        log_prior=lambda parameters: log_density_given(parameters, none),
-        sample_records=lambda key, parameters, n: records_at(parameters, jax.random.uniform(key, (n,), float)),
-        log_density=lambda parameters, records: log_probability(parameters["probabilities"], records["cell"]),
-        update=lambda key, parameters, records: draw_given(key, summarize(records)),
-        noncentred=None if underflows else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
-        **scales({"probabilities": support.bijection}),
-        summarize=summarize,
-        log_likelihood=lambda parameters, counts: jnp.sum(xlogy(counts, parameters["probabilities"])),
-        support=support,
-        derived=None if shape is None else odds_ratios(check_table(shape, num_cells)),
-        update_log_density=lambda new, parameters, records: log_density_given(new, summarize(records)),
-        conjugate=conjugate,
-    )
+    def counts_of(self, sums: Array) -> Array:
+        """The counts of all cells [c] in the sums of `conjugate` [m + 1]."""
+        return self.cells.spread(sums[:-1].astype(float))
+
+    @property
+    def derived(self) -> Callable[[Parameters], Parameters] | None:
+        """The odds ratios of a table."""
+        return None if self.table is None else partial(odds_ratios, self.table)
+
+    @property
+    def bijections(self) -> dict[str, Bijection]:
+        """The log-ratios of the possible probabilities."""
+        return {"probabilities": self.cells.bijection}
 
 
 @dataclass(frozen=True)
@@ -191,13 +256,9 @@ def check_possible(possible: Any, num_cells: int, shape: Any) -> tuple[int, ...]
     return tuple(np.flatnonzero(flags).tolist())
 
 
-def odds_ratios(shape: tuple[int, ...]) -> Callable[[Parameters], Parameters]:
+def odds_ratios(shape: tuple[int, ...], parameters: Parameters) -> Parameters:
     """The local odds ratios of the first two variables of a table, given all others."""
-
-    def derived(parameters: Parameters) -> Parameters:
-        table = jnp.log(parameters["probabilities"]).reshape(shape)
-        ratios = jnp.diff(jnp.diff(table, axis=0), axis=1)
-        ratios = ratios[0, 0] if shape[:2] == (2, 2) else ratios
-        return {"odds_ratio": jnp.exp(ratios), "log_odds_ratio": ratios}
-
-    return derived
+    table = jnp.log(parameters["probabilities"]).reshape(shape)
+    ratios = jnp.diff(jnp.diff(table, axis=0), axis=1)
+    ratios = ratios[0, 0] if shape[:2] == (2, 2) else ratios
+    return {"odds_ratio": jnp.exp(ratios), "log_odds_ratio": ratios}

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.pytree import static
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
-from dpjax.models.recipe import Form, numbered
 from dpjax.numerics import take_if
 from dpjax.numerics.selection import key_of_branches
 from dpjax.release.unknown_count import CountPrior
 
-__all__ = ["NUMBER", "check_names_free", "data_sets", "join", "split", "unpack"]
+__all__ = ["NUMBER", "DataSets", "check_names_free", "join", "split", "unpack"]
 
 NUMBER = "num_records"
 """Name of the field with the number of real rows, int []."""
@@ -26,8 +26,7 @@ MAX_SIZES = 4
 """Largest number of array sizes for which a parameter update is compiled."""
 
 
-@numbered
-def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior, capacity: int) -> Model:
+class DataSets(Model):
     """Records ``{field: [capacity, ...], "num_records": [] int}``, each a data set of another model.
 
     With n from its prior and rows x_i i.i.d. from f(· | θ), the density of a data set is p(n) Π_{i ≤ n} f(x_i | θ),
@@ -35,10 +34,8 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
 
     Parameters
     ----------
-    form
-        The other model's form, by `dpjax.models.recipe.split`; its records are exchangeable.
-    numbers
-        The other model's numbers.
+    model
+        The other model, of exchangeable records.
     prior
         The prior of the number of records.
     capacity
@@ -52,55 +49,92 @@ def data_sets(form: Form | Model, numbers: tuple[Array, ...], prior: CountPrior,
     from f(· | θ) given these. Padding slows mixing like missing data; so the update uses the shortest of a few arrays
     that holds the real rows, of which at most half is padding.
     """
-    model = form(numbers) if isinstance(form, Form) else form
-    sizes = halve(capacity, max(prior.bounds[0], 1))
 
-    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
+    model: Model
+    prior: CountPrior = static()
+    capacity: int = static()
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior of the other model."""
+        return self.model.sample_prior(key)
+
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of that prior."""
+        return self.model.log_prior(parameters)
+
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Data sets drawn given the parameters."""
         number_key, row_key = jax.random.split(key)
         parameters, known = take_number(parameters)
-        number = jax.vmap(prior.sample)(jax.random.split(number_key, n)) if known is None else jnp.full(n, known)
+        number = jax.vmap(self.prior.sample)(jax.random.split(number_key, n)) if known is None else jnp.full(n, known)
         # Numbers above the capacity have negligible probability.
-        return join(draw_rows(row_key, parameters, n), jnp.minimum(number, capacity))
+        return join(self.draw_rows(row_key, parameters, n), jnp.minimum(number, self.capacity))
 
-    def draw_rows(key: Key, parameters: Parameters, n: int) -> Records:
-        return fold(model.sample_records(key, parameters, n * capacity), n)
+    def draw_rows(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """All rows of n data sets."""
+        return fold(self.model.sample_records(key, parameters, n * self.capacity), n)
 
-    def log_density(parameters: Parameters, records: Records) -> Array:
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density of each data set [n]."""
         rows, real = unpack(records)
         # The first row is real if any is: replacing the padding by it keeps gradients finite.
         filled = take_if(real, rows, jax.tree.map(lambda leaf: leaf[:, :1], rows))
-        terms = model.log_density(parameters, unfold(filled)).reshape(real.shape)
-        return jnp.sum(jnp.where(real, terms, 0), axis=1) + prior.log_probability(records[NUMBER]).astype(terms.dtype)
+        terms = self.model.log_density(parameters, unfold(filled)).reshape(real.shape)
+        log_number = self.prior.log_probability(records[NUMBER]).astype(terms.dtype)
+        return jnp.sum(jnp.where(real, terms, 0), axis=1) + log_number
 
-    def complete(key: Key, parameters: Parameters, records: Records) -> Records:
+    def complete(self, key: Key, parameters: Parameters, records: Records) -> Records:
+        """The rows of data sets with new padding."""
         rows, real = unpack(records)
-        return take_if(real, rows, draw_rows(key, parameters, len(real)))
+        return take_if(real, rows, self.draw_rows(key, parameters, len(real)))
 
-    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
+    @property
+    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
+        """The other model's, applied to the real rows and to padding."""
+        return None if self.model.update is None else self.update_by_rows
+
+    def update_by_rows(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """The update by the shortest array that holds the real rows."""
         row_key, update_key = jax.random.split(key)
-        rows = complete(row_key, parameters, records)
+        rows = self.complete(row_key, parameters, records)
         own_key = key_of_branches(update_key)
 
         def of_first(size: int) -> Parameters:
-            assert model.update is not None
-            return model.update(own_key(), parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
+            assert self.model.update is not None
+            return self.model.update(own_key(), parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
 
+        sizes = halve(self.capacity, max(self.prior.bounds[0], 1))
         fitting = jnp.sum(jnp.asarray(sizes) >= jnp.max(records[NUMBER]))
         return jax.lax.switch(fitting - 1, [lambda size=size: of_first(size) for size in sizes])
 
-    return Model(
-        sample_prior=model.sample_prior,
-        log_prior=model.log_prior,
-        sample_records=sample_records,
-        log_density=log_density,
-        update=None if model.update is None else update,
-        noncentred=None if model.noncentred is None else noncentred(model.noncentred, complete),
-        unconstrain=model.unconstrain,
-        constrain=model.constrain,
-        log_jacobian=model.log_jacobian,
-        derived=model.derived,
-        reported=lambda records: {NUMBER: records[NUMBER][0]},
-    )
+    @property
+    def noncentred(self) -> NonCentred | None:
+        """The noise of all rows, with the number of real rows fixed."""
+        return None if self.model.noncentred is None else noncentred(self.model.noncentred, self.complete)
+
+    @property
+    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the other model."""
+        return self.model.unconstrain
+
+    @property
+    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the other model."""
+        return self.model.constrain
+
+    @property
+    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
+        """That of the other model."""
+        return self.model.log_jacobian
+
+    @property
+    def derived(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the other model."""
+        return self.model.derived
+
+    def reported(self, records: Records) -> Records:
+        """The number of real rows of the first data set."""
+        return {NUMBER: records[NUMBER][0]}
 
 
 def noncentred(inner: NonCentred, complete: Callable[[Key, Parameters, Records], Records]) -> NonCentred:

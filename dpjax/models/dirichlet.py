@@ -2,13 +2,13 @@
 
 import jax.numpy as jnp
 
+from dpjax._util.pytree import static
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.arguments import as_array
-from dpjax.models.bijections import POSITIVE, scales
+from dpjax.models.bijections import POSITIVE, Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import GammaPrior
-from dpjax.models.recipe import numbered
 from dpjax.numerics.dirichlet import (
     dirichlet_log_density,
     dirichlet_log_normaliser,
@@ -21,7 +21,6 @@ __all__ = ["dirichlet"]
 
 
 @accept_distributions
-@numbered
 def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     """Records ``{"share": [dim]}`` of positive shares that sum to 1, of density ∝ Π share^(shape - 1).
 
@@ -51,19 +50,46 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     """
     dim = check_count("dim", dim, "A composition has at least two shares.", least=2)
     check_prior(shape_prior, dim)
+    return Dirichlet(shape_prior, dim)
 
-    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
-        return {"share": draw_shares(key, jnp.broadcast_to(parameters["shape"], (n, dim)))}
 
-    return Model(
-        sample_prior=lambda key: {"shape": shape_prior.sample(key, (dim,))},
-        log_prior=lambda parameters: shape_prior.log_density(parameters["shape"]),
-        sample_records=sample_records,
-        log_density=log_density,
-        **scales({"shape": POSITIVE}),
-        summarize=summarize,
-        log_likelihood=log_likelihood,
-    )
+class Dirichlet(MappedModel):
+    """Dirichlet records, as `dirichlet` describes them."""
+
+    shape_prior: GammaPrior
+    dim: int = static()
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior."""
+        return {"shape": self.shape_prior.sample(key, (self.dim,))}
+
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the prior."""
+        return self.shape_prior.log_density(parameters["shape"])
+
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records drawn given the parameters."""
+        return {"share": draw_shares(key, jnp.broadcast_to(parameters["shape"], (n, self.dim)))}
+
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density of each composition [n]."""
+        return dirichlet_log_density(parameters["shape"], records["share"])
+
+    def summarize(self, records: Records) -> Records:
+        """The number of compositions and the sums [dim] of the features of the Dirichlet density."""
+        shares = records["share"]
+        features = tuple(jnp.sum(feature, axis=0) for feature in share_features(shares))
+        return {"count": jnp.asarray(len(shares), float), "features": features}
+
+    def log_likelihood(self, parameters: Parameters, summary: Records) -> Array:
+        """The log-density [] of all compositions."""
+        shape = parameters["shape"]
+        return summary["count"] * dirichlet_log_normaliser(shape) + dirichlet_log_powers(shape, summary["features"])
+
+    @property
+    def bijections(self) -> dict[str, Bijection]:
+        """The logarithms of the shapes."""
+        return {"shape": POSITIVE}
 
 
 def check_prior(prior: GammaPrior, dim: int) -> None:
@@ -75,21 +101,3 @@ def check_prior(prior: GammaPrior, dim: int) -> None:
         if given not in ((), (dim,)):
             expected = f"shape [] or [{dim}]"
             fail(f"shape_prior.{name}", f"shape {list(given)}", expected, "Pass one number, or one for each share.")
-
-
-def log_density(parameters: Parameters, records: Records) -> Array:
-    """The log-density of each composition [n]."""
-    return dirichlet_log_density(parameters["shape"], records["share"])
-
-
-def summarize(records: Records) -> Records:
-    """The number of compositions and the sums [dim] of the features of the Dirichlet density."""
-    shares = records["share"]
-    features = tuple(jnp.sum(feature, axis=0) for feature in share_features(shares))
-    return {"count": jnp.asarray(len(shares), float), "features": features}
-
-
-def log_likelihood(parameters: Parameters, summary: Records) -> Array:
-    """The log-density of all compositions."""
-    shape = parameters["shape"]
-    return summary["count"] * dirichlet_log_normaliser(shape) + dirichlet_log_powers(shape, summary["features"])

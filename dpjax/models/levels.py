@@ -1,6 +1,7 @@
 """Which levels features can have in each class: structural zeros of naive-Bayes records."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import jax
@@ -11,44 +12,54 @@ from jax.scipy.special import gammaln
 from dpjax._util.validation import fail, read_numbers
 from dpjax.base import Array, Parameters, Records
 from dpjax.models.bijections import SIMPLEX, Bijection
-from dpjax.models.record_noise import list_places
+from dpjax.models.record_noise import LARGEST_SUPPORT, list_places
 from dpjax.numerics.dirichlet import dirichlet_log_density, dirichlet_log_powers, share_features
 
 __all__ = ["Levels", "list_records", "read_levels"]
 
 
-@dataclass(frozen=True, eq=False)
-class PossibleRecords:
-    """The possible records: their classes [c] and features [c, K]."""
-
-    classes: np.ndarray
-    features: np.ndarray
-
-    def __call__(self) -> Records:
-        """Every possible record [c]."""
-        return {"class": jnp.asarray(self.classes, int), "features": jnp.asarray(self.features, int)}
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Levels:
-    """Which levels each feature can have in each class, by flags [K, I, J]: the others are structural zeros."""
+    """Which levels each feature can have in each class: the others are structural zeros.
 
-    flags: np.ndarray
+    Parameters
+    ----------
+    shape
+        The numbers K of features, I of classes and J of levels.
+    impossible
+        The places of the structural zeros among all K I J levels.
+    """
+
+    shape: tuple[int, ...]
+    impossible: tuple[int, ...] = ()
+
+    @property
+    def flags(self) -> np.ndarray:
+        """Which levels are possible [K, I, J]."""
+        flags = np.ones(prod(self.shape), bool)
+        flags[list(self.impossible)] = False
+        return flags.reshape(self.shape)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of levels of the fields of a record: I, and K times J."""
+        num_features, num_classes, num_levels = self.shape
+        return (num_classes, *(num_levels,) * num_features)
 
     @property
     def is_whole(self) -> bool:
         """Whether every level is possible."""
-        return bool(self.flags.all())
+        return not self.impossible
 
     @property
     def free(self) -> np.ndarray:
         """The levels [K, I, J] whose log-ratios are coordinates: the possible ones but the last of each row."""
-        return self.flags & (np.arange(self.flags.shape[2]) != self.last)
+        return self.flags & (np.arange(self.shape[2]) != self.last)
 
     @property
     def last(self) -> np.ndarray:
         """The last possible level of each feature and class [K, I, 1]."""
-        return self.flags.shape[2] - 1 - np.argmax(self.flags[..., ::-1], axis=2)[..., None]
+        return self.shape[2] - 1 - np.argmax(self.flags[..., ::-1], axis=2)[..., None]
 
     @property
     def bijection(self) -> Bijection:
@@ -102,7 +113,7 @@ class Levels:
 def read_levels(possible: Any, shape: tuple[int, ...]) -> Levels:
     """The levels that features can have, or an error unless there is a flag for each and one is set in each row."""
     if possible is None:
-        return Levels(np.ones(shape, bool))
+        return Levels(shape)
     expected = f"flags {list(shape)}, at least one True for each feature and class"
     remedy = "Pass True for the levels that a feature can have in a class."
     flags = read_numbers("possible", possible, expected, remedy)
@@ -111,15 +122,24 @@ def read_levels(possible: Any, shape: tuple[int, ...]) -> Levels:
     rows = np.argwhere(~flags.any(axis=2))
     if len(rows):
         fail("possible", f"no level of feature {rows[0, 0]} in class {rows[0, 1]}", expected, remedy)
-    return Levels(flags)
+    return Levels(shape, tuple(np.flatnonzero(~flags).tolist()))
+
+
+@dataclass(frozen=True)
+class PossibleRecords:
+    """The function that lists the possible records."""
+
+    levels: Levels
+
+    def __call__(self) -> Records:
+        """Every possible record [c]."""
+        places = list_places(self.levels.sizes)
+        assert places is not None
+        classes, features = places[0], places[1:].T
+        found = np.all(self.levels.flags[np.arange(len(features.T)), classes[:, None], features], axis=1)
+        return {"class": jnp.asarray(classes[found], int), "features": jnp.asarray(features[found], int)}
 
 
 def list_records(levels: Levels) -> PossibleRecords | None:
     """The function that lists the possible records, or None if there are too many."""
-    num_features, num_classes, num_levels = levels.flags.shape
-    places = list_places((num_classes, *(num_levels,) * num_features))
-    if places is None:
-        return None
-    classes, features = places[0], places[1:].T
-    found = np.all(levels.flags[np.arange(num_features), classes[:, None], features], axis=1)
-    return PossibleRecords(classes[found], features[found])
+    return PossibleRecords(levels) if prod(levels.sizes) <= LARGEST_SUPPORT else None

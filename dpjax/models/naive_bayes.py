@@ -1,5 +1,6 @@
 """Naive-Bayes records: a class, and features that are independent given the class."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -7,14 +8,14 @@ import jax.numpy as jnp
 from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
+from dpjax._util.pytree import static
 from dpjax._util.validation import check_positive, fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
 from dpjax.models.arguments import as_array, as_vector
-from dpjax.models.bijections import SIMPLEX, scales
+from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
-from dpjax.models.levels import Levels, list_records, read_levels
+from dpjax.models.levels import Levels, PossibleRecords, list_records, read_levels
 from dpjax.models.priors import may_underflow
-from dpjax.models.recipe import numbered
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density
 from dpjax.numerics.gamma import draw_log_gamma
@@ -26,7 +27,6 @@ FORMS = (("class", "a uniform within its cell"), ("features", "uniforms within t
 
 
 @accept_distributions
-@numbered
 def naive_bayes(
     class_concentration: ArrayLike, feature_concentration: ArrayLike, possible: ArrayLike | None = None
 ) -> Model:
@@ -63,60 +63,120 @@ def naive_bayes(
     >>> model = naive_bayes(jnp.ones(2), jnp.ones((3, 2, 4)))
     """
     classes, features = check_concentrations(class_concentration, feature_concentration)
-    num_features, num_classes, num_levels = features.shape
     levels = read_levels(possible, features.shape)
     features = levels.ones_beyond(features)
     underflows = may_underflow(classes) or may_underflow(features)
+    return NaiveBayes(classes, features, levels, interweaves=not underflows)
 
-    support = list_records(levels)
 
-    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
-        return records_at(parameters, jax.random.uniform(key, (1 + num_features, n), float))
+class NaiveBayes(MappedModel):
+    """Naive-Bayes records, as `naive_bayes` describes them.
 
-    def summarize(records: Records) -> Records:
-        counts = count_cells(feature_places(records, num_classes, num_levels), features.size)
-        return {"class": count_cells(records["class"], num_classes), "features": counts.reshape(features.shape)}
+    Parameters
+    ----------
+    classes
+        The Dirichlet prior of the classes [I].
+    features
+        Those of the levels of each feature and class [K, I, J]; 1 at impossible ones.
+    levels
+        The possible levels.
+    interweaves
+        Whether there is a non-centred form.
+    """
 
-    def draw_given(key: Key, counts: Records) -> Parameters:
-        return draw_probabilities(key, classes + counts["class"], features + counts["features"], levels)
+    classes: Array
+    features: Array
+    levels: Levels = static()
+    interweaves: bool = static()
 
-    def log_density_given(parameters: Parameters, counts: Records) -> Array:
-        shapes = classes + counts["class"], features + counts["features"]
-        return log_density_of_probabilities(parameters, *shapes, levels)
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior."""
+        return self.draw_given(key, self.none)
 
-    def conjugate() -> ConjugateCounts:
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the prior."""
+        return self.log_density_given(parameters, self.none)
+
+    @property
+    def none(self) -> Records:
+        """The counts of no records."""
+        return {"class": jnp.zeros_like(self.classes), "features": jnp.zeros_like(self.features)}
+
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records drawn given the parameters."""
+        return records_at(parameters, jax.random.uniform(key, (1 + len(self.features), n), float))
+
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-probability of each record [n]."""
+        return log_density(self.levels.within(parameters), records)
+
+    def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """An exact Dirichlet draw."""
+        return self.draw_given(key, self.summarize(records))
+
+    def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
+        """The log-density [] of that draw."""
+        return self.log_density_given(new, self.summarize(records))
+
+    def draw_given(self, key: Key, counts: Records) -> Parameters:
+        """A draw of the probabilities given the counts of classes [I] and of levels [K, I, J]."""
+        shapes = self.classes + counts["class"], self.features + counts["features"]
+        return draw_probabilities(key, *shapes, self.levels)
+
+    def log_density_given(self, parameters: Parameters, counts: Records) -> Array:
+        """The log-density [] of that draw."""
+        shapes = self.classes + counts["class"], self.features + counts["features"]
+        return log_density_of_probabilities(parameters, *shapes, self.levels)
+
+    @property
+    def noncentred(self) -> NonCentred | None:
+        """1 + K uniform numbers for each record, unless probabilities underflow."""
+        return NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS) if self.interweaves else None
+
+    def summarize(self, records: Records) -> Records:
+        """The counts of classes [I] and of levels [K, I, J]."""
+        _, num_classes, num_levels = self.features.shape
+        counts = count_cells(feature_places(records, num_classes, num_levels), self.features.size)
+        return {"class": count_cells(records["class"], num_classes), "features": counts.reshape(self.features.shape)}
+
+    def log_likelihood(self, parameters: Parameters, summary: Records) -> Array:
+        """The log-probability [] of all records."""
+        return log_likelihood(self.levels.within(parameters), summary)
+
+    @property
+    def support(self) -> PossibleRecords | None:
+        """Every possible record, unless there are too many."""
+        return list_records(self.levels)
+
+    @property
+    def conjugate(self) -> Callable[[], ConjugateCounts] | None:
+        """The counts with the parameters integrated out, if the possible records are listed."""
+        return None if self.support is None else self.integrated
+
+    def integrated(self) -> ConjugateCounts:
         """The sums are the counts of the classes and of the levels, then the totals of both, with negative signs."""
-
-        def split(sums: Array) -> Records:
-            counts = sums.astype(float)
-            table = counts[num_classes : num_classes + features.size]
-            return {"class": counts[:num_classes], "features": table.reshape(features.shape)}
-
-        assert support is not None
-        shift, totals = jnp.append(classes, features), jnp.append(jnp.sum(classes), levels.total(features))
+        assert self.support is not None
+        _, num_classes, num_levels = self.features.shape
+        shift = jnp.append(self.classes, self.features)
+        totals = jnp.append(jnp.sum(self.classes), self.levels.total(self.features))
         return ConjugateCounts(
-            places=sums_of_records(support(), num_classes, num_levels),
+            places=sums_of_records(self.support(), num_classes, num_levels),
             shift=jnp.append(shift, totals),
             sign=jnp.append(jnp.ones_like(shift), -jnp.ones_like(totals)),
-            update=lambda key, sums: draw_given(key, split(sums)),
-            log_density=lambda parameters, sums: log_density_given(parameters, split(sums)),
+            update=lambda key, sums: self.draw_given(key, self.counts_of(sums)),
+            log_density=lambda parameters, sums: self.log_density_given(parameters, self.counts_of(sums)),
         )
 
-    none = {"class": jnp.zeros_like(classes), "features": jnp.zeros_like(features)}
-    return Model(
-        sample_prior=lambda key: draw_given(key, none),
-        log_prior=lambda parameters: log_density_given(parameters, none),
-        sample_records=sample_records,
-        log_density=lambda parameters, records: log_density(levels.within(parameters), records),
-        update=lambda key, parameters, records: draw_given(key, summarize(records)),
-        noncentred=None if underflows else NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS),
-        **scales({"class_probabilities": SIMPLEX, "feature_probabilities": levels.bijection}),
-        summarize=summarize,
-        log_likelihood=lambda parameters, counts: log_likelihood(levels.within(parameters), counts),
-        support=support,
-        update_log_density=lambda new, parameters, records: log_density_given(new, summarize(records)),
-        conjugate=None if support is None else conjugate,
-    )
+    def counts_of(self, sums: Array) -> Records:
+        """The counts of classes and of levels in the sums of `integrated`."""
+        counts, num_classes = sums.astype(float), len(self.classes)
+        table = counts[num_classes : num_classes + self.features.size]
+        return {"class": counts[:num_classes], "features": table.reshape(self.features.shape)}
+
+    @property
+    def bijections(self) -> dict[str, Bijection]:
+        """The log-ratios of the possible probabilities."""
+        return {"class_probabilities": SIMPLEX, "feature_probabilities": self.levels.bijection}
 
 
 def check_concentrations(class_concentration: Any, feature_concentration: Any) -> tuple[Array, Array]:

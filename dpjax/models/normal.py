@@ -8,11 +8,11 @@ from jax.typing import ArrayLike
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records, Statistic
 from dpjax.models.arguments import as_scalar
-from dpjax.models.bijections import scales
+from dpjax.models.bijections import Bijection, MappedModel
 from dpjax.models.clamped_moments import normal_moments
 from dpjax.models.distributions import accept_distributions
-from dpjax.models.priors import InverseGammaPrior, NormalPrior, positive
-from dpjax.models.recipe import numbered
+from dpjax.models.positive import Positive, positive
+from dpjax.models.priors import InverseGammaPrior, NormalPrior, as_float
 from dpjax.numerics.linear_algebra import LOG_TWO_PI
 from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
@@ -21,7 +21,6 @@ __all__ = ["normal"]
 
 
 @accept_distributions
-@numbered
 def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> Model:
     """Records ``{"y": []}`` with y ~ N(mean, variance).
 
@@ -42,76 +41,99 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
     TypeError, ValueError
         If a prior is of another type, or a number is not finite, not positive or not scalar.
     """
-    prior_mean, prior_scale = check_mean_prior(mean_prior)
-    noise_variance = positive("variance", variance, InverseGammaPrior, "variance")
+    check_mean_prior(mean_prior)
+    return Normal(mean_prior, positive("variance", variance, InverseGammaPrior, "variance"))
 
-    def field(parameters: Parameters) -> tuple[Array, Array]:
-        return parameters["mean"], jnp.sqrt(noise_variance.value(parameters))
 
-    def sample_prior(key: Key) -> Parameters:
+class Normal(MappedModel):
+    """Normal records, as `normal` describes them."""
+
+    mean_prior: NormalPrior
+    variance: Positive
+
+    def normal_field(self, parameters: Parameters) -> tuple[Array, Array]:
+        """The mean and the standard deviation of a record."""
+        return parameters["mean"], jnp.sqrt(self.variance.value(parameters))
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior."""
         key_mean, key_variance = jax.random.split(key)
-        return {"mean": mean_prior.sample(key_mean), **noise_variance.sample_prior(key_variance)}
+        return {"mean": self.mean_prior.sample(key_mean), **self.variance.sample_prior(key_variance)}
 
-    def posterior(parameters: Parameters, records: Records) -> tuple[Array, Array]:
-        value, variance = records["y"], noise_variance.value(parameters)
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the prior."""
+        return self.mean_prior.log_density(parameters["mean"]) + self.variance.log_prior(parameters)
+
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Records drawn given the parameters."""
+        return self.records_at(parameters, standard_normals(key, (n,)))
+
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density of each record [n]."""
+        return norm.logpdf(records["y"], *self.normal_field(parameters))
+
+    def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """A draw of the mean given the variance, and then of the variance given the mean."""
+        key_mean, key_variance = jax.random.split(key)
+        centre, scale = self.mean_given(parameters, records)
+        mean = centre + scale * jax.random.normal(key_mean, (), float)
+        return {"mean": mean, **self.variance.update(key_variance, records["y"] - mean)}
+
+    def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
+        """The log-density [] of that draw."""
+        log_mean = norm.logpdf(new["mean"], *self.mean_given(parameters, records))
+        return log_mean + self.variance.update_log_density(new, records["y"] - new["mean"])
+
+    def mean_given(self, parameters: Parameters, records: Records) -> tuple[Array, Array]:
+        """The mean and the standard deviation of the posterior of the mean given the variance and the records."""
+        value, variance = records["y"], self.variance.value(parameters)
+        prior_mean, prior_scale = as_float(self.mean_prior.mean), as_float(self.mean_prior.scale)
         precision = prior_scale**-2 + value.size / variance
         linear = prior_mean / prior_scale**2 + jnp.sum(value) / variance
         return linear / precision, 1 / jnp.sqrt(precision)
 
-    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
-        key_mean, key_variance = jax.random.split(key)
-        centre, scale = posterior(parameters, records)
-        mean = centre + scale * jax.random.normal(key_mean, (), float)
-        return {"mean": mean, **noise_variance.update(key_variance, records["y"] - mean)}
+    @property
+    def noncentred(self) -> NonCentred:
+        """Records standardised by their mean and standard deviation."""
+        return NonCentred(self.noise_of, self.records_at, scores=NORMAL_SCORES, forms=(("y", "standardised"),))
 
-    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
-        log_mean = norm.logpdf(new["mean"], *posterior(parameters, records))
-        return log_mean + noise_variance.update_log_density(new, records["y"] - new["mean"])
-
-    def records_at(parameters: Parameters, noise: Array) -> Records:
-        mean, scale = field(parameters)
+    def records_at(self, parameters: Parameters, noise: Array) -> Records:
+        """The records of this noise [n]."""
+        mean, scale = self.normal_field(parameters)
         return {"y": mean + scale * noise}
 
-    def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
+    def noise_of(self, key: Key, parameters: Parameters, records: Records) -> Array:
+        """The noise [n] of records."""
         del key
-        mean, scale = field(parameters)
+        mean, scale = self.normal_field(parameters)
         return (records["y"] - mean) / scale
 
-    def statistic_moments(parameters: Parameters, statistic: Statistic) -> tuple[Array, Array | None] | None:
-        mean, scale = field(parameters)
-        return normal_moments({"y": slice(0, 1)}, mean[None], scale[None, None], statistic)
+    def summarize(self, records: Records) -> Records:
+        """The number of records, their mean and the sum of squared deviations from it."""
+        value = records["y"]
+        mean = jnp.mean(value)
+        return {"count": jnp.asarray(value.size, float), "mean": mean, "squares": jnp.sum((value - mean) ** 2)}
 
-    def log_likelihood(parameters: Parameters, summary: Records) -> Array:
-        variance = noise_variance.value(parameters)
+    def log_likelihood(self, parameters: Parameters, summary: Records) -> Array:
+        """The log-density [] of all records."""
+        variance = self.variance.value(parameters)
         squares = summary["squares"] + summary["count"] * (summary["mean"] - parameters["mean"]) ** 2
         return -(summary["count"] * (LOG_TWO_PI + jnp.log(variance)) + squares / variance) / 2
 
-    return Model(
-        sample_prior=sample_prior,
-        log_prior=lambda parameters: mean_prior.log_density(parameters["mean"]) + noise_variance.log_prior(parameters),
-        sample_records=lambda key, parameters, n: records_at(parameters, standard_normals(key, (n,))),
-        log_density=lambda parameters, records: norm.logpdf(records["y"], *field(parameters)),
-        update=update,
-        noncentred=NonCentred(noise_of, records_at, scores=NORMAL_SCORES, forms=(("y", "standardised"),)),
-        **scales(noise_variance.bijections),
-        summarize=summarize,
-        log_likelihood=log_likelihood,
-        normal_field=field,
-        update_log_density=update_log_density,
-        statistic_moments=statistic_moments,
-    )
+    def statistic_moments(self, parameters: Parameters, statistic: Statistic) -> tuple[Array, Array | None] | None:
+        """The mean and the covariance of a record's contribution to a sum, if they have a closed form."""
+        mean, scale = self.normal_field(parameters)
+        return normal_moments({"y": slice(0, 1)}, mean[None], scale[None, None], statistic)
+
+    @property
+    def bijections(self) -> dict[str, Bijection]:
+        """The logarithm of an unknown variance."""
+        return self.variance.bijections
 
 
-def check_mean_prior(prior: NormalPrior) -> tuple[Array, Array]:
-    """The mean and scale of the prior as numbers []."""
+def check_mean_prior(prior: NormalPrior) -> None:
+    """Raise unless the prior is that of one number."""
     if not isinstance(prior, NormalPrior):
         fail("mean_prior", type(prior).__name__, "a NormalPrior", "Pass NormalPrior(mean, scale).", error=TypeError)
-    remedy = "The mean of one field takes one number."
-    return as_scalar("mean_prior.mean", prior.mean, remedy), as_scalar("mean_prior.scale", prior.scale, remedy)
-
-
-def summarize(records: Records) -> Records:
-    """The number of records, their mean and the sum of squared deviations from it."""
-    value = records["y"]
-    mean = jnp.mean(value)
-    return {"count": jnp.asarray(value.size, float), "mean": mean, "squares": jnp.sum((value - mean) ** 2)}
+    for name in ("mean", "scale"):
+        as_scalar(f"mean_prior.{name}", getattr(prior, name), "The mean of one field takes one number.")

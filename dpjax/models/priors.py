@@ -1,10 +1,9 @@
 """Prior distributions with their conjugate updates."""
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,18 +13,15 @@ from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_positive, fail, is_traced
-from dpjax.base import Array, Key, Parameters
+from dpjax._util.validation import check_positive, is_traced
+from dpjax.base import Array, Key
 from dpjax.models.arguments import (
-    as_scalar,
     check_definite,
     check_degrees,
     check_finite,
     check_lengths,
     hold_arrays,
-    is_numeric,
 )
-from dpjax.models.bijections import POSITIVE, Bijection
 from dpjax.numerics.ends import positive_at
 from dpjax.numerics.gamma import draw_gamma, draw_log_gamma
 from dpjax.numerics.linear_algebra import (
@@ -44,9 +40,9 @@ __all__ = [
     "NormalInverseGammaPrior",
     "NormalInverseWishartPrior",
     "NormalPrior",
-    "Positive",
+    "as_float",
+    "broadcast",
     "may_underflow",
-    "positive",
     "warn_of_underflow",
 ]
 
@@ -399,69 +395,3 @@ def warn_of_underflow(argument: str, shape: Any) -> None:
             f"are rounded to the end of that range, and the posterior is that of the prior truncated there. {remedy}",
             stacklevel=5,
         )
-
-
-class Positive(NamedTuple):
-    """A positive parameter [] of a model, known or unknown; a known one is not among the draws.
-
-    Attributes
-    ----------
-    value
-        ``parameters -> []``.
-    sample_prior
-        As in a model, for this parameter alone; ``{}`` if it is known.
-    log_prior
-        As in a model, for this parameter alone; 0 if it is known.
-    update
-        ``(key, data) -> parameters``, a draw from the prior's ``posterior(data)``; ``{}`` if it is known.
-    update_log_density
-        ``(new, data) -> []``, the log-density of that draw; 0 if it is known.
-    bijections
-        The map to the real line, by name.
-    """
-
-    value: Callable[[Parameters], Array]
-    sample_prior: Callable[[Key], Parameters]
-    log_prior: Callable[[Parameters], Array]
-    update: Callable[[Key, Array], Parameters]
-    update_log_density: Callable[[Parameters, Array], Array]
-    bijections: dict[str, Bijection]
-
-
-def positive(name: str, given: Any, prior_type: type[GammaPrior] | type[InverseGammaPrior], argument: str) -> Positive:
-    """The parameter `name`, given by the user's `argument` as a number or a prior of this type."""
-    if isinstance(given, prior_type):
-        for field in fields(given):
-            as_scalar(
-                f"{argument}.{field.name}", getattr(given, field.name), "A prior of one parameter takes one number."
-            )
-        return learned(name, given)
-    expected, remedy = f"a number or {prior_type.__name__}(...)", "Pass the known value, or a prior to learn it."
-    if not is_numeric(given):
-        fail(argument, type(given).__name__, expected, remedy, error=TypeError)
-    check_positive(argument, given, remedy)
-    return known(as_scalar(argument, given, remedy))
-
-
-def known(value: Array) -> Positive:
-    """A parameter with a known value."""
-    return Positive(
-        value=lambda parameters: value,
-        sample_prior=lambda key: {},
-        log_prior=lambda parameters: jnp.zeros((), float),
-        update=lambda key, data: {},
-        update_log_density=lambda new, data: jnp.zeros((), float),
-        bijections={},
-    )
-
-
-def learned(name: str, prior: GammaPrior | InverseGammaPrior) -> Positive:
-    """A parameter with a prior."""
-    return Positive(
-        value=lambda parameters: parameters[name],
-        sample_prior=lambda key: {name: prior.sample(key)},
-        log_prior=lambda parameters: prior.log_density(parameters[name]),
-        update=lambda key, data: {name: prior.posterior(data).sample(key)},
-        update_log_density=lambda new, data: prior.posterior(data).log_density(new[name]),
-        bijections={name: POSITIVE},
-    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.spread import width
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.release import PrivateRelease
 
 NOISE_DRAWS = 64

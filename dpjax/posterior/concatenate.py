@@ -100,7 +100,7 @@ def parts_of(run: Any, other: Any) -> dict[str, Any]:
     same_model, same_release = run.model is other.model, run.release is other.release
     asked = {name: (name in run.settings, run.settings.get(name)) for name in {**run.settings, **other.settings}}
     return {
-        "model": None if same_model else identify("model", run.model._replace(recipe=None)),
+        "model": None if same_model else identify("model", run.model._replace()),
         "release": None if same_release else identify("release", run.release),
         "plan": plan if plan is None else (kind_of(plan.imputation), plan.interweave, plan.parameter_kernel),
         "approximate": run.approximate,

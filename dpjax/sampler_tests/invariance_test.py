@@ -27,7 +27,7 @@ from dpjax.mcmc.run import adapt
 from dpjax.mcmc.starts import holding, impute_all
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, batch_size, parameter_shapes
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease

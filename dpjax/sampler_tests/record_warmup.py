@@ -20,7 +20,7 @@ from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.mcmc.starts import impute_all, starts_by
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import leading_size
 from dpjax.release import PrivateRelease

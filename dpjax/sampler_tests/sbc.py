@@ -29,7 +29,7 @@ from dpjax.data_augmentation.records.unknown_number import with_equal_capacity
 from dpjax.mcmc.batch import begin, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
 from dpjax.models.checks import check_fit
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import (
     GibbsState,
     Position,

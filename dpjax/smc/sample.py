@@ -17,7 +17,7 @@ from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, name_stuck, warn_of_nonfinite
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.release import PrivateRelease
 from dpjax.smc.result import SMCSample, relative_error
 from dpjax.smc.sampler import MAX_TEMPERATURES, Trace, run_island

@@ -130,7 +130,7 @@ def test_parameters_that_no_sweep_reads_are_drawn_for_the_draws_kept() -> None:
 
         return conjugate._replace(update=update)
 
-    model = case.model._replace(conjugate=counted, recipe=None)
+    model = case.model._replace(conjugate=counted)
     run = partial(dpjax.sample, jax.random.key(38), model, case.release, **SHORT | {"num_warmup": 0})
     thinned = run(num_samples=20, thin=3)
     jax.effects_barrier()

@@ -14,7 +14,7 @@ from scipy import special
 
 from dpjax.data_augmentation.counts import moves as core
 from dpjax.data_augmentation.counts.counts import draw_proposals, make_moves, make_target
-from dpjax.data_augmentation.counts.form import count_form, density_of
+from dpjax.data_augmentation.counts.form import count_form, as_count_model
 from dpjax.data_augmentation.counts.joint_moves import move_records
 from dpjax.data_augmentation.counts.table import table_of
 from tests.counts import cases, oracle
@@ -46,7 +46,7 @@ def build(name: str, parameters: dict[str, Any] | None = None) -> Built:
     target, moves = make_target(model, release, collapsed, parameters), make_moves(table, collapsed, WIDTH)
     if parameters is None:
         return Built(target, moves, case.law)
-    return Built(target, moves, given(case, np.asarray(density_of(model).of_cells(parameters), float)))
+    return Built(target, moves, given(case, np.asarray(as_count_model(model).of_cells(parameters), float)))
 
 
 def given(case: cases.Case, log_cells: np.ndarray) -> oracle.Tables:

@@ -81,13 +81,13 @@ def test_collapsing_is_a_choice_of_two() -> None:
 
 
 def test_only_conjugate_models_are_collapsed() -> None:
-    model = SIX._replace(conjugate=None, recipe=None)
+    model = SIX._replace(conjugate=None)
     with pytest.raises(ValueError, match="conjugate"):
         dpjax.gibbs(model, TABLE, dpjax.counts(8, collapse=True))
 
 
 def test_too_many_possible_records_are_not_listed() -> None:
-    model = SIX._replace(support=lambda: {"cell": jnp.arange(2**18)}, conjugate=None, recipe=None)
+    model = SIX._replace(support=lambda: {"cell": jnp.arange(2**18)}, conjugate=None)
     with pytest.raises(ValueError, match="possible records"):
         dpjax.gibbs(model, TABLE, dpjax.counts(8))
 

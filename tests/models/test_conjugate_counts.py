@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from dpjax import models
 from dpjax.base import ConjugateCounts, Model
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 
 MODELS = {
     "categorical": models.categorical([2.0, 1.0, 0.5, 3.0], shape=(2, 2)),

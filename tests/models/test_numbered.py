@@ -1,4 +1,7 @@
-"""Models that differ in numbers alone share their programs."""
+"""Models are data: those that differ in numbers alone share their programs, and are pickled, compared and mapped."""
+
+import copy
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -7,15 +10,23 @@ import pytest
 
 import dpjax
 from dpjax import models
+from dpjax.data_augmentation.counts.form import CountModel, count_form
+from dpjax.likelihood.evidence import Held
 from dpjax.mcmc.run import run_chunk
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalInverseGammaPrior, NormalInverseWishartPrior, NormalPrior
-from dpjax.models.recipe import split
+from dpjax.models.data_sets import DataSets
 
 RELEASE = dpjax.Release([3.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -5, 5), n=6)
+TABLE = dpjax.Release([3.0, 2.0, 1.0], dpjax.Laplace(2.0), dpjax.statistics.cells("cell", 3), n=6)
 SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "interweave": False, "progress": False}
 
+
+def normal(scale: float) -> models.Model:
+    return models.normal(NormalPrior(0.0, scale), InverseGammaPrior(2.0, scale))
+
+
 MODELS = {
-    "normal": lambda scale: models.normal(NormalPrior(0.0, scale), InverseGammaPrior(2.0, scale)),
+    "normal": normal,
     "regression": lambda scale: models.linear_regression(
         covariate_mean=[0.0, scale],
         covariate_cov=scale * np.eye(2),
@@ -29,28 +40,42 @@ MODELS = {
     "categorical": lambda scale: models.categorical([scale, 2.0, 3.0]),
     "table": lambda scale: models.categorical(np.full(6, scale), shape=(2, 3)),
     "naive Bayes": lambda scale: models.naive_bayes(np.full(2, scale), np.ones((2, 2, 3))),
+    "structural zeros": lambda scale: models.categorical(np.full(3, scale), possible=[True, False, True]),
     "dirichlet": lambda scale: models.dirichlet(GammaPrior(scale, 1.0), 3),
     "exponential": lambda scale: models.exponential(GammaPrior(2.0, scale)),
     "beta": lambda scale: models.beta(scale, GammaPrior(1.0, 1.0)),
+    "data sets": lambda scale: DataSets(normal(scale), models.PoissonCount(5.0), 12),
+    "counts": lambda scale: count_form(models.categorical([scale, 2.0, 3.0]), TABLE)[0],
+    "held": lambda scale: Held(normal(1.0), {"mean": scale, "variance": 2.0}),
 }
+
+
+def look(model: models.Model) -> tuple:
+    """Draws and densities of a model."""
+    parameters = model.sample_prior(jax.random.key(1))
+    records = model.sample_records(jax.random.key(2), parameters, 5)
+    return parameters, records, model.log_prior(parameters), model.log_density(parameters, records)
 
 
 @pytest.mark.x64
 @pytest.mark.parametrize("name", MODELS)
-def test_every_shipped_model_holds_its_numbers_apart(name):
-    """The form is that of other numbers, and with the numbers it is the model: the same densities and draws."""
-    model, other = MODELS[name](0.7), MODELS[name](1.3)
-    assert model.recipe.form == other.recipe.form
-    assert hash(model.recipe.form) == hash(other.recipe.form)
+def test_a_model_is_its_structure_and_its_numbers(name):
+    """Equality, hashes, copies and pickles are those of data; a mapped model is each of its models."""
+    model, same, other = (MODELS[name](scale) for scale in (0.7, 0.7, 1.3))
+    assert model == same
+    assert model != other
+    assert hash(model) == hash(other)
+    assert jax.tree.structure(model) == jax.tree.structure(other)
+    assert copy.deepcopy(model) == model or isinstance(model, CountModel)  # tables are compared by identity
+    assert isinstance(model, CountModel) or pickle.loads(pickle.dumps(model)) == model
+    assert type(model).__name__ in repr(model)
 
-    def look(model: models.Model) -> tuple:
-        parameters = model.sample_prior(jax.random.key(1))
-        records = model.sample_records(jax.random.key(2), parameters, 5)
-        return parameters, records, model.log_prior(parameters), model.log_density(parameters, records)
-
-    built = jax.jit(lambda numbers: look(other.recipe.form(numbers)))(model.recipe.numbers)
-    for one, same in zip(jax.tree.leaves(built), jax.tree.leaves(jax.jit(lambda: look(model))()), strict=True):
-        np.testing.assert_allclose(one, same, rtol=10 * jnp.finfo(jnp.zeros(()).dtype).eps ** 0.75)
+    both = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf, float) for leaf in leaves]), model, other)
+    mapped = jax.jit(jax.vmap(look))(both)
+    for place, one in enumerate((model, other)):
+        expected = jax.tree.leaves(jax.jit(lambda one=one: look(one))())
+        for found, value in zip(jax.tree.leaves(mapped), expected, strict=True):
+            np.testing.assert_allclose(found[place], value, rtol=10 * jnp.finfo(jnp.zeros(()).dtype).eps ** 0.75)
 
 
 @pytest.mark.x64
@@ -66,45 +91,24 @@ def test_a_study_of_prior_scales_compiles_once():
 
 
 @pytest.mark.x64
-def test_without_the_decorator_each_model_is_compiled_and_the_draws_are_the_same():
+def test_a_model_of_functions_is_compiled_by_itself_and_its_draws_are_the_same():
     held = MODELS["exponential"](1.0)
-    plain = held._replace(recipe=None)
+    plain = held._replace()
     release = dpjax.Release([3.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", 0, 5), n=6)
     one, other = (dpjax.sample(jax.random.key(3), model, release, **SHORT).draws["rate"] for model in (held, plain))
     np.testing.assert_allclose(one, other, rtol=1e-4 if one.dtype == np.float32 else 1e-10)
 
 
-def test_a_model_whose_functions_depend_on_its_numbers_is_compiled_by_itself():
-    model = models.categorical([1e-4, 1e-4])
-    assert split(model) == (model, ())  # no non-centred form where probabilities vanish
-
-
-def test_a_model_of_the_users_own():
-    @models.numbered
-    def shifted(scale: float, name: str = "mean") -> models.Model:
-        return models.normal(NormalPrior(0.0, scale), 1.0)
-
-    assert shifted(1.0).recipe.form == shifted(2.0).recipe.form
-    assert shifted(1.0, name="mu").recipe.form != shifted(2.0).recipe.form
-    assert shifted(1).recipe.form != shifted(2).recipe.form  # a whole number may be a size
-
-
-def test_what_cannot_be_compared_or_traced_is_left_as_it_is():
-    @models.numbered
-    def of_list(scale: float, names: object) -> models.Model:
-        return MODELS["normal"](scale)._replace(recipe=None)
-
-    @models.numbered
-    def concrete(scale: float) -> models.Model:
-        return MODELS["normal"](float(scale))._replace(recipe=None)
-
-    for model in (of_list(1.0, {1, 2}), concrete(1.0)):
-        assert split(model) == (model, ())
+def test_what_decides_the_functions_of_a_model_is_part_of_its_structure():
+    one, other = models.categorical([1e-4, 1e-4]), models.categorical([1.0, 1.0])
+    assert one.noncentred is None  # probabilities vanish
+    assert jax.tree.structure(one) != jax.tree.structure(other)
 
 
 def test_a_function_that_was_replaced_is_not_forgotten():
-    """The recipe of a model is that of its own functions alone."""
     model = MODELS["exponential"](1.0)
     other = model._replace(derived=lambda parameters: {"mean": 1 / parameters["rate"]})
-    assert split(model)[0] == model.recipe.form
-    assert split(other) == (other, ())
+    assert other.derived({"rate": 2.0}) == {"mean": 0.5}
+    assert other != model
+    assert other == jax.tree.unflatten(jax.tree.structure(other), [])
+    assert other._replace(derived=None).derived is None

@@ -1,7 +1,7 @@
 """Complete-data models from NumPyro models of one plate of records."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -22,9 +22,8 @@ from dpjax.adapters.numpyro.refusals import refuse
 from dpjax.adapters.numpyro.shared import build_log_likelihood, is_shared, tally
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Array, FunctionModel, Key, Model, Parameters, Records
 from dpjax.models.checks import check_model
-from dpjax.models.recipe import with_origin
 from dpjax.runtime.identity import Reader
 
 __all__ = ["from_numpyro"]
@@ -123,7 +122,7 @@ def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, a
     summary, log_likelihood = find_summary(densities, support) if exchangeable and not layout.fixed else (None, None)
     free = densities.is_unconstrained()
     has_prior_of_size = differs(densities, examples, layout.size + 1, ModelDensities.log_prior)
-    model = Model(
+    model = FunctionModel(
         sample_prior=densities.sample_prior,
         log_prior=densities.log_prior,
         sample_records=densities.sample_records,
@@ -146,7 +145,7 @@ def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, a
     check_model(model)
     if support is not None and support.size <= LARGEST_SUMMARY:
         check_total(model)
-    return with_origin(from_numpyro, model, fn, records, n=n, **arguments)
+    return replace(model, recipe=partial(from_numpyro, fn, records, n=n, **arguments))
 
 
 def check_total(model: Model) -> None:

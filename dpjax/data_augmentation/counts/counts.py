@@ -26,7 +26,7 @@ from dpjax.data_augmentation.counts.drawn_moves import (
     meet_all,
     swap_drawn,
 )
-from dpjax.data_augmentation.counts.form import count_form, density_of
+from dpjax.data_augmentation.counts.form import as_count_model, count_form
 from dpjax.data_augmentation.counts.joint_moves import build_joint_step
 from dpjax.data_augmentation.counts.listed_moves import check_gaps, list_moves
 from dpjax.data_augmentation.counts.moves import (
@@ -43,7 +43,7 @@ from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
 from dpjax.mechanisms.base import as_mechanism, parts_of
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, init_latent, init_state, parameter_shapes
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -229,7 +229,7 @@ def make_target(model: Model, release: Release, collapsed: bool, parameters: Par
     )
     if table.prior is not None:
         noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)
-    log_probability = None if collapsed else density_of(model).of_cells(parameters)
+    log_probability = None if collapsed else as_count_model(model).of_cells(parameters)
     return CountTarget(log_probability, make_gammas(model, table, collapsed), noisy)
 
 
@@ -260,7 +260,7 @@ def make_gammas(model: Model, table: Table, collapsed: bool) -> tuple[Gammas, ..
     if not collapsed:
         return factorials
     assert table.conjugate is not None
-    conjugate = density_of(model).model.conjugate
+    conjugate = as_count_model(model).model.conjugate
     assert conjugate is not None
     sums, sign = table.conjugate
     return *factorials, Gammas(sums, conjugate().shift, sign)

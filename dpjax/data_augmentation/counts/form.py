@@ -7,8 +7,7 @@ does not grow with the number of records.
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -16,14 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
-from dpjax._util.pytree import is_opaque
+from dpjax._util.pytree import is_opaque, static
 from dpjax._util.validation import fail, is_traced
-from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
+from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
 from dpjax.mechanisms import Gaussian, Independent, MultivariateGaussian
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
-from dpjax.models.recipe import Form, jit_model, numbered_by, recipe_of
+from dpjax.models.programs import jit_model
 from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
@@ -34,7 +33,7 @@ from dpjax.release.unknown_count import UnknownCount, is_unknown
 from dpjax.statistics import linear
 from dpjax.statistics.base import statistic_at
 
-__all__ = ["count_form", "density_of", "find_obstacle", "prefers_counts"]
+__all__ = ["as_count_model", "count_form", "find_obstacle", "prefers_counts"]
 
 RECORDS_PER_CELL = 64
 """Smallest number of records per cell from which counts pay if the parameters are not integrated out: they then mix
@@ -188,19 +187,14 @@ def check_number(n: int | UnknownCount) -> None:
         fail("release", f"n = {n} records", f"at most {largest}, the largest of 32 bits", remedy)
 
 
-@lru_cache(maxsize=64)
 def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: Layout) -> tuple[Model, TableSums]:
-    """The count model and the statistic, the same objects for equal arguments.
-
-    Of models that differ in their numbers alone the statistic is the same, too, so that they share programs.
-    """
+    """The count model and the statistic, which is the same object for models that differ in their numbers alone."""
     with jax.ensure_compile_time_eval():
         support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
         impossible, conjugate = find_impossible(model, support), conjugate_sums(model)
         structure = Structure(Frozen(support), Frozen(impossible), Frozen(conjugate), statistic, n, layout)
         statistic = lay_out(structure)
-        # Nothing of a program that is being traced may stay in the cache.
-        return count_model(model, statistic.table), statistic
+        return CountModel(model, statistic.table), statistic
 
 
 def conjugate_sums(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
@@ -225,103 +219,123 @@ def log_probabilities(model: Model, support: Records, keys: Key) -> Array:
     return jax.vmap(lambda key: model.log_density(model.sample_prior(key), support))(keys)
 
 
-@dataclass(frozen=True, eq=False)
-class CountDensity:
-    """The log-density of tables given the parameters, by the model of their records."""
+class CountModel(Model):
+    """The model of a whole table as one record.
+
+    Parameters
+    ----------
+    model
+        That of the records.
+    table
+        The possible records, and what is known of their counts.
+    """
 
     model: Model
-    table: Table
+    table: Table = static()
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior of the records' model."""
+        return self.model.sample_prior(key)
+
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of that prior."""
+        return self.model.log_prior(parameters)
 
     def of_cells(self, parameters: Parameters) -> Array:
         """The log-probability of each possible record [c]."""
         return self.model.log_density(parameters, self.table.support)
 
-    def __call__(self, parameters: Parameters, records: Records) -> Array:
-        """That of each table [n]."""
+    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
+        """Tables drawn given the parameters."""
+        parameters, known = take_number(parameters)
+        probability = jnp.exp(self.of_cells(parameters))
+
+        def draw(key: Key) -> Array:
+            number_key, count_key = jax.random.split(key)
+            number = self.table.draw_number(number_key) if known is None else known
+            return draw_multinomial(count_key, number, probability)
+
+        return {COUNTS: jax.vmap(draw)(jax.random.split(key, n))}
+
+    def log_density(self, parameters: Parameters, records: Records) -> Array:
+        """The log-density of each table [n]."""
         counts, prior = records[COUNTS].astype(float), self.table.prior
         terms = weigh(self.of_cells(parameters)[None], counts) - gammaln(counts + 1)
         number = jnp.sum(records[COUNTS], axis=1)
         total = jnp.sum(terms, axis=1) + gammaln(number.astype(float) + 1)
         return total if prior is None else total + prior.log_probability(number)
 
+    @property
+    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
+        """The exact draw of the parameters, if they can be integrated out."""
+        return None if self.model.conjugate is None else self.draw_given
 
-def density_of(model: Model) -> CountDensity:
-    """The log-density of a model in count form."""
-    assert isinstance(model.log_density, CountDensity)
-    return model.log_density
+    @property
+    def update_log_density(self) -> Callable[[Parameters, Parameters, Records], Array] | None:
+        """The log-density of that draw."""
+        return None if self.model.conjugate is None else self.log_density_given
+
+    def draw_given(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """A draw of the parameters given tables."""
+        assert self.model.conjugate is not None
+        return self.model.conjugate().update(key, self.sums(records))
+
+    def log_density_given(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
+        """The log-density [] of that draw."""
+        assert self.model.conjugate is not None
+        return self.model.conjugate().log_density(new, self.sums(records))
+
+    def sums(self, records: Records) -> Array:
+        """The sums of counts of `ConjugateCounts`."""
+        assert self.table.conjugate is not None
+        sums, _ = self.table.conjugate
+        return sums.total(jnp.sum(records[COUNTS], axis=0)).astype(float)
+
+    def summarize(self, records: Records) -> Array:
+        """The counts [c] of all tables."""
+        return jnp.sum(records[COUNTS], axis=0)
+
+    def log_likelihood(self, parameters: Parameters, summary: Array) -> Array:
+        """The log-probability [] of all records."""
+        return jnp.sum(weigh(self.of_cells(parameters), summary))
+
+    @property
+    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the records' model."""
+        return self.model.unconstrain
+
+    @property
+    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the records' model."""
+        return self.model.constrain
+
+    @property
+    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
+        """That of the records' model."""
+        return self.model.log_jacobian
+
+    @property
+    def derived(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the records' model."""
+        return self.model.derived
+
+    @property
+    def reported(self) -> Callable[[Records], Records] | None:
+        """The number of records, if it is unknown."""
+        return None if self.table.prior is None else number_of
 
 
-def count_model(model: Model, table: Table) -> Model:
-    """The model of a whole table as one record, with the numbers of the given model held apart as that has them."""
-    recipe = recipe_of(model)
-    if recipe is None:
-        return build_count_model(model, table)
-    return numbered_by(Counted(recipe.form, table), recipe.numbers)
+def number_of(records: Records) -> Records:
+    """The number of records of a table."""
+    return {NUMBER: jnp.sum(records[COUNTS])}
 
 
-@dataclass(frozen=True)
-class Counted:
-    """Builds the model of a table from the numbers of the model of its records."""
-
-    form: Form
-    table: Table
-
-    def __call__(self, *numbers: Array) -> Model:
-        """The model of a whole table."""
-        return build_count_model(self.form(numbers), self.table)
-
-
-def build_count_model(model: Model, table: Table) -> Model:
-    """The model of a whole table as one record."""
-    conjugate, prior = model.conjugate, table.prior
-    log_density = CountDensity(model, table)
-
-    def sample_records(key: Key, parameters: Parameters, n: int) -> Records:
-        parameters, known = take_number(parameters)
-        probability = jnp.exp(log_density.of_cells(parameters))
-
-        def draw(key: Key) -> Array:
-            number_key, count_key = jax.random.split(key)
-            number = table.draw_number(number_key) if known is None else known
-            return draw_multinomial(count_key, number, probability)
-
-        return {COUNTS: jax.vmap(draw)(jax.random.split(key, n))}
-
-    return Model(
-        sample_prior=model.sample_prior,
-        log_prior=model.log_prior,
-        sample_records=sample_records,
-        log_density=log_density,
-        **({} if conjugate is None else conjugate_update(conjugate, table)),
-        unconstrain=model.unconstrain,
-        constrain=model.constrain,
-        log_jacobian=model.log_jacobian,
-        summarize=lambda records: jnp.sum(records[COUNTS], axis=0),
-        log_likelihood=lambda parameters, counts: jnp.sum(weigh(log_density.of_cells(parameters), counts)),
-        derived=model.derived,
-        reported=None if prior is None else lambda records: {NUMBER: jnp.sum(records[COUNTS])},
-    )
+def as_count_model(model: Model) -> CountModel:
+    """A model in count form."""
+    assert isinstance(model, CountModel)
+    return model
 
 
 def weigh(log_probability: Array, counts: Array) -> Array:
     """Each cell's contribution to the log-likelihood [..., c]; empty impossible cells contribute 0."""
     return jnp.where(counts > 0, counts.astype(log_probability.dtype) * log_probability, 0.0)
-
-
-def conjugate_update(conjugate: Callable[[], ConjugateCounts], table: Table) -> dict[str, Any]:
-    """The exact draw of the parameters given tables, with its density."""
-    assert table.conjugate is not None
-    sums, _ = table.conjugate
-
-    def total(records: Records) -> Array:
-        return sums.total(jnp.sum(records[COUNTS], axis=0)).astype(float)
-
-    def update(key: Key, parameters: Parameters, records: Records) -> Parameters:
-        del parameters
-        return conjugate().update(key, total(records))
-
-    def update_log_density(new: Parameters, parameters: Parameters, records: Records) -> Array:
-        del parameters
-        return conjugate().log_density(new, total(records))
-
-    return {"update": update, "update_log_density": update_log_density}

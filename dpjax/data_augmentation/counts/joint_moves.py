@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.data_augmentation.counts.form import density_of
+from dpjax.data_augmentation.counts.form import as_count_model
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
 from dpjax.numerics import decision_uniforms, take_if
@@ -53,7 +53,7 @@ def build_joint_step(
 
     It leaves p(parameters, counts | release) invariant and moves both.
     """
-    of_cells = density_of(model).of_cells
+    of_cells = as_count_model(model).of_cells
 
     def step(
         rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning

@@ -12,11 +12,11 @@ from scipy.sparse import csr_array, hstack, vstack
 from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.data_augmentation.counts.form import density_of
+from dpjax.data_augmentation.counts.form import as_count_model
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
 from dpjax.mechanisms.base import as_mechanism, parts_of
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, init_state, noise_size
 from dpjax.numerics import all_finite
 from dpjax.release import Release
@@ -115,7 +115,7 @@ def move_into(
 @jit_model
 def possible_cells(model: Model, parameters: Parameters, collapsed: bool) -> Array:
     """The cells [chain, c] that may gain records: those of positive probability, or all where parameters are no bar."""
-    return (jax.vmap(density_of(model).of_cells)(parameters) > -jnp.inf) | collapsed
+    return (jax.vmap(as_count_model(model).of_cells)(parameters) > -jnp.inf) | collapsed
 
 
 @partial(jit_model, static_argnames=("num_chains",))
@@ -130,7 +130,7 @@ def propose(
     def one(key: Key, parameters: Parameters | None) -> tuple[Parameters, Array]:
         prior_key, noise_key = jax.random.split(key)
         chosen = model.sample_prior(prior_key) if parameters is None else parameters
-        probability = jnp.exp(density_of(model).of_cells(chosen))
+        probability = jnp.exp(as_count_model(model).of_cells(chosen))
         guess = guess_counts(table, release, scale, probability, noise_key)
         return chosen, leave_impossible(round_counts(guess, guess_number(table, guess)), probability)
 

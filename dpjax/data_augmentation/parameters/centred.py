@@ -20,7 +20,7 @@ from dpjax.data_augmentation.parameters.kernels import (
     SteppedKernel,
     parameter_kernel,
 )
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_position, parameter_shapes
 from dpjax.numerics import all_finite, leading_size, take_if
 

@@ -24,7 +24,7 @@ from dpjax.data_augmentation.records.imwg import build_systematic_kernel, sum_bl
 from dpjax.data_augmentation.records.proposals import build_proposal, check_noisy, proposal_at
 from dpjax.data_augmentation.records.rounds import Window, check_window, choose_window, closed_window, window_of
 from dpjax.data_augmentation.records.soma import candidate_sizes
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.record_noise import has_scores
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product

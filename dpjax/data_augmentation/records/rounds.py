@@ -16,7 +16,7 @@ import numpy as np
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.records.proposals import Decisions, accept
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.release import Release
 
 __all__ = [

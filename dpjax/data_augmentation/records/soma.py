@@ -16,7 +16,7 @@ import numpy as np
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.records.proposals import check_exchangeable, check_noisy, finish, take_sources
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum

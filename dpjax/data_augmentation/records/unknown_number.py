@@ -13,9 +13,8 @@ import numpy as np
 from dpjax._util.jit import jit_quickly
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Key, Model, Records, Statistic
-from dpjax.models.data_sets import NUMBER, check_names_free, data_sets, split
-from dpjax.models.recipe import jit_model
-from dpjax.models.recipe import split as separate_numbers
+from dpjax.models.data_sets import NUMBER, DataSets, check_names_free, split
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_parameters, parameter_shapes, position_shapes
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import CountPrior, KnownTail, UnknownCount
@@ -121,7 +120,7 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
     prior = release.n.prior
     capacity = find_capacity(model, release)
     statistic = DataSetSum(release.statistic, prior, capacity)
-    return data_sets(*separate_numbers(model), prior, capacity), replace(release, statistic=statistic, n=1)
+    return DataSets(model, prior, capacity), replace(release, statistic=statistic, n=1)
 
 
 def with_equal_capacity(formed: Sequence[PrivateRelease], given: Sequence[PrivateRelease]) -> list[PrivateRelease]:
