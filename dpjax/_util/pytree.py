@@ -37,7 +37,8 @@ class PyTree:
             return self is other
         leaves, structure = jax.tree.flatten(self)
         others, of_other = jax.tree.flatten(other)
-        return structure == of_other and all(map(same_leaf, leaves, others))
+        same: bool = structure == of_other  # type: ignore[operator]
+        return same and all(map(same_leaf, leaves, others))
 
     def __hash__(self) -> int:
         return hash(jax.tree.structure(self))

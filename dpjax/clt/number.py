@@ -79,7 +79,7 @@ def with_place(model: Model, release: Release) -> Model:
         unconstrain=unconstrain,
         constrain=lambda free: constrain(model, split(free)[0]) | {NUMBER: ends.constrain(free[NUMBER])},
         log_jacobian=of_both,
-        derived=None if model.derived is None else lambda parameters: model.derived(split(parameters)[0]),  # type: ignore[misc]
+        derived=None if model.derived is None else lambda parameters: model.derived(split(parameters)[0]),
         noncentred=None,
     )
 

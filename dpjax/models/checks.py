@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
-from dpjax.base import Model, Records
+from dpjax.base import MEMBERS, Model, Records
 from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
@@ -46,8 +46,8 @@ def check_model(model: Model) -> None:
     if not isinstance(model, Model):
         remedy = "Pass one of dpjax.models, dpjax.from_numpyro(...) or a Model of your own functions."
         fail("model", name_of(model), "a Model", remedy, error=TypeError)
-    for name, function in model._asdict().items():
-        check_function(name, function)
+    for name in MEMBERS:
+        check_function(name, getattr(model, name))
     for one, other in (("unconstrain", "constrain"), ("summarize", "log_likelihood")):
         if (getattr(model, one) is None) != (getattr(model, other) is None):
             given, missing = (one, other) if getattr(model, other) is None else (other, one)
