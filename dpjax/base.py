@@ -37,6 +37,7 @@ __all__ = [
     "Records",
     "SamplingAlgorithm",
     "Statistic",
+    "static",
 ]
 
 Array = jax.Array

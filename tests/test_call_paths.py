@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^\| `([\w.]+)`(?:, ([^|]+?))? \| ((?:`[\w/.]+`(?: → )?)+) \|$", re.M)
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PATHS = {second or first: re.findall(r"`([\w/.]+)`", files) for first, second, files in ROW.findall(CONTRIBUTING)}
-DECORATORS = {"models/recipe.py", "runtime/devices.py", "_util/jit.py"}
+DECORATORS = {"models/programs.py", "runtime/devices.py", "_util/jit.py"}
 """Which share a program between models, and spread chains over devices."""
 MOST_FILES = 9
 SHORT = {"num_chains": 2, "num_warmup": 0, "num_samples": 2, "progress": False}

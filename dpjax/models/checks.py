@@ -26,7 +26,7 @@ SIZES = (3, 5)
 """Numbers of records to check; two of them, as a wrong shape may equal one of them by chance."""
 
 REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
-PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "mixed", "recipe")
+PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "mixed")
 """Fields of a model that are required, and those that are not functions."""
 
 

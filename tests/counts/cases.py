@@ -195,7 +195,7 @@ def with_gap() -> dpjax.Model:
         shares = jnp.log(parameters["probabilities"])
         return jnp.concatenate([shares[:GAP], jnp.array([-jnp.inf]), shares[GAP:]])[records["cell"]]
 
-    unused = ("update", "update_log_density", "noncentred", "summarize", "log_likelihood", "conjugate", "recipe")
+    unused = ("update", "update_log_density", "noncentred", "summarize", "log_likelihood", "conjugate")
     return rest._replace(
         sample_records=lambda key, parameters, n: {
             "cell": jnp.asarray(places)[rest.sample_records(key, parameters, n)["cell"]]

@@ -14,7 +14,7 @@ from scipy import special
 
 from dpjax.data_augmentation.counts import moves as core
 from dpjax.data_augmentation.counts.counts import draw_proposals, make_moves, make_target
-from dpjax.data_augmentation.counts.form import count_form, as_count_model
+from dpjax.data_augmentation.counts.form import as_count_model, count_form
 from dpjax.data_augmentation.counts.joint_moves import move_records
 from dpjax.data_augmentation.counts.table import table_of
 from tests.counts import cases, oracle

@@ -101,7 +101,7 @@ def mostly_impossible() -> dpjax.Model:
     """A table of sixty cells, all but each tenth of them impossible."""
     possible = np.arange(0, MANY, 10)
     rest = models.categorical(np.ones(len(possible)))
-    unused = ("update", "update_log_density", "noncentred", "summarize", "log_likelihood", "conjugate", "recipe")
+    unused = ("update", "update_log_density", "noncentred", "summarize", "log_likelihood", "conjugate")
     logs = jnp.where(np.isin(np.arange(MANY), possible), 0.0, -jnp.inf)
     return rest._replace(
         sample_records=lambda key, parameters, n: {"cell": 10 * rest.sample_records(key, parameters, n)["cell"]},

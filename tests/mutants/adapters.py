@@ -165,10 +165,10 @@ MUTANTS = (
         ("coupling/test_coupled_kernels.py", "numpyro_models/test_models.py"),
     ),
     Mutant(
-        "A model of any number is described as one of none",
+        "A function that was replaced is forgotten",
         "base.py",
-        "if self.recipe and self.recipe.matches(self) else (Model, tuple(self[:-1]))",
-        "if self.recipe else (Model, tuple(self[:-1]))",
-        ("models/test_numbered.py", "posterior/test_pickles.py"),
+        "FunctionModel(**{name: getattr(self, name) for name in MEMBERS} | changes)",
+        "FunctionModel(**changes | {name: getattr(self, name) for name in MEMBERS})",
+        ("models/test_models_as_data.py", "models/test_check_model.py"),
     ),
 )

@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         "A regression's coefficients forget their prior mean",
-        "models/linear_regression.py",
+        "models/coefficients.py",
         "precision * mean + products[:, -1]",
         "0 * mean + products[:, -1]",
         UPDATES,
@@ -88,8 +88,8 @@ MUTANTS = (
     Mutant(
         "Possible cells are drawn without their prior",
         "models/categorical.py",
-        "draw_dirichlet(key, held + support.take(counts))",
-        "draw_dirichlet(key, 1 + support.take(counts))",
+        "draw_dirichlet(key, self.free + self.cells.take(counts))",
+        "draw_dirichlet(key, 1 + self.cells.take(counts))",
         UPDATES,
     ),
     Mutant(
