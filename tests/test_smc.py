@@ -245,7 +245,7 @@ RELEASE = dpjax.Release([13.0], dpjax.Gaussian(NOISE), total, N)
         ({"target_ess": 1.0}, ValueError, "target_ess: given 1.0; expected a number between 0 and 1"),
         ({"target_ess": "half"}, TypeError, "target_ess: given 'half'"),
         ({"imputation": dpjax.soma("auto")}, ValueError, "imputation: given SOMA.*'auto'.*; expected fixed numbers"),
-        ({"model": RELEASE, "release": NORMAL}, TypeError, r"release: given Model.*Pass \(model, release\)"),
+        ({"model": RELEASE, "release": NORMAL}, TypeError, r"release: given \w+.*Pass \(model, release\)"),
     ],
 )
 def test_bad_input(choices: dict, error: type, message: str) -> None:

@@ -165,7 +165,7 @@ SLOW = np.cumsum(RNG.normal(size=(4, 200)), axis=1)
     ("choices", "error", "message"),
     [
         ({"key": 3}, TypeError, "key: given 3; expected one typed key"),
-        ({"posterior": cases.NORMAL}, TypeError, "posterior: given Model; expected a Posterior"),
+        ({"posterior": cases.NORMAL}, TypeError, r"posterior: given \w+; expected a Posterior"),
         ({"posterior": without_parameters()}, ValueError, "posterior: given a model without parameters"),
         ({"posterior": with_draws()}, ValueError, r"posterior.draws: given a dict of \[\]; expected .*mean"),
         ({"posterior": with_draws(mean=np.full((2, 50), np.nan))}, ValueError, r"posterior.draws\['mean'\]: given"),
