@@ -6,7 +6,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 import jax
 import numpy as np
-from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys
+from jax.tree_util import GetAttrKey, register_pytree_with_keys
 
 from dpjax._util.validation import fail
 
@@ -55,8 +55,7 @@ def same_leaf(one: Any, other: Any) -> bool:
 def frozen_pytree(cls: type[Node]) -> type[Node]:
     """Register a frozen dataclass as a pytree node; for use as a decorator above ``@dataclass(frozen=True)``.
 
-    A field with ``metadata={"static": True}`` belongs to the structure, and so does a mechanism that is not itself a
-    pytree, alone or in a tuple.
+    A field with ``metadata={"static": True}`` belongs to the structure.
 
     Parameters
     ----------
@@ -85,10 +84,7 @@ def frozen_pytree(cls: type[Node]) -> type[Node]:
     data = tuple(field.name for field in fields(cls) if field.name not in static)  # type: ignore[arg-type]
 
     def flatten(node: Node) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        values = [getattr(node, name) for name in data]
-        static_parts = tuple(map(static_part, values))
-        children = tuple(map(dynamic_part, values))
-        return children, (*static_parts, *(getattr(node, name) for name in static))
+        return tuple(getattr(node, name) for name in data), tuple(getattr(node, name) for name in static)
 
     def flatten_with_keys(node: Node) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         children, structure = flatten(node)
@@ -96,9 +92,7 @@ def frozen_pytree(cls: type[Node]) -> type[Node]:
 
     def unflatten(structure: tuple[Any, ...], children: Iterable[Any]) -> Node:
         node = object.__new__(cls)
-        static_parts = structure[: len(data)]
-        values = map(merge, children, static_parts)
-        for name, value in zip(data + static, (*values, *structure[len(data) :]), strict=True):
+        for name, value in zip(data + static, (*children, *structure), strict=True):
             object.__setattr__(node, name, value)
         return node
 
@@ -110,30 +104,3 @@ def check_dataclass(kind: Any) -> None:
     """Raise unless a dataclass is given."""
     if not (isinstance(kind, type) and is_dataclass(kind)):
         fail("cls", repr(kind), "a dataclass", "Decorate a class, above @dataclass(frozen=True).", error=TypeError)
-
-
-def static_part(value: Any) -> Any:
-    """An opaque value itself, None for any other; a tuple entry by entry."""
-    if type(value) is not tuple:
-        return value if is_opaque(value) else None
-    static_parts = tuple(map(static_part, value))
-    return static_parts if any(entry is not None for entry in static_parts) else None
-
-
-def dynamic_part(value: Any) -> Any:
-    """None for an opaque value, any other itself; a tuple entry by entry."""
-    if type(value) is not tuple:
-        return None if is_opaque(value) else value
-    return tuple(map(dynamic_part, value))
-
-
-def merge(dynamic: Any, static_parts: Any) -> Any:
-    """The value of which these are the two parts."""
-    if static_parts is None:
-        return dynamic
-    return tuple(map(merge, dynamic, static_parts)) if type(static_parts) is tuple else static_parts
-
-
-def is_opaque(value: Any) -> bool:
-    """Whether a value is a mechanism that is not a pytree."""
-    return hasattr(value, "log_density") and all_leaves([value])

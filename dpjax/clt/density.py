@@ -21,7 +21,7 @@ from dpjax.clt.moments import Moments, Source, build_moments
 from dpjax.clt.number import find_neighbours, number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
-from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
+from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.data_sets import take_number
 from dpjax.models.simulation import parameter_shapes
@@ -200,7 +200,7 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
 
 def smooth(mechanism: Any) -> Any:
     """The mechanism with integer noise replaced by real noise of the same variance."""
-    known = as_mechanism(mechanism)
+    known = mechanism
     if known.parts is not None:
         parts = [(smooth(part), size) for part, size in known.parts]
         return Independent(*zip(*parts, strict=True))
@@ -216,7 +216,7 @@ def smooth(mechanism: Any) -> Any:
 def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
-        inner = as_mechanism(part).innermost
+        inner = part.innermost
         known = isinstance(inner, (DiscreteGaussian, DiscreteLaplace))
         if not inner.adds_noise or (inner.integer_noise and not known):
             given = f"a release by {name_of(part)}"
@@ -234,7 +234,7 @@ def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
     """
     variance, scaled, held = simulated, [], []
     for part, where in parts_of(release.mechanism, release.value.size):
-        if as_mechanism(part).normal_noise:
+        if part.normal_noise:
             variance = variance.at[where].set(jnp.square(jnp.asarray(part.scale, variance.dtype)))
         elif isinstance(part, Exact):
             variance = variance.at[where].set(0.0)

@@ -11,7 +11,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.inputs import find_source
 from dpjax.clt.moments import Source, build_moments, make_points
 from dpjax.clt.number import number_at, reference_number
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.models.data_sets import take_number
 from dpjax.models.programs import jit_model
 from dpjax.numerics.linear_algebra import product
@@ -38,9 +38,7 @@ def draw_sums(
 ) -> Array:
     """The values of `predict_values`; draw k uses ``fold_in(key, k)``."""
     moments = build_moments(model, release, source, rule)
-    whole = [
-        where for part, where in parts_of(release.mechanism, release.value.size) if as_mechanism(part).integer_noise
-    ]
+    whole = [where for part, where in parts_of(release.mechanism, release.value.size) if part.integer_noise]
 
     def draw(given: tuple[Array, Parameters]) -> Array:
         sum_key, noise_key = jax.random.split(jax.random.fold_in(key, given[0]))

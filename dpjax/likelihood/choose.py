@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, check_key, check_positive_number, fail
+from dpjax._util.validation import check_count, check_key, check_positive_number, fail, name_of
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.clt import check_problem, default_points
 from dpjax.clt.density import release_noise, simulate_variance, smooth
@@ -112,7 +112,7 @@ def check_clt(model: Model, release: Any) -> None:
     real = release.with_mechanism(smooth(release.mechanism))
     if release_noise(real, jnp.ones_like(real.value)).held:
         expected = "Gaussian or Laplace noise, for method='clt'"
-        fail("release", f"noise of {type(release.mechanism).__name__}", expected, "Use method='imputation'.")
+        fail("release", f"noise of {name_of(release.mechanism)}", expected, "Use method='imputation'.")
 
 
 def counts_fit(model: Model, release: PrivateRelease) -> bool:

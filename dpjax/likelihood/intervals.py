@@ -17,7 +17,7 @@ from dpjax.diagnostics.summary import Summary, tabulate
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.newton import Climb, Held, apply, climb, jackknife
 from dpjax.likelihood.surface import Surface
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.release import PrivateRelease, Release
 
 __all__ = ["ConfidenceIntervals", "Ends", "bootstrap_ends", "check_resampling", "profile_ends", "wald_ends"]
@@ -243,7 +243,7 @@ def check_resampling(release: PrivateRelease) -> None:
     """Raise if releases like this one cannot be simulated, as totals are known."""
     if not isinstance(release, Release):
         return
-    parts = [as_mechanism(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.observed))]
+    parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.observed))]
     if any(part.exact or part.reveals for part in parts):
         remedy = "Pass 'profile': new records would have other totals."
         fail("method", "'bootstrap' with known totals", "a release all of whose values are noisy", remedy)

@@ -23,7 +23,6 @@ from dpjax.mcmc.draws import accepted_per_proposal, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of
 from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.positions import check_derived
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
@@ -159,7 +158,7 @@ def noisiest(releases: Sequence[PrivateRelease]) -> PrivateRelease:
     """The release of the widest noise, to which windows of counts that all releases share are fitted."""
 
     def scale_of(release: PrivateRelease) -> float:
-        scale = as_mechanism(release.mechanism).noise_scale if isinstance(release, Release) else None
+        scale = release.mechanism.noise_scale if isinstance(release, Release) else None
         return 0.0 if scale is None else float(np.max(scale))
 
     return max(releases, key=scale_of)

@@ -22,7 +22,7 @@ from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
 from dpjax.mcmc.run import PosteriorRun, adapt
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
 from dpjax.numerics import all_finite, take_if
@@ -234,7 +234,7 @@ def distances_beyond(release: Release, statistic: Array) -> Iterator[Array]:
     if not release.is_noisy_sum:
         return
     for mechanism, where in parts_of(release.mechanism, len(release.value)):
-        if as_mechanism(mechanism).excludes_sums:
+        if mechanism.excludes_sums:
             least, most = mechanism.possible_sums(release.value[where])
             yield jnp.sum(jnp.maximum(jnp.maximum(least - statistic[where], statistic[where] - most), 0))
 

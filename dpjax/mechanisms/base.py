@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys_class
 
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import name_of
@@ -19,7 +20,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
 from dpjax.numerics.next_floats import next_below
 
-__all__ = ["Mechanism", "as_mechanism", "is_mechanism", "parts_of"]
+__all__ = ["Mechanism", "adapt", "as_mechanism", "is_mechanism", "parts_of"]
 
 OPTIONAL = frozenset(
     {
@@ -142,7 +143,7 @@ class Mechanism(JsonNamed, ABC):
 
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
-        return f"that of {name_of(self._itself)}"
+        return f"that of {name_of(self.itself)}"
 
     def promise(self, sums: Sums) -> Promise:
         """What follows for the privacy of sums that are released by this mechanism.
@@ -153,7 +154,7 @@ class Mechanism(JsonNamed, ABC):
             If nothing does.
         """
         del sums
-        raise Unpromised(f"What {type(self._itself).__name__} promises is not known.")
+        raise Unpromised(f"What {type(self.itself).__name__} promises is not known.")
 
     def local_epsilon(self, num_coordinates: int) -> float:
         """The largest log ratio between the densities of one record's value, whatever the two values of the record.
@@ -172,7 +173,7 @@ class Mechanism(JsonNamed, ABC):
         raise Unpromised("How far apart two values of a person can be is not part of the release.")
 
     @property
-    def parts(self) -> tuple[tuple[Any, int], ...] | None:
+    def parts(self) -> tuple[tuple["Mechanism", int], ...] | None:
         """Mechanisms side by side, and how many coordinates each releases, in their order; None of a single one."""
         return None
 
@@ -282,8 +283,13 @@ class Mechanism(JsonNamed, ABC):
         return self if self.inner is None else self.inner.innermost
 
     @property
-    def _itself(self) -> Any:
-        """The object that is told of in errors."""
+    def is_opaque(self) -> bool:
+        """Whether JAX cannot look into it."""
+        return False
+
+    @property
+    def itself(self) -> Any:
+        """The object that errors name."""
         return self
 
     def _gives(self, name: str) -> bool:
@@ -306,8 +312,12 @@ class Mechanism(JsonNamed, ABC):
         raise NotImplementedError(f"{name_of(self)} has no {name}")
 
 
+@register_pytree_with_keys_class
 class BareMechanism(Mechanism):
-    """An object that does not inherit from `Mechanism`, as one: of `OPTIONAL` it has its own, else the defaults."""
+    """An object that does not inherit from `Mechanism`, as one: of `OPTIONAL` it has its own, else the defaults.
+
+    An object that is no pytree belongs to the structure of what holds it.
+    """
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -321,8 +331,41 @@ class BareMechanism(Mechanism):
         own = object.__getattribute__(self, "__dict__").get("_own")
         return getattr(own, name) if name in OPTIONAL and has(own, name) else super().__getattribute__(name)
 
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the object has."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._own, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BareMechanism) and bool(self._own == other._own)
+
+    def __hash__(self) -> int:
+        return hash(self._own)
+
+    def __repr__(self) -> str:
+        return repr(self._own)
+
     @property
-    def _itself(self) -> Any:
+    def __name__(self) -> str:
+        return name_of(self._own)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the object is no pytree."""
+        return all_leaves([self._own])
+
+    def tree_flatten_with_keys(self) -> tuple[tuple[Any, ...], Any]:
+        """The object as a child, or as a part of the structure."""
+        return ((), self._own) if self.is_opaque else (((GetAttrKey("own"), self._own),), None)
+
+    @classmethod
+    def tree_unflatten(cls, structure: Any, children: tuple[Any, ...]) -> "BareMechanism":
+        """The inverse of `tree_flatten_with_keys`."""
+        return cls(*(children or (structure,)))
+
+    @property
+    def itself(self) -> Any:
         return self._own
 
     def _gives(self, name: str) -> bool:
@@ -336,17 +379,23 @@ def has(own: Any, name: str) -> bool:
 
 def is_mechanism(value: Any) -> bool:
     """Whether a value is a mechanism, inheriting or not: an instance with a log-density."""
-    return has(value, "log_density")
+    return has(value._own if isinstance(value, BareMechanism) else value, "log_density")
 
 
 def as_mechanism(value: Any) -> Mechanism:
-    """The object itself if it is a `Mechanism`, else one that answers for what the object has."""
+    """The object itself if it is a `Mechanism`, else one that answers for what the object has: asked where it comes in."""
     return value if isinstance(value, Mechanism) else BareMechanism(value)
 
 
-def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
+def adapt(noun: Any, *names: str) -> None:
+    """Make the mechanisms in these fields of a frozen dataclass `Mechanism` objects."""
+    for name in names:
+        object.__setattr__(noun, name, as_mechanism(getattr(noun, name)))
+
+
+def parts_of(mechanism: Mechanism, d: int) -> tuple[tuple[Mechanism, slice], ...]:
     """The mechanisms that release d coordinates, each with its own: one mechanism with all, unless it has parts."""
-    parts = as_mechanism(mechanism).parts or ((mechanism, d),)
+    parts = mechanism.parts or ((mechanism, d),)
     ends = accumulate(size for _, size in parts)
     return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
 

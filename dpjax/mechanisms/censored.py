@@ -11,7 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.base import Mechanism, adapt, as_floating
 from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["PartitionSelection"]
@@ -49,6 +49,7 @@ class Bounded(Mechanism):
     upper: Array | None = None
 
     def __post_init__(self) -> None:
+        adapt(self, "mechanism")
         check_tails(self.mechanism, wrapped=self.wraps_rounded)
         for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, self.bound_remedy), strict=True):
             object.__setattr__(self, name, bound)
@@ -115,17 +116,17 @@ class Censored(Bounded):
         # The tails of rounded noise are those at its multiples.
         for name, bound in {"lower": self.lower, "upper": self.upper}.items():
             if bound is not None and not is_traced(bound):
-                as_mechanism(self.mechanism).check_value(name, bound)
+                self.mechanism.check_value(name, bound)
 
     def words(self) -> str:
         """The noise, and the bounds."""
         bounds = {"below": self.lower, "above": self.upper}
         clamped = " and ".join(f"{side} at {amount(bound)}" for side, bound in bounds.items() if bound is not None)
-        return f"{as_mechanism(self.mechanism).words()}, then clamped {clamped}"
+        return f"{self.mechanism.words()}, then clamped {clamped}"
 
     def promise(self, sums: Sums) -> Promise:
         """That of the noise: clamping what is noisy already costs nothing."""
-        return as_mechanism(self.mechanism).promise(sums)
+        return self.mechanism.promise(sums)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
@@ -144,7 +145,7 @@ class Censored(Bounded):
 
 def check_tails(mechanism: Any, wrapped: bool = False) -> None:
     """Raise unless a mechanism adds noise of known tails; one that wraps another only where that is said."""
-    known = as_mechanism(mechanism)
+    known = mechanism
     if not known.has_tails or (known.inner is not None and not wrapped):
         remedy = (
             "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.pytree import frozen_pytree, is_opaque
+from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
@@ -58,7 +58,8 @@ class Independent(Mechanism):
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
         _check_pairs(self.mechanisms, self.sizes)
-        pairs = [pair for part, size in self.parts for pair in _flatten(part, int(size))]
+        given = zip(map(as_mechanism, self.mechanisms), self.sizes, strict=True)
+        pairs = [pair for part, size in given for pair in _flatten(part, int(size))]
         object.__setattr__(self, "mechanisms", tuple(mechanism for mechanism, _ in pairs))
         object.__setattr__(self, "sizes", tuple(size for _, size in pairs))
 
@@ -70,16 +71,16 @@ class Independent(Mechanism):
     @property
     def is_elementwise(self) -> bool:
         """Whether all parts have `log_density_terms`."""
-        return all(as_mechanism(part).is_elementwise for part in self.mechanisms)
+        return all(part.is_elementwise for part in self.mechanisms)
 
     @property
     def adds_noise(self) -> bool:
         """Whether all parts have `log_noise`."""
-        return self.is_elementwise and all(as_mechanism(part).adds_noise for part in self.mechanisms)
+        return self.is_elementwise and all(part.adds_noise for part in self.mechanisms)
 
     def words(self) -> str:
         """The noise of each part, with the number of its coordinates."""
-        return "; ".join(f"{as_mechanism(part).words()} ({quantity(size, 'number')})" for part, size in self.parts)
+        return "; ".join(f"{part.words()} ({quantity(size, 'number')})" for part, size in self.parts)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""
@@ -122,29 +123,29 @@ class Padded(Mechanism):
 
     def words(self) -> str:
         """Those of the mechanism."""
-        return as_mechanism(self.drawn).words()
+        return self.drawn.words()
 
     def promise(self, sums: Sums) -> Promise:
         """That of the mechanism."""
-        return as_mechanism(self.drawn).promise(sums)
+        return self.drawn.promise(sums)
 
     def whole_sums(self, size: int) -> tuple[slice, ...]:
         """Those of the mechanism."""
-        return as_mechanism(self.drawn).whole_sums(size)
+        return self.drawn.whole_sums(size)
 
     @property
     def can_sample(self) -> bool:
         """Whether values can be drawn by the mechanism."""
-        return as_mechanism(self.drawn).can_sample
+        return self.drawn.can_sample
 
     @property
     def stated_privacy(self) -> Any:
         """What was stated with the mechanism."""
-        return as_mechanism(self.drawn).stated_privacy
+        return self.drawn.stated_privacy
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the first entries of the value [d] given the statistic [d]."""
-        return self.drawn.log_density(value[: as_mechanism(self.drawn).drawn_size], statistic)
+        return self.drawn.log_density(value[: self.drawn.drawn_size], statistic)
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A released value given the statistic, with zeros after it [d]."""
@@ -177,7 +178,7 @@ def _check_part(argument: str, mechanism: Any) -> None:
 
 def _flatten(mechanism: Any, size: int) -> tuple[tuple[Any, int], ...]:
     """The parts of a mechanism that has some, else itself."""
-    parts = as_mechanism(mechanism).parts
+    parts = mechanism.parts
     if parts is None:
         return ((mechanism, size),)
     if (total := sum(part_size for _, part_size in parts)) != size:
@@ -185,16 +186,15 @@ def _flatten(mechanism: Any, size: int) -> tuple[tuple[Any, int], ...]:
     return parts
 
 
-def temper_mechanism(mechanism: Mechanism | Any, power: Array) -> Mechanism | Any:
+def temper_mechanism(mechanism: Mechanism, power: Array) -> Mechanism:
     """The mechanism with its density raised to a power [] above 0: the impossible stays impossible.
 
     Parts side by side are raised one by one, and what is exact stays so.
     """
-    known = as_mechanism(mechanism)
-    if known.parts is not None:
-        parts = [(temper_mechanism(part, power), size) for part, size in known.parts]
+    if mechanism.parts is not None:
+        parts = [(temper_mechanism(part, power), size) for part, size in mechanism.parts]
         return Independent(*zip(*parts, strict=True))
-    return mechanism if known.exact else Tempered(mechanism, power)
+    return mechanism if mechanism.exact else Tempered(mechanism, power)
 
 
 @frozen_pytree
@@ -213,12 +213,12 @@ class Tempered(Mechanism):
     @property
     def is_elementwise(self) -> bool:
         """Whether the mechanism has `log_density_terms`, and is a pytree."""
-        return not is_opaque(self.mechanism) and as_mechanism(self.mechanism).is_elementwise
+        return not self.mechanism.is_opaque and self.mechanism.is_elementwise
 
     @property
     def adds_noise(self) -> bool:
         """Whether the mechanism has `log_noise` too."""
-        return self.is_elementwise and as_mechanism(self.mechanism).adds_noise
+        return self.is_elementwise and self.mechanism.adds_noise
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d], times the power."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.base import Mechanism, adapt, as_floating
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["NoisyVariance"]
@@ -57,12 +57,13 @@ class NoisyVariance(Mechanism):
         if not callable(getattr(self.noise, "log_density_terms", None)):
             remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
             fail("noise", name_of(self.noise), "a mechanism of one number", remedy, error=TypeError)
+        adapt(self, "noise")
         check_count("n", self.n, "Pass the public number of records.", least=2)
         check_count("degrees", self.degrees, "Pass n or n - 1.")
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the noise can lead to the published variance."""
-        for layer in as_mechanism(self.noise).layers:
+        for layer in self.noise.layers:
             layer.check_value(argument, value)
 
     def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
@@ -78,7 +79,7 @@ class NoisyVariance(Mechanism):
 
     def words(self) -> str:
         """The noise on the variance."""
-        return f"none on the sums; on their variance, of divisor {self.degrees:,}, {as_mechanism(self.noise).words()}"
+        return f"none on the sums; on their variance, of divisor {self.degrees:,}, {self.noise.words()}"
 
     def promise(self, sums: Sums) -> NoReturn:
         """Nothing that follows from the release alone.

@@ -11,7 +11,7 @@ from dpjax._util.validation import check_array, fail, name_of
 from dpjax._util.words import amount, quantity
 from dpjax.base import Array
 from dpjax.mechanisms.additive import Gaussian
-from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
 from dpjax.mechanisms.vector_laplace import VectorLaplace
@@ -92,7 +92,7 @@ class ObjectivePerturbation(Mechanism):
         """The noise and the penalty."""
         penalty = f"penalties of {amount(self.regularization)}"
         fitted = f"{quantity(self.value_size, 'coefficient')} fitted with {penalty} and a random linear term"
-        return f"none on the sums; {fitted}: {as_mechanism(self.noise).words()}"
+        return f"none on the sums; {fitted}: {self.noise.words()}"
 
     def promise(self, sums: Sums) -> Promise:
         """Nothing that follows from the release alone.

@@ -11,7 +11,7 @@ from dpjax._util.validation import check_array, is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import checked_scale
-from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.base import Mechanism, adapt, as_floating
 from dpjax.mechanisms.censored import check_tails
 from dpjax.mechanisms.promises import Promise, Sums
 from dpjax.numerics.tails import log_complement
@@ -65,6 +65,7 @@ class Rounded(Mechanism):
     step: Array | float
 
     def __post_init__(self) -> None:
+        adapt(self, "mechanism")
         check_tails(self.mechanism)
         remedy = "Pass the distance between published values, such as 100."
         object.__setattr__(self, "step", checked_scale(self.step, remedy, "step"))
@@ -74,11 +75,11 @@ class Rounded(Mechanism):
 
     def words(self) -> str:
         """The noise, and the step."""
-        return f"{as_mechanism(self.mechanism).words()}, then rounded to multiples of {amount(self.step)}"
+        return f"{self.mechanism.words()}, then rounded to multiples of {amount(self.step)}"
 
     def promise(self, sums: Sums) -> Promise:
         """That of the noise: rounding what is noisy already costs nothing."""
-        return as_mechanism(self.mechanism).promise(sums)
+        return self.mechanism.promise(sums)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the value is a multiple of the step."""

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import as_mechanism
 
 __all__ = ["simulated_variance", "width", "width_by_density"]
 
@@ -42,7 +41,7 @@ def width(
     key
         One typed key.
     mechanism
-        A mechanism, inheriting from `dpjax.Mechanism` or not.
+        A `dpjax.Mechanism`.
     value
         The value [d], which is also the statistic of the draws.
     measure
@@ -52,7 +51,6 @@ def width(
     noise_alone
         Whether the draws are of the noise inside all wrappers, around 0.
     """
-    mechanism = as_mechanism(mechanism)
     if not mechanism.can_sample:
         return width_by_density(mechanism, value)
     source, statistic = (mechanism.innermost, jnp.zeros_like(value)) if noise_alone else (mechanism, value)

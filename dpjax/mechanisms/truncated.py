@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import as_floating, as_mechanism
+from dpjax.mechanisms.base import as_floating
 from dpjax.mechanisms.censored import Bounded
 from dpjax.mechanisms.promises import Sums, Unpromised
 from dpjax.mechanisms.rounded import log_probability_between
@@ -67,7 +67,7 @@ class Truncated(Bounded):
         """The noise, and the bounds."""
         bounds = {"at least": self.lower, "at most": self.upper}
         kept = " and ".join(f"{side} {amount(bound)}" for side, bound in bounds.items() if bound is not None)
-        return f"{as_mechanism(self.mechanism).words()}, drawn anew until the value is {kept}"
+        return f"{self.mechanism.words()}, drawn anew until the value is {kept}"
 
     def promise(self, sums: Sums) -> NoReturn:
         """None: how often noise is drawn anew depends on the sum."""
@@ -86,7 +86,7 @@ class Truncated(Bounded):
             return self.mechanism.log_survival(self._least(self.lower) - statistic)
         if self.lower is None:
             return self.mechanism.log_cdf(self.upper - statistic)
-        unit = int(as_mechanism(self.mechanism).integer_noise)
+        unit = int(self.mechanism.integer_noise)
         low, high = self._least(self.lower) - statistic, self._greatest(self.upper) - statistic
         return log_probability_between(self.mechanism, low, high, unit)
 
@@ -114,8 +114,8 @@ class Truncated(Bounded):
 
     def _least(self, bound: Any) -> Any:
         """The least possible value: under integer noise the first whole number from the bound on."""
-        return jnp.ceil(bound) if as_mechanism(self.mechanism).integer_noise else bound
+        return jnp.ceil(bound) if self.mechanism.integer_noise else bound
 
     def _greatest(self, bound: Any) -> Any:
         """The greatest, likewise."""
-        return jnp.floor(bound) if as_mechanism(self.mechanism).integer_noise else bound
+        return jnp.floor(bound) if self.mechanism.integer_noise else bound

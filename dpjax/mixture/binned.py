@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.pytree import frozen_pytree, is_opaque
-from dpjax._util.validation import check_array, fail, is_traced
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_array, fail, is_traced, name_of
 from dpjax.base import Array
-from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.mechanisms.base import Mechanism
 from dpjax.release import Release
 from dpjax.release.unknown_count import check_number_known
 from dpjax.statistics import Histogram
@@ -68,7 +68,7 @@ def bin_release(release: Release) -> Binned:
     if not isinstance(release.statistic, Histogram):
         remedy = "Mixtures read the release of dpjax.statistics.histogram(field, edges)."
         fail("statistic", type(release.statistic).__name__, "a histogram", remedy, error=TypeError)
-    if as_mechanism(release.mechanism).is_binned:
+    if release.mechanism.is_binned:
         check_equal_bins(release.statistic.edges)
     check_number_known(release)
     gains = jnp.diff(tabulate(release.mechanism, release.value, release.statistic.dimension, release.n), axis=1)
@@ -87,12 +87,12 @@ def tabulate(mechanism: Any, value: Array, num_bins: int, n: int) -> Array:
 
 def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
     """The function ``counts [m] -> [m]`` that gives each bin's contribution to the log-density."""
-    if as_mechanism(mechanism).is_binned:
+    if mechanism.is_binned:
         total = jnp.asarray(n, value.dtype)
         return lambda counts: mechanism.log_density_by_bin(value, counts, total)
-    if is_opaque(mechanism) or not as_mechanism(mechanism).is_elementwise:
+    if mechanism.is_opaque or not mechanism.is_elementwise:
         remedy = "Use dpjax.SmoothedHistogram, additive noise such as dpjax.Laplace, or give it log_density_terms."
-        fail("mechanism", type(mechanism).__name__, "one whose log-density is a sum over bins", remedy, error=TypeError)
+        fail("mechanism", name_of(mechanism), "one whose log-density is a sum over bins", remedy, error=TypeError)
     return lambda counts: mechanism.log_density_terms(value, counts)
 
 

@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_positive, fail
+from dpjax._util.validation import check_array, check_positive, fail, name_of
 from dpjax.base import Array
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.problem import Problem
@@ -74,7 +73,7 @@ def read_release(values: Any, channel: Any) -> tuple[Any, Any]:
     """
     released = is_release(values)
     if released != (isinstance(channel, str) and channel == WITH_VALUES):
-        given = f"{type(values).__name__} and {type(channel).__name__}" if released else "none"
+        given = f"{type(values).__name__} and {name_of(channel)}" if released else "none"
         expected = "none beside a release" if released else "the mechanism that was applied to each record, or None"
         fail("channel", given, expected, "A release knows its mechanism; None stands for records.", error=TypeError)
     if isinstance(values, Release):
@@ -141,11 +140,12 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
 def check_released(values: Any, channel: Any, component: Component, shape: tuple[int, ...]) -> LocalRelease:
     """The values with their channel, or an error unless the channel can release such values of these records."""
     release = LocalRelease(values, channel, "record")
-    if as_mechanism(channel).integer_noise and jnp.issubdtype(record_type(component), jnp.floating):
-        given, expected = f"{type(channel).__name__} on records that are no whole numbers", "continuous noise"
+    channel = release.channel
+    if channel.integer_noise and jnp.issubdtype(record_type(component), jnp.floating):
+        given, expected = f"{name_of(channel)} on records that are no whole numbers", "continuous noise"
         remedy = "Integer noise would reveal them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)
-    if as_mechanism(channel).adds_noise and release.values.shape[1:] != shape:
+    if channel.adds_noise and release.values.shape[1:] != shape:
         remedy = "Pass what was released of one record a row."
         fail("values", f"shape {list(release.values.shape)}", f"shape {['n', *shape]}", remedy)
     release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})

@@ -11,7 +11,6 @@ import numpy as np
 
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import MEMBERS, Model, Records
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
@@ -283,7 +282,7 @@ def check_categories(model: Model, statistic: Any) -> None:
 def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
     size, listed = (
-        as_mechanism(release.mechanism).true_categories,
+        release.mechanism.true_categories,
         model.support or (model.mixed and model.mixed.levels),
     )
     support = listed() if size is not None and listed else {}

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Model, Records
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.models.simulation import draw_position
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.unknown_count import is_unknown
@@ -89,7 +89,7 @@ def whole_sums_of(release: PrivateRelease) -> Iterator[tuple[Any, slice | None]]
     size = release.origin.size if isinstance(release, Release) else release.observed.shape[-1]
     parts = parts_of(release.mechanism, size)
     for mechanism, where in parts:
-        for place in as_mechanism(mechanism).whole_sums(where.stop - where.start):
+        for place in mechanism.whole_sums(where.stop - where.start):
             is_all = len(parts) == 1 and place == slice(0, where.stop)
             yield mechanism, None if is_all else slice(where.start + place.start, where.start + place.stop)
 
@@ -217,5 +217,5 @@ def refuse(argument: str, mechanism: Any, what: str) -> NoReturn:
         "Integer noise would reveal a real sum's fraction exactly. Use Laplace or Gaussian; or, if the values were "
         "rounded record by record before they were summed, say so in the statistic with jnp.round."
     )
-    given = f"{type(mechanism).__name__}, whose noise is whole, on {what} that is not"
+    given = f"{name_of(mechanism)}, whose noise is whole, on {what} that is not"
     fail(argument, given, "whole numbers", remedy)

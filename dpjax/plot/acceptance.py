@@ -10,7 +10,6 @@ from dpjax.data_augmentation.counts.counts import Counts
 from dpjax.data_augmentation.records.imwg import IMwG
 from dpjax.data_augmentation.records.soma import SOMA
 from dpjax.mechanisms import DiscreteLaplace, Laplace
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.release import PrivateRelease, Release
 from dpjax.statistics.base import RecordStatistic
@@ -76,7 +75,7 @@ def epsilon_of(release: PrivateRelease) -> float | None:
         found = laplace_epsilon(release.statistic, float(mechanism.scale))
         if found is not None:
             return found
-    promise = as_mechanism(mechanism).stated_privacy
+    promise = mechanism.stated_privacy
     if promise is None or promise.notion not in ("pure", "local") or promise.epsilon is None:
         return None
     return float(promise.epsilon) * (1 if promise.neighbours == "replace-one" else 2)

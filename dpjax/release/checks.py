@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.pytree import is_opaque
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
@@ -42,33 +41,38 @@ def as_local_values(values: Any, channel: Any) -> Array:
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
         fail("values", f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and not as_mechanism(channel).innermost.adds_noise
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and not channel.innermost.adds_noise
     return array.astype(jnp.result_type(int if whole else float))
+
+
+def check_is_mechanism(argument: str, mechanism: Any) -> None:
+    """Raise unless the mechanism has a log-density."""
+    remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density, and sample for predictions."
+    if not is_mechanism(mechanism):
+        fail(argument, name_of(mechanism), "an instance with log_density", remedy, error=TypeError)
 
 
 def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
     """Raise unless the mechanism has a log-density, and parameters that fit values of this shape."""
-    remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density, and sample for predictions."
-    if not is_mechanism(mechanism):
-        fail(argument, name_of(mechanism), "an instance with log_density", remedy, error=TypeError)
-    for name, part, part_shape in _named_parts(argument, mechanism, shape):
-        if is_opaque(part) and not isinstance(part, Hashable):
+    check_is_mechanism(argument, mechanism)
+    for name, part, part_shape in _named_parts(argument, as_mechanism(mechanism), shape):
+        if part.is_opaque and not isinstance(part.itself, Hashable):
             remedy = "Register it with dpjax.mechanisms.frozen_pytree, or make it hashable (frozen=True)."
             fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
-        if as_mechanism(part).innermost.adds_noise and not is_opaque(part):
+        if part.innermost.adds_noise and not part.is_opaque:
             _check_parameter_shapes(name, part, part_shape)
 
 
 def check_sampler(argument: str, mechanism: Any) -> None:
     """Raise unless values can be drawn from the mechanism."""
-    if not as_mechanism(mechanism).can_sample:
+    if not mechanism.can_sample:
         given, remedy = f"{name_of(mechanism)}, which has no `sample`", "Give it sample(key, statistic), or do without."
         fail(argument, given, "a mechanism that releases and predictions can be drawn from", remedy, error=TypeError)
 
 
 def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> None:
     """Raise unless the mechanism releases such a value given such a summed statistic."""
-    if as_mechanism(mechanism).is_categorical:
+    if mechanism.is_categorical:
         remedy = "It releases one category per record: use LocalRelease(values, channel)."
         fail("mechanism", name_of(mechanism), "a mechanism for one summed value", remedy, error=TypeError)
     shapes = _evaluated_shapes(mechanism, value, total)
@@ -80,7 +84,7 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:
     """Raise unless the mechanism can release such values: whole ones under integer noise, and what else it says."""
-    known = as_mechanism(mechanism)
+    known = mechanism
     if known.parts is not None:
         for part, where in parts_of(mechanism, value.shape[-1]):
             check_value(f"{argument}[{where.start}:{where.stop}]", value[..., where], part)
@@ -102,7 +106,7 @@ def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDt
         remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
         fail("statistic", name_of(statistic), "a hashable function of one record", remedy, error=TypeError)
     dimension = dimension_of(statistic)
-    size = as_mechanism(mechanism).drawn_size
+    size = mechanism.drawn_size
     if size is not None:
         return _check_drawn(statistic, mechanism, size, value)
     if dimension is not None and (dimension,) != value.shape:
@@ -120,7 +124,7 @@ def _check_drawn(statistic: Any, mechanism: Any, size: int, value: Array) -> jax
     if dimension is None:
         remedy = "Pass one of dpjax.statistics, such as dpjax.statistics.histogram(field, edges)."
         fail("statistic", name_of(statistic), "a statistic that has a dimension", remedy)
-    for layer in as_mechanism(mechanism).layers:
+    for layer in mechanism.layers:
         layer.check_drawn("value", value, dimension)
     return jax.ShapeDtypeStruct((dimension,), value.dtype)
 
@@ -202,7 +206,7 @@ def _check_exact(argument: str, value: Any, vector: Array) -> None:
 
 def _coarseness(value: Array, mechanism: Any) -> str | None:
     """What is wrong with single precision for these values, if anything."""
-    scale, largest = as_mechanism(mechanism).noise_scale, float(np.max(np.abs(np.asarray(value))))
+    scale, largest = mechanism.noise_scale, float(np.max(np.abs(np.asarray(value))))
     if scale is None or is_traced(scale):
         return None
     # NumPy passes `min` on to arrays of JAX, which compile it.
@@ -214,7 +218,7 @@ def _coarseness(value: Array, mechanism: Any) -> str | None:
 
 def _named_parts(argument: str, mechanism: Any, shape: tuple[int, ...]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:
     """The parts of a mechanism with what errors call them and the shapes of their values."""
-    parts = as_mechanism(mechanism).parts
+    parts = mechanism.parts
     if parts is None:
         yield argument, mechanism, shape
         return
@@ -242,7 +246,7 @@ def _evaluated_shapes(
     try:
         density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
         sample = like
-        if as_mechanism(mechanism).can_sample:
+        if mechanism.can_sample:
             sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
     except Exception as error:  # whatever a mechanism of the user's own may raise
         given = (

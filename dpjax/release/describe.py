@@ -9,7 +9,7 @@ import numpy as np
 from dpjax._util.validation import fail, name_of
 from dpjax._util.words import quantity
 from dpjax.mechanisms import Privacy, zcdp_epsilon
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
 from dpjax.release.local import LocalRelease
@@ -76,9 +76,9 @@ def describe(release: Release | LocalRelease) -> str:
     lines = [
         f"{sentence(words_of(release.statistic))}, over {number(release.n)}: {quantity(len(release.value), 'number')}."
     ]
-    lines += [f"Noise: {as_mechanism(release.mechanism).words()}."]
+    lines += [f"Noise: {release.mechanism.words()}."]
     lines += [f"{words}: {told(release, relation)}." for relation, words in RELATIONS.items()]
-    whole = [release.mechanism] if as_mechanism(release.mechanism).parts is not None else []
+    whole = [release.mechanism] if release.mechanism.parts is not None else []
     return "\n".join([*lines, stated([*whole, *mechanisms(release)])])
 
 
@@ -90,7 +90,7 @@ def local_lines(release: LocalRelease) -> list[str]:
         kept = f"no promise is known. {str(reason).rstrip('.')}"
     return [
         f"The field `{release.field}` of n = {release.n:,} records, one released value each.",
-        f"Noise: {as_mechanism(release.channel).words()}.",
+        f"Noise: {release.channel.words()}.",
         f"To each person, whatever two values are compared: {kept}.",
     ]
 
@@ -103,9 +103,9 @@ def told(release: Release, neighbours: Neighbours) -> str:
         return f"no promise is known. {str(reason).rstrip('.')}"
     counted = neighbours == "add-or-remove" and not isinstance(release.n, UnknownCount)
     limits = ["that n is public is not covered"] if counted else []
-    if any(as_mechanism(part).exact for part in mechanisms(release)):
+    if any(part.exact for part in mechanisms(release)):
         limits += ["exact sums are not covered"]
-    if any(as_mechanism(part).whole_sums(1) and not sums.is_whole for part, sums in parts(release, neighbours)):
+    if any(part.whole_sums(1) and not sums.is_whole for part, sums in parts(release, neighbours)):
         limits += ["on whole-valued sums alone"]
     return "; ".join([kept, *limits])
 
@@ -126,7 +126,7 @@ def mechanisms(release: Release) -> list[Any]:
 
 def stated(found: list[Any]) -> str:
     """What was published of the promise, beside the noise."""
-    said = [layer.stated_privacy for one in found for layer in as_mechanism(one).layers]
+    said = [layer.stated_privacy for one in found for layer in one.layers]
     words = "; ".join(statement(one) for one in said if isinstance(one, Privacy))
     return f"Stated with the release: {words or 'nothing'}."
 
@@ -186,15 +186,15 @@ def promise(release: Release, neighbours: Neighbours) -> Promise:
     Unpromised
         If it does not follow from the release.
     """
-    protected = [(part, sums) for part, sums in parts(release, neighbours) if not as_mechanism(part).exact]
+    protected = [(part, sums) for part, sums in parts(release, neighbours) if not part.exact]
     if not protected:
         raise Unpromised("The sums were released as they are.")
-    return compose([as_mechanism(part).promise(sums) for part, sums in protected])
+    return compose([part.promise(sums) for part, sums in protected])
 
 
 def parts(release: Release, neighbours: Neighbours) -> list[tuple[Any, Sums]]:
     """The mechanisms of a release, each with the sums that it protects."""
-    found, statistic = as_mechanism(release.mechanism).parts, release.statistic
+    found, statistic = release.mechanism.parts, release.statistic
     if found is None:
         return [(release.mechanism, sums_of(statistic, neighbours, release.n))]
     inside = statistic.statistics if isinstance(statistic, Stacked) else ()
@@ -215,7 +215,7 @@ def local_promise(release: LocalRelease) -> Promise:
         If it does not follow from the release.
     """
     num_coordinates = int(np.prod(release.values.shape[1:], dtype=int))
-    epsilon = as_mechanism(release.channel).local_epsilon(num_coordinates)
+    epsilon = release.channel.local_epsilon(num_coordinates)
     if not isfinite(epsilon):
         raise Unpromised("Some answers are possible for some values only, and give them away.")
     return pure(epsilon)

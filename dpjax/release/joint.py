@@ -9,7 +9,6 @@ import numpy as np
 
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.composite import Independent, Padded
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.local import LocalRelease
@@ -108,6 +107,6 @@ def placed(statistic: Statistic, start: int) -> Statistic:
 def _statistics(release: Release) -> tuple[Statistic, ...]:
     """The statistics of a joint release, else the one of the release."""
     statistic = release.statistic
-    if as_mechanism(release.mechanism).parts is not None and isinstance(statistic, Stacked):
+    if release.mechanism.parts is not None and isinstance(statistic, Stacked):
         return statistic.statistics
     return (statistic,)

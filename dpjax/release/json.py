@@ -106,7 +106,7 @@ def encode_mechanism(mechanism: Mechanism | Any) -> dict[str, Any]:
     if not isinstance(mechanism, Mechanism) or mechanism.json_name is None:
         remedy = "A mechanism of your own has no neutral description: store its parameters yourself."
         expected = f"one of {sorted(Mechanism.by_json_name)}"
-        fail("mechanism", type(mechanism).__name__, expected, remedy, error=TypeError)
+        fail("mechanism", name_of(mechanism), expected, remedy, error=TypeError)
     present = {key: value for key, value in mechanism.json_fields().items() if value is not None}
     return {"name": mechanism.json_name} | {key: _encode_parameter(key, value) for key, value in present.items()}
 

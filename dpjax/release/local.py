@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, name_of, summarize_error
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.mechanisms.base import Mechanism, adapt
 from dpjax.release import json
 from dpjax.release.checks import (
     as_local_values,
+    check_is_mechanism,
     check_mechanism,
     check_sampler,
     check_value,
@@ -59,7 +60,9 @@ class LocalRelease:
     def __post_init__(self) -> None:
         if not isinstance(self.field, str):
             fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
-        if as_mechanism(self.channel).exact:
+        check_is_mechanism("channel", self.channel)
+        adapt(self, "channel")
+        if self.channel.exact:
             remedy = "Records that are known need no imputation: condition the model on them."
             fail("channel", name_of(self.channel), "a channel that hides the record", remedy)
         values = as_local_values(self.values, self.channel)
@@ -142,7 +145,7 @@ class LocalRelease:
         try:
             density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
             sample = value
-            if as_mechanism(self.channel).can_sample:
+            if self.channel.can_sample:
                 sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
         except Exception as error:  # whatever a channel of the user's own may raise
             fail(name, given, expected, f"The channel says: {summarize_error(error)}")

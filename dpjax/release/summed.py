@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.pytree import frozen_pytree, is_opaque
+from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
+from dpjax.mechanisms.base import Mechanism, adapt, parts_of
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json
@@ -86,6 +86,7 @@ class Release:
         remedy = "Pass the released numbers, one for each coordinate of the statistic; a table by numpy.ravel(table)."
         value = as_vector("value", self.value, remedy)
         check_mechanism("mechanism", self.mechanism, value.shape)
+        adapt(self, "mechanism")
         total = check_statistic(self.statistic, self.mechanism, value)
         check_summed(self.mechanism, value, total)
         check_value("value", value, self.mechanism)
@@ -102,7 +103,7 @@ class Release:
     @property
     def is_noisy_sum(self) -> bool:
         """Whether the value is the summed statistic plus noise, rather than draws that the mechanism made given it."""
-        return as_mechanism(self.mechanism).drawn_size is None
+        return self.mechanism.drawn_size is None
 
     @property
     def origin(self) -> Array:
@@ -266,18 +267,18 @@ def as_sum(
 
 def log_density_at(mechanism: Mechanism, value: Array, origin: Array, residual: Array) -> Array:
     """The log-density [] of the value given the statistic origin − residual [d]."""
-    if as_mechanism(mechanism).adds_noise:
+    if mechanism.adds_noise:
         return jnp.sum(mechanism.log_noise(residual))
     return mechanism.log_density(value, origin - residual)
 
 
 def log_densities_at(mechanism: Mechanism, value: Array, origin: Array, residuals: Array) -> Array:
     """The log-density [m] of the value given the statistic origin − residual, for each column of residuals [d, m]."""
-    if is_opaque(mechanism) or not as_mechanism(mechanism).is_elementwise:
+    if mechanism.is_opaque or not mechanism.is_elementwise:
         return jax.vmap(partial(log_density_at, mechanism, value, origin), in_axes=1)(residuals)
     # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
     columns = jax.tree.map(as_column, mechanism)
-    if as_mechanism(columns).adds_noise:
+    if columns.adds_noise:
         terms = columns.log_noise(residuals)
     else:
         terms = columns.log_density_terms(value[:, None], value[:, None] - residuals)

@@ -181,7 +181,7 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
 
 def is_noisy(table: Table, release: Release) -> bool:
     """Whether the noise of the most exact part is not small against the sampling error of a cell of usual size."""
-    scales = [as_mechanism(mechanism).noise_scale for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    scales = [mechanism.noise_scale for mechanism, _ in parts_of(release.mechanism, len(release.value))]
     if isinstance(table.n, UnknownCount) or any(scale is None or is_traced(scale) for scale in scales):
         return True
     variance = min(float(np.median(np.square(np.asarray(scale)))) for scale in scales)
@@ -225,10 +225,12 @@ def make_target(model: Model, release: Release, collapsed: bool, parameters: Par
     noisy = tuple(
         NoisySums(sums, release.value[where], mechanism)
         for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True)
-        if not as_mechanism(mechanism).exact
+        if not mechanism.exact
     )
     if table.prior is not None:
-        noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), PriorOfNumber(table.prior)),)
+        noisy += (
+            NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), as_mechanism(PriorOfNumber(table.prior))),
+        )
     log_probability = None if collapsed else as_count_model(model).of_cells(parameters)
     return CountTarget(log_probability, make_gammas(model, table, collapsed), noisy)
 
@@ -339,7 +341,7 @@ def expect_spreads(table: Table, release: Release, collapsed: bool) -> list[np.n
 
     Nothing is said of mechanisms whose variance is not known.
     """
-    parts = [(as_mechanism(mechanism), where) for mechanism, where in parts_of(release.mechanism, len(release.value))]
+    parts = [(mechanism, where) for mechanism, where in parts_of(release.mechanism, len(release.value))]
     noisy = [(mechanism.noise_variance, where.stop - where.start) for mechanism, where in parts if not mechanism.exact]
     if any(variance is None or is_traced(variance) for variance, _ in noisy):
         return []

@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
-from dpjax._util.pytree import is_opaque, static
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.pytree import static
+from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
 from dpjax.mechanisms import Gaussian, Independent, MultivariateGaussian
-from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
+from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.programs import jit_model
 from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
@@ -71,17 +71,17 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
 def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, str] | None:
     """What was given and what is expected of the mechanisms; None if counts can be moved under all."""
     for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
-        if is_opaque(mechanism):
-            return f"a mechanism {type(mechanism).__name__}", "a mechanism that is a pytree"
+        if mechanism.is_opaque:
+            return f"a mechanism {name_of(mechanism)}", "a mechanism that is a pytree"
         if reads_together(mechanism) and num_cells > LARGEST_TOGETHER:
-            given = f"{num_cells} possible records and a mechanism {type(mechanism).__name__}"
+            given = f"{num_cells} possible records and a mechanism {name_of(mechanism)}"
             return given, f"noise on each sum by itself, or at most {LARGEST_TOGETHER} possible records"
     return None
 
 
 def reads_together(mechanism: Any) -> bool:
     """Whether the density of a value depends on its sums together, and is no product over them."""
-    known = as_mechanism(mechanism)
+    known = mechanism
     return not (known.exact or known.adds_noise or known.is_elementwise or can_decorrelate(mechanism))
 
 
@@ -97,7 +97,7 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     assert isinstance(release, Release)
     num_cells = support_size(model)
     assert num_cells is not None
-    parts = [as_mechanism(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
     if any(part.exact or part.reveals for part in parts) or is_unknown(release):
         return True
     return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
@@ -134,12 +134,12 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     check_number(release.n)
     release = with_independent_noise(fill_up(release))
     parts = parts_of(release.mechanism, len(release.value))
-    told = any(as_mechanism(mechanism).exact or as_mechanism(mechanism).reveals for mechanism, _ in parts)
+    told = any(mechanism.exact or mechanism.reveals for mechanism, _ in parts)
     if told and is_traced(release.value):
         remedy = "Build the count form outside jit and vmap, where the known totals are numbers."
         fail("release", "known totals that are traced", "numbers", remedy, error=TypeError)
-    known = tuple(known_values(as_mechanism(mechanism), release.value[where]) for mechanism, where in parts)
-    limited = tuple(as_mechanism(mechanism).excludes_sums for mechanism, _ in parts)
+    known = tuple(known_values(mechanism, release.value[where]) for mechanism, where in parts)
+    limited = tuple(mechanism.excludes_sums for mechanism, _ in parts)
     sizes = tuple(where.stop - where.start for _, where in parts)
     together = any(reads_together(mechanism) for mechanism, _ in parts)
     layout = Layout(sizes, known, limited, release.value.dtype, together)

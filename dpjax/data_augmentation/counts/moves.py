@@ -20,7 +20,6 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.data_augmentation.counts.directions import Directions, Touched
 from dpjax.data_augmentation.counts.sums import CellSums
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
@@ -245,13 +244,13 @@ def running_sums(rows: Array) -> Array:
 
 def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps: Array) -> Array:
     """The log-density [move, W + 1] of the values of the sums that a move touches, or of all that are read together."""
-    known = as_mechanism(factor.mechanism)
+    known = factor.mechanism
     if not (known.adds_noise or known.is_elementwise):
         return log_noise_together(factor, index, weight, sums, steps)
     gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
     value, there = factor.value[index][..., None], sums[index][..., None] + gained
     mechanism = jax.tree.map(lambda leaf: leaf[index][..., None] if jnp.ndim(leaf) else leaf, factor.mechanism)
-    if as_mechanism(mechanism).adds_noise:
+    if mechanism.adds_noise:
         terms = mechanism.log_noise(value - there)
     else:
         terms = mechanism.log_density_terms(value, there)

@@ -15,7 +15,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.counts.form import as_count_model
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, init_state, noise_size
 from dpjax.numerics import all_finite
@@ -98,7 +98,7 @@ def possible_limits(table: Table, release: Release) -> list[Limits]:
     """Those within which the published numbers can have been released."""
     found = []
     for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True):
-        if as_mechanism(mechanism).excludes_sums:
+        if mechanism.excludes_sums:
             least, most = mechanism.possible_sums(release.value[where])
             found.append(Limits(sums, np.asarray(least), np.asarray(most)))
     return found
@@ -145,7 +145,7 @@ def guess_counts(table: Table, release: Release, scale: Array, probability: Arra
     if table.entangled:
         return jnp.asarray(table.draw_number(key), probability.dtype) * probability
     value = release.value
-    if as_mechanism(release.mechanism).can_sample:
+    if release.mechanism.can_sample:
         value = release.mechanism.sample(key, value)
     return nearest_counts(table, value, scale, probability)
 
@@ -156,7 +156,7 @@ def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.nda
     A published key occurs in some record, but may be rounded to none if it is rare. Records come from the fullest cell;
     tables with known totals do not change.
     """
-    if table.known or not as_mechanism(release.mechanism).is_elementwise:
+    if table.known or not release.mechanism.is_elementwise:
         return counts
     for place in np.flatnonzero(impossible_sums(release, counts)):
         cells = np.flatnonzero(np.any((table.sums.index == place) & (table.sums.weight != 0), axis=1))

@@ -29,7 +29,7 @@ from dpjax.data_augmentation.parameters.coordinates import (
     to_vector,
 )
 from dpjax.data_augmentation.parameters.interweaving import NUM_MOVES, InterweavingInfo, elliptical_moves, is_possible
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.record_noise import has_real_fields, has_scores, num_rows, records_at, to_columns
 from dpjax.numerics import decision_uniforms, take_if
@@ -63,7 +63,7 @@ def can_move_noise(model: Model, release: PrivateRelease) -> bool:
         return False
     if not has_scores(model) or not model.exchangeable or release.n <= num_rows(model) + 1:
         return False
-    parts = [as_mechanism(part) for part, _ in parts_of(release.mechanism, release.value.size)]
+    parts = [part for part, _ in parts_of(release.mechanism, release.value.size)]
     return all(part.innermost.adds_noise and not part.integer_noise for part in parts)
 
 

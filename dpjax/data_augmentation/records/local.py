@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.spread import width
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
@@ -37,7 +36,7 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     num_cells = support_size(model)
     if num_cells is not None and num_cells <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
-    if model.normal_field is not None and as_mechanism(release.channel).draws_latent_normal:
+    if model.normal_field is not None and release.channel.draws_latent_normal:
         return build_normal_kernel(model, release)
     if has_windows(release, model):
         return in_turn(build_metropolis_kernel(model, release), build_window_kernel(model, release))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import parts_of
 from dpjax.models.record_noise import scores_of
 from dpjax.numerics import leading_size, take_if
 from dpjax.numerics.normals import standard_normals
@@ -54,7 +54,7 @@ def check_exchangeable(model: Model, imputation: str) -> None:
 
 def check_noisy(release: Release, imputation: str) -> None:
     """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
-    parts = [as_mechanism(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
     if any(part.exact or part.reveals for part in parts):
         fail(
             "imputation",

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_number, check_positive, fail
+from dpjax._util.validation import check_array, check_number, check_positive, fail, name_of
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import as_mechanism
 from dpjax.mixture.base import Theta
 from dpjax.models.priors import warn_of_underflow
 from dpjax.numerics.ends import positive_at
@@ -164,9 +163,9 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
         TypeError
             If the noise of the channel is not Normal.
         """
-        if not as_mechanism(channel).normal_noise:
+        if not channel.normal_noise:
             remedy = "Use NormalInverseGamma for other channels."
-            fail("channel", type(channel).__name__, "dpjax.Gaussian, for this base measure", remedy, error=TypeError)
+            fail("channel", name_of(channel), "dpjax.Gaussian, for this base measure", remedy, error=TypeError)
         check_number("channel.scale", channel.scale)
         return replace(self, noise_variance=jnp.square(jnp.asarray(channel.scale, float)))
 

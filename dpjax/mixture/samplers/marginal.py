@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Conjugate, Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.binned import Binned
@@ -152,7 +152,7 @@ def check_conjugate(name: str, problem: Problem) -> None:
     """Raise unless the parameters can be integrated out of the density of a cluster's released values."""
     refuse_binned(name, problem)
     if problem.channel is not None or not isinstance(problem.component, Conjugate):
-        behind = "no channel" if problem.channel is None else type(problem.channel).__name__
+        behind = "no channel" if problem.channel is None else name_of(problem.channel)
         other = "neal8" if problem.channel is None or problem.tractable is not None else "neal5"
         remedy = (
             f"Use sampler=dpjax.mixture.{other}(); or, behind dpjax.Gaussian, "

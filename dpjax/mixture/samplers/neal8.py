@@ -6,7 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import check_count, fail
+from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import Problem
@@ -27,7 +27,7 @@ class Neal8(Marginal):
         """The sampler, or an error unless the density of a released value given parameters is known."""
         refuse_binned("neal8()", problem)
         if problem.channel is not None and problem.tractable is None:
-            pair = f"{type(problem.channel).__name__} and {type(problem.component).__name__}"
+            pair = f"{name_of(problem.channel)} and {type(problem.component).__name__}"
             remedy = (
                 "Use sampler=dpjax.mixture.neal5() or conditional(), or register the marginal with "
                 "dpjax.mixture.register_tractable."

@@ -76,7 +76,7 @@ def linear(
         return Release(vector, mechanism, combined, n)
     if noise != "before":
         fail("noise", repr(noise), "'before' or 'after'", "Say whether noise was added before sums were combined.")
-    rank = np.linalg.matrix_rank(rows)
+    mechanism, rank = as_mechanism(mechanism), np.linalg.matrix_rank(rows)
     if rank == rows.shape[1]:
         return Release(solve_sums(rows, vector, mechanism), mechanism, statistic, n)
     if rank < len(rows):
@@ -89,7 +89,7 @@ def solve_sums(rows: np.ndarray, vector: Array, mechanism: Any) -> Array:
     """The noisy sums [d] of which the published numbers are combinations, or an error if they are those of none."""
     value = np.asarray(vector, float)
     sums = np.linalg.lstsq(rows, value)[0]
-    if as_mechanism(mechanism).integer_noise:
+    if mechanism.integer_noise:
         sums = np.round(sums)
     if np.max(np.abs(rows @ sums - value)) > CONSISTENT * max(np.max(np.abs(value)), 1.0):
         remedy = "If each combination was given noise of its own, pass noise='after'."
@@ -101,7 +101,7 @@ def combine_noise(rows: np.ndarray, mechanism: Any) -> MultivariateGaussian:
     """The noise of combinations with independent rows, of sums with Gaussian noise."""
     if isinstance(mechanism, MultivariateGaussian):
         covariance = np.asarray(mechanism.covariance, float)
-    elif as_mechanism(mechanism).normal_noise:
+    elif mechanism.normal_noise:
         covariance = np.diag(np.broadcast_to(np.square(np.asarray(mechanism.scale, float)), rows.shape[1]))
     else:
         remedy = "The combinations of other noise have no known density: look for the noisy sums themselves."
