@@ -8,7 +8,7 @@ anything is compiled. An object that does not inherit from `Mechanism` is used f
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
@@ -62,6 +62,8 @@ class Mechanism(JsonNamed, ABC):
     """
 
     by_json_name: ClassVar[dict[str, type[Any]]] = {}
+    if TYPE_CHECKING:
+        scale: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Take back what a subclass must say of itself."""
@@ -383,7 +385,10 @@ def is_mechanism(value: Any) -> bool:
 
 
 def as_mechanism(value: Any) -> Mechanism:
-    """The object itself if it is a `Mechanism`, else one that answers for what the object has: asked where it comes in."""
+    """The object itself if it is a `Mechanism`, else one that answers for what the object has.
+
+    It is called where objects come in: a release holds a `Mechanism`.
+    """
     return value if isinstance(value, Mechanism) else BareMechanism(value)
 
 

@@ -228,9 +228,8 @@ def make_target(model: Model, release: Release, collapsed: bool, parameters: Par
         if not mechanism.exact
     )
     if table.prior is not None:
-        noisy += (
-            NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), as_mechanism(PriorOfNumber(table.prior))),
-        )
+        prior = as_mechanism(PriorOfNumber(table.prior))
+        noisy += (NoisySums(number_of(table), jnp.zeros(1, release.value.dtype), prior),)
     log_probability = None if collapsed else as_count_model(model).of_cells(parameters)
     return CountTarget(log_probability, make_gammas(model, table, collapsed), noisy)
 

@@ -8,7 +8,7 @@ does not grow with the number of records.
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -85,7 +85,7 @@ def reads_together(mechanism: Any) -> bool:
     return not (known.exact or known.adds_noise or known.is_elementwise or can_decorrelate(mechanism))
 
 
-def can_decorrelate(mechanism: Any) -> bool:
+def can_decorrelate(mechanism: Any) -> TypeGuard[MultivariateGaussian]:
     """Whether combinations of the sums have independent noise, which are found where the covariance is numbers."""
     return isinstance(mechanism, MultivariateGaussian) and not is_traced(mechanism)
 

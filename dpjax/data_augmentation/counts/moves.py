@@ -250,10 +250,7 @@ def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps
     gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
     value, there = factor.value[index][..., None], sums[index][..., None] + gained
     mechanism = jax.tree.map(lambda leaf: leaf[index][..., None] if jnp.ndim(leaf) else leaf, factor.mechanism)
-    if mechanism.adds_noise:
-        terms = mechanism.log_noise(value - there)
-    else:
-        terms = mechanism.log_density_terms(value, there)
+    terms = mechanism.log_noise(value - there) if known.adds_noise else mechanism.log_density_terms(value, there)
     # A place without a sum has weight 0, and does not distinguish values.
     return jnp.sum(jnp.where(weight[..., None] != 0, terms, 0.0), axis=1)
 
