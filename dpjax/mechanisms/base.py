@@ -32,6 +32,9 @@ OPTIONAL = frozenset(
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
 
+STRUCTURE = ("is_opaque", "itself", "tree_flatten_with_keys", "tree_unflatten")
+"""What a `BareMechanism` answers by itself."""
+
 NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
@@ -316,9 +319,10 @@ class Mechanism(JsonNamed, ABC):
 
 @register_pytree_with_keys_class
 class BareMechanism(Mechanism):
-    """An object that does not inherit from `Mechanism`, as one: of `OPTIONAL` it has its own, else the defaults.
+    """An object that does not inherit from `Mechanism`, or is no pytree, as one that does and is.
 
-    An object that is no pytree belongs to the structure of what holds it.
+    Of an object that does not inherit, `OPTIONAL` is read, else the defaults; of another everything. What is no pytree
+    belongs to the structure of what holds it.
     """
 
     def __init__(self, own: Any) -> None:
@@ -331,7 +335,8 @@ class BareMechanism(Mechanism):
     def __getattribute__(self, name: str) -> Any:
         """The object's attribute where that is a part of the contract; its own names mean something else."""
         own = object.__getattribute__(self, "__dict__").get("_own")
-        return getattr(own, name) if name in OPTIONAL and has(own, name) else super().__getattribute__(name)
+        answers = name not in STRUCTURE and name[0] != "_" if isinstance(own, Mechanism) else name in OPTIONAL
+        return getattr(own, name) if answers and has(own, name) else super().__getattribute__(name)
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the object has."""
@@ -371,7 +376,7 @@ class BareMechanism(Mechanism):
         return self._own
 
     def _gives(self, name: str) -> bool:
-        return has(self._own, name)
+        return self._own._gives(name) if isinstance(self._own, Mechanism) else has(self._own, name)
 
 
 def has(own: Any, name: str) -> bool:
@@ -385,11 +390,11 @@ def is_mechanism(value: Any) -> bool:
 
 
 def as_mechanism(value: Any) -> Mechanism:
-    """The object itself if it is a `Mechanism`, else one that answers for what the object has.
+    """The object itself if it is a `Mechanism` and a pytree, else one that answers for what the object has.
 
     It is called where objects come in: a release holds a `Mechanism`.
     """
-    return value if isinstance(value, Mechanism) else BareMechanism(value)
+    return value if isinstance(value, Mechanism) and not all_leaves([value]) else BareMechanism(value)
 
 
 def adapt(noun: Any, *names: str) -> None:
