@@ -32,7 +32,7 @@ OPTIONAL = frozenset(
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
 
-STRUCTURE = ("is_opaque", "itself", "tree_flatten_with_keys", "tree_unflatten")
+STRUCTURE = ("is_opaque", "tree_flatten_with_keys", "tree_unflatten")
 """What a `BareMechanism` answers by itself."""
 
 NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance")
@@ -148,7 +148,7 @@ class Mechanism(JsonNamed, ABC):
 
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
-        return f"that of {name_of(self.itself)}"
+        return f"that of {name_of(self._itself)}"
 
     def promise(self, sums: Sums) -> Promise:
         """What follows for the privacy of sums that are released by this mechanism.
@@ -159,7 +159,7 @@ class Mechanism(JsonNamed, ABC):
             If nothing does.
         """
         del sums
-        raise Unpromised(f"What {type(self.itself).__name__} promises is not known.")
+        raise Unpromised(f"What {type(self._itself).__name__} promises is not known.")
 
     def local_epsilon(self, num_coordinates: int) -> float:
         """The largest log ratio between the densities of one record's value, whatever the two values of the record.
@@ -293,7 +293,7 @@ class Mechanism(JsonNamed, ABC):
         return False
 
     @property
-    def itself(self) -> Any:
+    def _itself(self) -> Any:
         """The object that errors name."""
         return self
 
@@ -372,7 +372,7 @@ class BareMechanism(Mechanism):
         return cls(*(children or (structure,)))
 
     @property
-    def itself(self) -> Any:
+    def _itself(self) -> Any:
         return self._own
 
     def _gives(self, name: str) -> bool:

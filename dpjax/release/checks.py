@@ -56,11 +56,20 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> No
     """Raise unless the mechanism has a log-density, and parameters that fit values of this shape."""
     check_is_mechanism(argument, mechanism)
     for name, part, part_shape in _named_parts(argument, as_mechanism(mechanism), shape):
-        if part.is_opaque and not isinstance(part.itself, Hashable):
+        if part.is_opaque and not is_hashable(part):
             remedy = "Register it with dpjax.mechanisms.frozen_pytree, or make it hashable (frozen=True)."
             fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
         if part.innermost.adds_noise and not part.is_opaque:
             _check_parameter_shapes(name, part, part_shape)
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether a value can be hashed, with all that it holds."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def check_sampler(argument: str, mechanism: Any) -> None:
