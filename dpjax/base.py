@@ -183,20 +183,17 @@ class MixedRecords(NamedTuple):
 class Model(PyTree, abstract=True):
     """A complete-data model: records independent given the parameters, and a prior.
 
-    A model of one's own is a subclass, whose fields are its numbers, or ``Model(sample_prior, log_prior,
-    sample_records, log_density, ...)``: a model of functions. The first four are enough. Models of one class that
-    differ in numbers alone share compiled programs. Fields marked `static` are hashable and decide what is compiled.
+    A model of one's own is a subclass, whose fields are its numbers: the first four methods are enough. Models of one
+    class that differ in numbers alone share compiled programs. Fields marked `static` are hashable, and decide what is
+    compiled.
 
-    Attributes
+    Parameters
     ----------
-    sample_prior
-        ``key -> parameters``.
-    log_prior
-        ``parameters -> []``, the log-density on the natural scale.
-    sample_records
-        ``(key, parameters, n) -> records`` with leading axis n.
-    log_density
-        ``(parameters, records) -> [n]``, one value per record.
+    *functions
+        Of a model of functions, which has no class of its own: ``sample_prior``, ``log_prior``, ``sample_records`` and
+        ``log_density``, as the methods below.
+    **others
+        Functions or values by the names below.
 
     Examples
     --------

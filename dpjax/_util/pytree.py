@@ -1,7 +1,7 @@
 """Frozen dataclasses as pytrees: arrays are leaves, fields marked static belong to the structure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
@@ -15,9 +15,23 @@ __all__ = ["PyTree", "frozen_pytree", "static"]
 Node = TypeVar("Node")
 
 
-def static(**options: Any) -> Any:
-    """A field of a `PyTree` that belongs to its structure: it is hashable, and decides what is compiled."""
-    return field(metadata={"static": True}, **options)
+def static(default: Any = MISSING) -> Any:
+    """A field of a `PyTree`, such as a model, that is hashable and decides what is compiled.
+
+    Parameters
+    ----------
+    default
+        The value of the field where none is given.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> class Rolls(dpjax.Model):
+    ...     sides: int = dpjax.base.static(default=6)
+    >>> jax.tree.leaves(Rolls())
+    []
+    """
+    return field(metadata={"static": True}, default=default)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(static,))
