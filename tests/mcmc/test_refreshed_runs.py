@@ -30,7 +30,6 @@ def two_sums(record):
     return jnp.stack([record["y"], record["y"] ** 2])
 
 
-NARROW = dpjax.from_numpyro(normal_records, records=("y",))
 TWO_SUMS = dpjax.Release(VALUE, dpjax.Laplace(np.array(SCALES)), two_sums, NUM_RECORDS)
 
 
@@ -66,7 +65,8 @@ def deviation(posterior, exact):
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_a_scale_near_zero_is_reached(seed, exact):
     assert exact == pytest.approx(0.0071, abs=3e-4)
-    posterior = dpjax.sample(jax.random.key(seed), NARROW, TWO_SUMS, num_samples=4_000, progress=False)
+    model = dpjax.from_numpyro(normal_records, records=("y",))
+    posterior = dpjax.sample(jax.random.key(seed), model, TWO_SUMS, num_samples=4_000, progress=False)
     assert ess_mean((posterior.draws["sigma"] < 0.1).astype(float)) > 400
     assert abs(deviation(posterior, exact)) < 4
 
