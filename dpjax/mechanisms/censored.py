@@ -11,7 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, where_near
 from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["PartitionSelection"]
@@ -61,6 +61,13 @@ class Bounded(Mechanism):
         high = np.inf if self.upper is None else self.upper
         expected = f"values from {low} to {high}, between which they are {self.told}"
         check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, self.value_remedy)
+
+    def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """The value [d] moved to what the noise leads to, and to a bound, where that is within its error [d]."""
+        moved = as_mechanism(self.mechanism).to_atoms(value, error)
+        for bound in (self.lower, self.upper):
+            moved = moved if bound is None else where_near(moved, np.asarray(bound, float), error)
+        return moved
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""
