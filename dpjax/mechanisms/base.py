@@ -25,8 +25,8 @@ OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
         *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
-        *("largest_below", "to_atoms", "parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
-        *("scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
+        *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise", "normal_noise", "exact", "reveals"),
+        *("noise_variance", "scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
@@ -140,6 +140,24 @@ class Mechanism(JsonNamed, ABC):
         if self.inner is not None:
             return self.inner.to_atoms(value, error)
         return where_near(value, np.round(value), error) if self.integer_noise or self.exact else value
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
+        """The least scale of the noise, and the largest sum on which it is; None where that is not known.
+
+        By default the `noise_scale` and the largest value. Single precision is to round such sums finely against it.
+
+        Parameters
+        ----------
+        value
+            The released value [d].
+        n
+            The number of records.
+        radius
+            The largest Euclidean norm of what one record adds to the sums; None where it is not known.
+        """
+        if self.inner is not None:
+            return self.inner.noise_and_sum(value, n, radius)
+        return None if self.noise_scale is None else noise_and_value(self.noise_scale, value)
 
     def whole_sums(self, size: int) -> tuple[slice, ...]:
         """The coordinates of a statistic of this size that must be whole: all under integer noise, else none."""
@@ -361,6 +379,12 @@ def parts_of(mechanism: Any, d: int) -> tuple[tuple[Any, slice], ...]:
     parts = as_mechanism(mechanism).parts or ((mechanism, d),)
     ends = accumulate(size for _, size in parts)
     return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
+
+
+def noise_and_value(scale: Any, value: np.ndarray) -> tuple[float, float]:
+    """The least scale of noise, and the largest value."""
+    # NumPy passes `min` on to arrays of JAX, which compile it.
+    return float(np.min(np.asarray(scale))), float(np.max(np.abs(value)))
 
 
 def where_near(value: np.ndarray, target: Any, error: np.ndarray) -> np.ndarray:

@@ -1,9 +1,11 @@
 """The variance of records with noise on it."""
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, ClassVar, NoReturn
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, name_of
@@ -90,6 +92,15 @@ class NoisyVariance(Mechanism):
         """
         del sums
         raise Unpromised("It depends on how far one record can move the variance")
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
+        """The scale of the noise, and the largest mean square, of distances up to a bound with this radius."""
+        found = as_mechanism(self.noise).noise_and_sum(value, n, radius)
+        if found is None or radius is None:
+            return found
+        # The radius r of h and h² is that of one record at the bound h: r² = h² + h⁴.
+        square = (sqrt(1 + 4 * radius**2) - 1) / 2
+        return found[0], max(found[1], square * self.n / self.degrees)
 
     def variance(self, statistic: Array) -> Array:
         """The variance [1] of the records with these sums [2]."""
