@@ -119,10 +119,18 @@ class Censored(Bounded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The tails of rounded noise are those at its multiples.
+        # A bound is itself published, and the tails of rounded noise are those at its multiples.
         for name, bound in {"lower": self.lower, "upper": self.upper}.items():
             if bound is not None and not is_traced(bound):
-                as_mechanism(self.mechanism).check_value(name, bound)
+                self._check_bound(name, bound)
+
+    def _check_bound(self, name: str, bound: Any) -> None:
+        """Raise unless the mechanism can release a bound."""
+        mechanism = as_mechanism(self.mechanism)
+        if mechanism.integer_noise:
+            remedy = "Whole numbers are clamped at whole numbers: round a lower bound up, and an upper one down."
+            check_array(name, bound, lambda array: array == np.round(array), "whole numbers", remedy)
+        mechanism.check_value(name, bound)
 
     def words(self) -> str:
         """The noise, and the bounds."""

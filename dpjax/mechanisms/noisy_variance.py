@@ -10,7 +10,7 @@ import numpy as np
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism
+from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["NoisyVariance"]
@@ -36,7 +36,7 @@ class NoisyVariance(Mechanism):
     Raises
     ------
     TypeError, ValueError
-        If the noise is no mechanism of one number, n is no number of at least two, or the divisor is no
+        If the noise is no mechanism of one real number, n is no number of at least two, or the divisor is no
         whole number.
 
     Examples
@@ -56,9 +56,12 @@ class NoisyVariance(Mechanism):
     degrees: int = field(metadata={"static": True})
 
     def __post_init__(self) -> None:
-        if not callable(getattr(self.noise, "log_density_terms", None)):
+        noise = as_mechanism(self.noise)
+        if not (is_mechanism(self.noise) and noise.is_elementwise) or noise.integer_noise or noise.exact:
             remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
-            fail("noise", name_of(self.noise), "a mechanism of one number", remedy, error=TypeError)
+            fail(
+                "noise", name_of(self.noise), "a mechanism that adds real noise to one number", remedy, error=TypeError
+            )
         check_count("n", self.n, "Pass the public number of records.", least=2)
         check_count("degrees", self.degrees, "Pass n or n - 1.")
 
