@@ -26,8 +26,8 @@ OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
         *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
-        *("largest_below", "parts", "integer_noise", "normal_noise", "exact", "reveals", "noise_variance"),
-        *("scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
+        *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise", "normal_noise", "exact", "reveals"),
+        *("noise_variance", "scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
@@ -134,6 +134,36 @@ class Mechanism(JsonNamed, ABC):
     def largest_below(self, threshold: float) -> Any:
         """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
         return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
+
+    def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """The value [d], known up to an error [d], moved to a value of positive probability where that is as near.
+
+        By default to whole numbers under integer noise and where sums are exact, and as the mechanisms inside say.
+        """
+        if self.parts is not None:
+            places = parts_of(self, len(value))
+            return np.concatenate([as_mechanism(part).to_atoms(value[at], error[at]) for part, at in places])
+        if self.inner is not None:
+            return self.inner.to_atoms(value, error)
+        return where_near(value, np.round(value), error) if self.integer_noise or self.exact else value
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
+        """The least scale of the noise, and the largest sum on which it is; None where that is not known.
+
+        By default the `noise_scale` and the largest value. Single precision is to round such sums finely against it.
+
+        Parameters
+        ----------
+        value
+            The released value [d].
+        n
+            The number of records.
+        radius
+            The largest Euclidean norm of what one record adds to the sums; None where it is not known.
+        """
+        if self.inner is not None:
+            return self.inner.noise_and_sum(value, n, radius)
+        return None if self.noise_scale is None else noise_and_value(self.noise_scale, value)
 
     def whole_sums(self, size: int) -> tuple[slice, ...]:
         """The coordinates of a statistic of this size that must be whole: all under integer noise, else none."""
@@ -408,6 +438,17 @@ def parts_of(mechanism: Mechanism, d: int) -> tuple[tuple[Mechanism, slice], ...
     parts = mechanism.parts or ((mechanism, d),)
     ends = accumulate(size for _, size in parts)
     return tuple((part, slice(end - size, end)) for (part, size), end in zip(parts, ends, strict=True))
+
+
+def noise_and_value(scale: Any, value: np.ndarray) -> tuple[float, float]:
+    """The least scale of noise, and the largest value."""
+    # NumPy passes `min` on to arrays of JAX, which compile it.
+    return float(np.min(np.asarray(scale))), float(np.max(np.abs(value)))
+
+
+def where_near(value: np.ndarray, target: Any, error: np.ndarray) -> np.ndarray:
+    """The target where the value [d] is within its error [d] of it, else the value."""
+    return np.where(np.abs(value - target) <= error, target, value)
 
 
 def as_floating(value: Any) -> Array:

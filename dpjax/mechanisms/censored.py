@@ -11,7 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, adapt, as_floating
+from dpjax.mechanisms.base import Mechanism, adapt, as_floating, where_near
 from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["PartitionSelection"]
@@ -63,6 +63,13 @@ class Bounded(Mechanism):
         expected = f"values from {low} to {high}, between which they are {self.told}"
         check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, self.value_remedy)
 
+    def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """The value [d] moved to what the noise leads to, and to a bound, where that is within its error [d]."""
+        moved = self.mechanism.to_atoms(value, error)
+        for bound in (self.lower, self.upper):
+            moved = moved if bound is None else where_near(moved, np.asarray(bound, float), error)
+        return moved
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""
         return jnp.sum(self.log_density_terms(value, statistic))
@@ -113,10 +120,17 @@ class Censored(Bounded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The tails of rounded noise are those at its multiples.
+        # A bound is itself published, and the tails of rounded noise are those at its multiples.
         for name, bound in {"lower": self.lower, "upper": self.upper}.items():
             if bound is not None and not is_traced(bound):
-                self.mechanism.check_value(name, bound)
+                self._check_bound(name, bound)
+
+    def _check_bound(self, name: str, bound: Any) -> None:
+        """Raise unless the mechanism can release a bound."""
+        if self.mechanism.integer_noise:
+            remedy = "Whole numbers are clamped at whole numbers: round a lower bound up, and an upper one down."
+            check_array(name, bound, lambda array: array == np.round(array), "whole numbers", remedy)
+        self.mechanism.check_value(name, bound)
 
     def words(self) -> str:
         """The noise, and the bounds."""

@@ -15,7 +15,7 @@ from dpjax._util.validation import check_array, check_number, fail, is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import checked_scale
-from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure
 from dpjax.numerics.linear_algebra import product
@@ -86,8 +86,12 @@ class MultivariateGaussian(Mechanism):
 
     def promise(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2λ, where λ is the variance of the noise in the direction in which it is least."""
-        least = float(np.linalg.eigvalsh(np.asarray(self.covariance, float))[0])
-        return concentrated(least**0.5, sums.sensitivity(2))
+        return concentrated(self._least_deviation(), sums.sensitivity(2))
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+        """The standard deviation in the direction in which it is least, and the largest value."""
+        del n, radius
+        return noise_and_value(self._least_deviation(), value)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""
@@ -105,6 +109,10 @@ class MultivariateGaussian(Mechanism):
         root = np.linalg.cholesky(np.asarray(self.covariance, float))
         deviation = np.diag(root)
         return np.linalg.inv(root / deviation), deviation
+
+    def _least_deviation(self) -> float:
+        """The standard deviation of the noise in the direction in which it is least."""
+        return float(np.linalg.eigvalsh(np.asarray(self.covariance, float))[0]) ** 0.5
 
     def _log_volume(self) -> Array:
         """log √det(2π covariance)."""
@@ -172,6 +180,11 @@ class KNormLinf(Mechanism):
     def promise(self, sums: Sums) -> Promise:
         """ε = Δ∞ / b: one record moves counts by at most 1, and other sums by at most Δ₂."""
         return pure((1.0 if sums.num_bins is not None else sums.sensitivity(2)) / float(self.scale))
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+        """The scale, and the largest value."""
+        del n, radius
+        return noise_and_value(self.scale, value)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""

@@ -1,14 +1,16 @@
 """The variance of records with noise on it."""
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, ClassVar, NoReturn
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, adapt, as_floating
+from dpjax.mechanisms.base import Mechanism, adapt, as_floating, as_mechanism, is_mechanism
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["NoisyVariance"]
@@ -34,7 +36,7 @@ class NoisyVariance(Mechanism):
     Raises
     ------
     TypeError, ValueError
-        If the noise is no mechanism of one number, n is no number of at least two, or the divisor is no
+        If the noise is no mechanism of one real number, n is no number of at least two, or the divisor is no
         whole number.
 
     Examples
@@ -54,9 +56,12 @@ class NoisyVariance(Mechanism):
     degrees: int = field(metadata={"static": True})
 
     def __post_init__(self) -> None:
-        if not callable(getattr(self.noise, "log_density_terms", None)):
+        noise = as_mechanism(self.noise)
+        if not (is_mechanism(self.noise) and noise.is_elementwise) or noise.integer_noise or noise.exact:
             remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
-            fail("noise", name_of(self.noise), "a mechanism of one number", remedy, error=TypeError)
+            fail(
+                "noise", name_of(self.noise), "a mechanism that adds real noise to one number", remedy, error=TypeError
+            )
         adapt(self, "noise")
         check_count("n", self.n, "Pass the public number of records.", least=2)
         check_count("degrees", self.degrees, "Pass n or n - 1.")
@@ -91,6 +96,15 @@ class NoisyVariance(Mechanism):
         """
         del sums
         raise Unpromised("It depends on how far one record can move the variance")
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
+        """The scale of the noise, and the largest mean square, of distances up to a bound with this radius."""
+        found = self.noise.noise_and_sum(value, n, radius)
+        if found is None or radius is None:
+            return found
+        # The radius r of h and h² is that of one record at the bound h: r² = h² + h⁴.
+        square = (sqrt(1 + 4 * radius**2) - 1) / 2
+        return found[0], max(found[1], square * self.n / self.degrees)
 
     def variance(self, statistic: Array) -> Array:
         """The variance [1] of the records with these sums [2]."""

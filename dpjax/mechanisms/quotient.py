@@ -14,7 +14,7 @@ from dpjax._util.validation import check_count, fail, is_traced, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Gaussian, Laplace
-from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, smallest
@@ -145,6 +145,12 @@ class Quotient(Mechanism):
         half = size // 2
         places = (self.numerator, slice(0, half)), (self.denominator, slice(half, size))
         return tuple(where for noise, where in places if noise.integer_noise)
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+        """Those of the sum that is rounded more coarsely, where denominators are at most the number of records."""
+        del radius
+        pairs = noise_and_value(self.numerator.scale, value * n), noise_and_value(self.denominator.scale, np.array(n))
+        return min(pairs, key=lambda pair: pair[0] / max(pair[1], 1.0))
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the quotients [k] given the sums [2 k]."""

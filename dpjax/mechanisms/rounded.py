@@ -11,7 +11,7 @@ from dpjax._util.validation import check_array, is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import checked_scale
-from dpjax.mechanisms.base import Mechanism, adapt, as_floating
+from dpjax.mechanisms.base import Mechanism, adapt, as_floating, where_near
 from dpjax.mechanisms.censored import check_tails
 from dpjax.mechanisms.promises import Promise, Sums
 from dpjax.numerics.tails import log_complement
@@ -98,6 +98,11 @@ class Rounded(Mechanism):
         """The largest multiple [] or [d] of the step below a threshold."""
         step = np.asarray(self.step, float)
         return step * (np.ceil(threshold / step - NEAR_MULTIPLE) - 1)
+
+    def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """The value [d] moved to a multiple of the step where that is within its error [d]."""
+        step = np.asarray(self.step, float)
+        return where_near(value, step * np.round(value / step), error)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each coordinate of the value [..., d] given that of the statistic [..., d]."""

@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_positive_number
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, pure
 
@@ -62,6 +63,11 @@ class VectorLaplace(Mechanism):
     def promise(self, sums: Sums) -> Promise:
         """ε = Δ₂ / β."""
         return pure(sums.sensitivity(2) / float(self.scale))
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+        """The scale, and the largest value."""
+        del n, radius
+        return noise_and_value(self.scale, value)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""

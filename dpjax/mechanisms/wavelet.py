@@ -5,13 +5,14 @@ from math import sqrt
 from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, check_positive, check_positive_number, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Laplace
-from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import smallest
 
@@ -127,6 +128,11 @@ class HaarWavelet(Mechanism):
         """ε = Δ₁ / b of all coefficients."""
         del num_coordinates
         return haar_sensitivity(self.resolution) / smallest(self.scale)
+
+    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+        """The scale, and the largest value."""
+        del n, radius
+        return noise_and_value(self.scale, value)
 
     @property
     def num_coefficients(self) -> int:

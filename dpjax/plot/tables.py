@@ -24,7 +24,7 @@ from dpjax.plot.style import (
     own_panels,
     tidy,
 )
-from dpjax.posterior.completed import draw_further
+from dpjax.posterior.further import draw_further
 from dpjax.release import Release
 
 if TYPE_CHECKING:

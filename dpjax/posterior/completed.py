@@ -6,37 +6,29 @@ cost no privacy beyond it.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy
 from jax.typing import ArrayLike
 
 from dpjax._util.validation import check_count, check_key, check_share, fail, read_numbers
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, TableSums
-from dpjax.data_augmentation.parameters import Tuning
-from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.records.unknown_number import DataSetSum
-from dpjax.data_augmentation.refresh import RefreshTuning
-from dpjax.data_augmentation.sweep import build_mixed_step, build_sweep
-from dpjax.diagnostics.convergence import ess_bulk
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
+from dpjax.posterior.further import draw_further, spacing_of
 from dpjax.release import PrivateRelease, Release
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
-
-MOST_STEPS = 1_000
-"""Most steps of a chain between two data sets, however slowly it mixes."""
 
 ROUNDING = 1e-9
 """How far below zero an eigenvalue of a matrix of correlations may be by rounding."""
@@ -233,7 +225,8 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     if posterior.final_states is None or posterior.plan is None:
         remedy = "Use posterior.synthetic, or dpjax.sample."
         fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
-    drawn = draw_further(posterior, key, num, spacing_of(posterior), take_data)
+    key_spacing, key_draws = jax.random.split(key)
+    drawn = draw_further(posterior, key_draws, num, spacing_of(posterior, key_spacing), take_data)
     formed = latent_form(posterior.model, posterior.release, posterior.plan.imputation)[1]
     return as_data_sets(posterior.model, formed, *drawn)
 
@@ -241,63 +234,6 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
 def take_data(state: GibbsState) -> tuple[Parameters, Records]:
     """Parameters and records."""
     return state.parameters, state.latent.records
-
-
-def draw_further(posterior: "Posterior", key: Key, num: int, spacing: int, take: Callable[[GibbsState], Any]) -> Any:
-    """What `take` takes of so many states [num, ...] after the end of the chains, `spacing` steps of a chain apart."""
-    plan, num_chains = posterior.plan, len(posterior.info["acceptance_rate"])
-    assert plan is not None
-    model, release = latent_form(posterior.model, posterior.release, plan.imputation)
-    kernel = {"release": release, "tuning": posterior.tuning, "refresh": posterior.refresh}
-    chains = {"keys": jax.random.split(key, num_chains), "states": posterior.final_states}
-    drawn = advance(model, plan, -(-num // num_chains), take, **kernel, **chains, spacing=jnp.int32(spacing))
-    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
-
-
-def spacing_of(posterior: "Posterior") -> int:
-    """Steps of a chain that give about one effective draw of the slowest parameter."""
-    if posterior.streaming is not None or not posterior.draws:
-        return MOST_STEPS // 10
-    sizes = np.concatenate([np.ravel(ess_bulk(np.asarray(leaf, float))) for leaf in posterior.draws.values()])
-    share = np.nanmin(sizes, initial=np.inf) / posterior.info["acceptance_rate"].size
-    steps = posterior.settings.get("thin", 1) / max(share, 1 / MOST_STEPS)
-    return int(np.clip(np.ceil(steps), 1, MOST_STEPS)) if np.isfinite(steps) else MOST_STEPS
-
-
-@partial(jit_model, static_argnames=("plan", "num", "take"))
-def advance(
-    model: Model,
-    plan: SweepPlan,
-    num: int,
-    take: Callable[[GibbsState], Any],
-    *,
-    release: PrivateRelease,
-    tuning: Tuning | None,
-    refresh: RefreshTuning | None,
-    keys: Key,
-    states: GibbsState,
-    spacing: Array,
-) -> Any:
-    """What is taken of states [num, chain, ...] so many steps apart: draws from p(parameters, records | release)."""
-    sweep = build_sweep(model, release, plan)
-    mixed = None if refresh is None else build_mixed_step(model, release, sweep, tuning, refresh, keep=lambda info: ())
-    step_keys, last_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
-
-    def step(key: Key, number: Array, state: GibbsState) -> GibbsState:
-        step_key = jax.random.fold_in(key, number)
-        if mixed is None:
-            return sweep.move(jax.random.split(step_key)[0], state, tuning)[0]
-        return mixed(step_key, number, state)[0]
-
-    def all_chains(number: Array, states: GibbsState) -> GibbsState:
-        return jax.vmap(step, in_axes=(0, None, 0))(step_keys, number, states)
-
-    def keep(states: GibbsState, place: Array) -> tuple[GibbsState, Any]:
-        states = jax.lax.fori_loop(place * spacing, (place + 1) * spacing, all_chains, states)
-        final_keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(last_keys, place)
-        return states, jax.vmap(take)(jax.vmap(sweep.complete)(final_keys, states)[0])
-
-    return jax.lax.scan(keep, states, jnp.arange(num, dtype=jnp.int32))[1]
 
 
 def as_data_sets(model: Model, formed: PrivateRelease, parameters: Parameters, records: Records) -> DataSets:

@@ -218,8 +218,9 @@ class Posterior(Pickled):
         """Completed data sets: the confidential records as imputed, draws from p(parameters, records | release).
 
         The chains go on by the sweeps and refreshes that the draws were made by, each as many steps between two data
-        sets as give about one effective draw of the slowest parameter. What is published of such data reveals no more
-        than the release. Analyses of them are put together by ``data.combine(estimates, covariances)``.
+        sets as give about one effective draw of the slowest parameter, and of moments and contrasts of the records in
+        a pilot run; a warning says where that is more than 1,000. What is published of such data reveals no more than
+        the release. Analyses of them are put together by ``data.combine(estimates, covariances)``.
 
         Parameters
         ----------

@@ -1,5 +1,6 @@
 """What is refused when a release is built, and where single precision is not enough."""
 
+import sys
 import warnings
 from collections.abc import Hashable, Iterator
 from typing import Any, NoReturn
@@ -11,7 +12,7 @@ import numpy as np
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
-from dpjax.statistics.base import dimension_of
+from dpjax.statistics.base import RecordStatistic, dimension_of
 
 LARGEST_COUNT = 2**24
 """Single precision holds every whole number up to here."""
@@ -138,18 +139,17 @@ def _check_drawn(statistic: Any, mechanism: Any, size: int, value: Array) -> jax
     return jax.ShapeDtypeStruct((dimension,), value.dtype)
 
 
-def warn_where_coarse(value: Array, mechanism: Any, n: int) -> None:
+def warn_where_coarse(value: Array, mechanism: Any, n: int, statistic: Any = None) -> None:
     """Warn, at the user's call, where single precision cannot follow single records or the noise."""
     if value.dtype != jnp.float32 or is_traced(value):
         return
-    problem: str | None = None
     largest = max(float(np.max(np.abs(value))), n)
     if largest > LARGEST_COUNT:
-        problem = f"counts up to {largest:.3g}, beyond the 2^24 whole numbers of float32"
+        problems: Iterator[str | None] = iter([f"counts up to {largest:.3g}, beyond the 2^24 whole numbers of float32"])
     else:
         parts = parts_of(mechanism, value.shape[-1])
-        problem = next(filter(None, (_coarseness(value[..., where], part) for part, where in parts)), None)
-    _warn_of(problem)
+        problems = (_coarseness(value[..., where], part, n, statistic) for part, where in parts)
+    _warn_of_first(problems)
 
 
 def warn_where_coarse_locally(values: Array, channel: Any) -> None:
@@ -157,14 +157,23 @@ def warn_where_coarse_locally(values: Array, channel: Any) -> None:
     if values.dtype != jnp.float32 or is_traced(values):
         return
     parts = [(channel, slice(None))] if values.ndim == 1 else parts_of(channel, values.shape[-1])
-    _warn_of(next(filter(None, (_coarseness(values[..., where], part) for part, where in parts)), None))
+    _warn_of_first(_coarseness(values[..., where], part, n=1) for part, where in parts)
 
 
-def _warn_of(problem: str | None) -> None:
-    """Warn of a problem of single precision, at the call of what checks for it in a constructor."""
+def _warn_of_first(problems: Iterator[str | None]) -> None:
+    """Warn of the first problem of single precision, at the user's call."""
+    problem = next(filter(None, problems), None)
     if problem:
         text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
-        warnings.warn(text, PrecisionWarning, stacklevel=5)
+        warnings.warn(text, PrecisionWarning, stacklevel=_calls_below_the_user())
+
+
+def _calls_below_the_user() -> int:
+    """The `stacklevel`, for the function that asks, of the call from outside of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __package__.partition(".")[0]:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> NoReturn:
@@ -213,16 +222,22 @@ def _check_exact(argument: str, value: Any, vector: Array) -> None:
         fail(argument, summarize(whole), "whole numbers up to 2^53", "Release counts in larger units.")
 
 
-def _coarseness(value: Array, mechanism: Any) -> str | None:
+def _coarseness(value: Array, mechanism: Any, n: int, statistic: Any = None) -> str | None:
     """What is wrong with single precision for these values, if anything."""
-    scale, largest = mechanism.noise_scale, float(np.max(np.abs(np.asarray(value))))
-    if scale is None or is_traced(scale):
+    if is_traced(mechanism):
         return None
-    # NumPy passes `min` on to arrays of JAX, which compile it.
-    smallest = np.min(np.asarray(scale))
-    if smallest >= COARSEST_SUM * largest:
+    found = mechanism.noise_and_sum(np.asarray(value), n, _radius(statistic))
+    if found is None or found[0] >= COARSEST_SUM * found[1]:
         return None
-    return f"noise of scale {smallest:.3g} on values up to {largest:.3g}, which float32 rounds too coarsely"
+    return f"noise of scale {found[0]:.3g} on numbers up to {found[1]:.3g}, which float32 rounds too coarsely"
+
+
+def _radius(statistic: Any) -> float | None:
+    """The largest Euclidean norm of what one record adds, where a statistic has one."""
+    try:
+        return statistic.radius(2) if isinstance(statistic, RecordStatistic) else None
+    except ValueError:
+        return None
 
 
 def _named_parts(argument: str, mechanism: Any, shape: tuple[int, ...]) -> Iterator[tuple[str, Any, tuple[int, ...]]]:

@@ -91,7 +91,7 @@ class Release:
         check_summed(self.mechanism, value, total)
         check_value("value", value, self.mechanism)
         n = read_number(self.n)
-        warn_where_coarse(value, self.mechanism, expected_number(n))
+        warn_where_coarse(value, self.mechanism, expected_number(n), self.statistic)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "n", n)
 

@@ -64,8 +64,8 @@ MUTANTS = (
     Mutant(
         "A Poisson sample takes every record one place late",
         "private/sums/poisson.py",
-        "return (jnp.minimum(waited, num_records) + 1).astype(jnp.int32)",
-        "return (jnp.minimum(waited, num_records) + 2).astype(jnp.int32)",
+        "return jnp.where(ends, jnp.minimum(waited, num_records), num_records) + 1",
+        "return jnp.where(ends, jnp.minimum(waited, num_records), num_records) + 2",
         ("private/test_edges.py", *LANGEVIN),
     ),
     Mutant(

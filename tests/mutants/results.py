@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "Data sets follow each other without steps between",
-        "posterior/completed.py",
+        "posterior/further.py",
         "jax.lax.fori_loop(place * spacing, (place + 1) * spacing, all_chains, states)",
         "jax.lax.fori_loop(0, 0 * spacing, all_chains, states)",
         COMPLETED,

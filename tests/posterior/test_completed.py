@@ -12,7 +12,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.posterior import DataSets, combine
+from dpjax.posterior import DataSets, combine, further
 
 N, PRIOR_SD, NOISE = 6, 2.0, 1.5
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, PRIOR_SD), variance=1.0)
@@ -53,6 +53,30 @@ def test_records_have_their_normal_distribution_given_the_release(posterior: dpj
     residual = data.parameters["mean"] - drawn.mean(axis=1) * N / (N + PRIOR_SD**-2)
     assert abs(residual.mean()) < MAX_Z * np.sqrt(1 / (N + PRIOR_SD**-2) / num)
     np.testing.assert_array_equal(drawn, [one["y"] for one in posterior.completed(jax.random.key(2), num)])
+
+
+@pytest.mark.x32
+def test_data_sets_are_as_far_apart_as_slow_records_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little noise on the sum: the mean is drawn anew in each sweep, while contrasts of records move in small steps."""
+    release = dpjax.Release([9.0], dpjax.Gaussian(0.3), lambda record: record["y"][None], N)
+    slow = dpjax.sample(
+        jax.random.key(1),
+        MODEL,
+        release,
+        num_chains=4,
+        num_warmup=200,
+        num_samples=250,
+        interweave=True,
+        refresh=False,
+        progress=False,
+    )
+    data = slow.completed(jax.random.key(2), 160)
+    contrasts = np.array([one["y"][0] - one["y"][1] for one in data]).reshape(40, 4)
+    assert np.corrcoef(contrasts[:-1].ravel(), contrasts[1:].ravel())[0, 1] < 0.4
+    monkeypatch.setattr(further, "MOST_STEPS", 5)
+    with pytest.warns(UserWarning, match="data sets that are 5 steps apart resemble each other") as caught:
+        slow.completed(jax.random.key(3), 2)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.x32

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import stat
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from dpjax.private import noise
 from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, steps_of
 from dpjax.private.noise.base import at_least
 from dpjax.private.noise.secure import Secure
-from dpjax.private.sums.poisson import gaps
+from dpjax.private.sums.poisson import gap_thresholds, gaps, successes
 from tests.perfect_start import REJECT
 from tests.private.cases import TARGET, WALK, normal_mean
 from tests.private.paid_runs import KEY, go, ledger
@@ -42,29 +43,53 @@ def test_the_largest_block_at_the_bound_is_added_up_exactly(dtype: Any, sign: in
     assert moved == sign * (int(steps_of(dtype)) - 2047)
 
 
-@pytest.mark.parametrize("rate", [1e-8, 1e-6, 0.3, 0.99])
-def test_no_record_takes_part_more_often_than_its_rate(rate: float) -> None:
-    """The first words that lead to a gap above 1: in float32 uniforms of 23 bits made 1e-8 into 1.2e-7."""
-    places = [rate * (1 + change) for change in (-1e-5, 1e-5)]
-    words = [[int(place * 2**32), int(place * 2**64) % 2**32] for place in places]
-    inside, outside = np.asarray(gaps(jnp.asarray(words, jnp.uint32).T, rate, 10**7))
-    assert inside == 1
-    assert outside > 1
+def hazard(gap: int, thresholds: list[int]) -> Fraction:
+    """The chance that a gap ends here, given that it has not before, by the bits of all words; exact."""
+    *bits, ends = (Fraction(threshold, 2**64) for threshold in thresholds)
+    here = at_least = Fraction(1)
+    for place, bit in enumerate(bits):
+        one = (gap - 1) >> place & 1
+        here *= bit if one else 1 - bit
+        at_least = bit * at_least if one else (1 - bit) * at_least + bit
+    return here * ends / (at_least * ends + 1 - ends)
+
+
+@pytest.mark.parametrize("num_records", [10, 10**7, 2**31 - 2])
+@pytest.mark.parametrize("rate", [1e-8, 1e-7, 1e-5, 1e-3, 0.3, 0.99, 1 - 1e-9])
+def test_no_record_takes_part_more_often_than_its_rate(rate: float, num_records: int) -> None:
+    """By any words, after any gap: in float32 long gaps were rounded, and 1e-7 was up to 1.46e-7."""
+    thresholds = gap_thresholds(rate, num_records)
+    longest = min(2 ** (len(thresholds) - 1), num_records)
+    near = [place * 2**bit + step for bit in range(31) for place in (1, 3) for step in (-1, 0, 1)]
+    found = {gap: hazard(gap, thresholds) / Fraction(rate) for gap in [*near, longest] if 0 < gap <= longest}
+    assert max(found.values()) <= 1
+    often = [chance for gap, chance in found.items() if -np.log1p(-rate) * gap < 22]
+    assert min(often) > 1 - Fraction(1, 10**6)
+
+
+def test_long_gaps_are_odd_and_even() -> None:
+    """In float32 all beyond 2^24 were odd, so that every second record was sampled twice as often."""
+    keys, last = jax.random.split(jax.random.key(2), 4_000), jnp.asarray(-1, jnp.int32)
+    places = np.asarray(jax.jit(jax.vmap(lambda key: successes(key, last, 1e-7, 1, 2**30)))(keys))
+    long = places[(places > 2**24) & (places < 2**28)]
+    assert abs(np.mean(long % 2) - 0.5) < 4 * 0.5 / np.sqrt(long.size)
 
 
 def test_gaps_are_geometric() -> None:
-    rate, most = 0.2, 30
-    found = np.asarray(gaps(jax.random.bits(jax.random.key(1), (2, 20_000), jnp.uint32), rate, 1_000))
+    rate, most, thresholds = 0.2, 30, gap_thresholds(0.2, 1_000)
+    words = jax.random.bits(jax.random.key(1), (len(thresholds) + 1, 20_000), jnp.uint32)
+    found = np.asarray(gaps(words, thresholds, 1_000))
     observed = np.bincount(np.minimum(found, most), minlength=most + 1)[1:]
     law = stats.geom(rate)
     expected = np.append(law.pmf(np.arange(1, most)), law.sf(most - 1)) * found.size
     assert stats.chisquare(observed, expected).pvalue > REJECT
 
 
-def test_the_ends_of_the_words_are_gaps() -> None:
-    words = jnp.asarray([[0, 2**32 - 1], [0, 2**32 - 1]], jnp.uint32)
-    assert gaps(words, 1e-8, 1_000).tolist() == [1, 1_001]
-    assert gaps(words, 1.0, 1_000).tolist() == [1, 1]
+def test_the_last_word_decides_ties() -> None:
+    """Words equal to the first half of their threshold are below it where the last word is below its second half."""
+    thresholds = [2**32 * 5 + 7, 2**32 * 9, 2**63]
+    words = jnp.asarray([[5, 5, 4, 6], [8, 9, 9, 8], [0, 0, 0, 2**32 - 1], [6, 7, 2**32 - 1, 0]], jnp.uint32)
+    assert gaps(words, thresholds, 100).tolist() == [4, 1, 2, 101]
 
 
 @pytest.mark.x64

@@ -1,6 +1,8 @@
 """Clipped gradients of a Poisson sample of the records, in blocks of a fixed size."""
 
-from typing import Any, NamedTuple
+from itertools import count, takewhile
+from math import ceil, exp, expm1
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +13,13 @@ from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, FloatingPoint, 
 from dpjax.private.sums.clipped import ClippedSum, clip_rows, gradients_of
 from dpjax.private.targets.target import Target
 
-__all__ = ["SampledSum", "choose_block", "gaps", "sampled_gradients", "successes"]
+__all__ = ["SampledSum", "choose_block", "gap_thresholds", "gaps", "sampled_gradients", "successes"]
 
-MARGIN = 16
-"""Units in the last place by which a rate is reduced: more than the rounding of its logarithms."""
+SLACK = 2.0**-22
+"""By how much of itself a hazard is reduced: more than the rounding of the chances of bits."""
+
+LONGEST = 2.0**-40
+"""The chance of a longer gap than is told apart, if the records do not end before: after it none takes part."""
 
 
 class SampledSum(NamedTuple):
@@ -50,8 +55,8 @@ def sampled_gradients(target: Target, key: Key, vector: Array, *, rate: float, b
 
     Notes
     -----
-    Amplification by sampling requires an unpredictable sample: it is as secret as `key`. The relative error of each
-    record's probability is a few millionths in float32, and never above the rate; in float64 it is rounding.
+    Amplification by sampling requires an unpredictable sample: it is as secret as `key`. Each record takes part with a
+    probability that is never above the rate, and less than a millionth of it below, in float32 as in float64.
     """
     adder = arithmetic(bound, vector.dtype)
 
@@ -75,32 +80,38 @@ def sampled_gradients(target: Target, key: Key, vector: Array, *, rate: float, b
 
 def successes(key: Key, last: Array, rate: float, block: int, num_records: int) -> Array:
     """The next `block` places of successes after `last` in Bernoulli trials of probability `rate`; int32 [block]."""
-    steps = gaps(jax.random.bits(key, (2, block), jnp.uint32), rate, num_records)
+    thresholds = gap_thresholds(rate, num_records)
+    words = jax.random.bits(key, (len(thresholds) + 1, block), jnp.uint32)
     # On one core several times as fast as `jnp.cumsum`.
-    return last + jax.lax.associative_scan(jnp.add, steps)
+    return last + jax.lax.associative_scan(jnp.add, gaps(words, thresholds, num_records))
 
 
-def gaps(words: Array, rate: float, num_records: int) -> Array:
-    """The gaps [block] between successes, geometric, from words [2, block] of 32 random bits; at most n + 1.
+def gap_thresholds(rate: float, num_records: int) -> list[int]:
+    """The chances, times 2⁶⁴, of each bit of a gap less 1, from the lowest on; last that of no more bits.
 
-    A uniform number of 64 bits keeps its relative precision next to 0 and to 1, where small rates and long gaps are
-    decided; rates are made smaller by some units in the last place, so that no record takes part more often than paid
-    for.
+    Bits of a geometric number are independent: of s^x the bit of 2^j is 1 with probability t / (1 + t), t = s^(2^j).
+    The chances are accurate to 2⁻²³ of themselves, and no record takes part with more than the rate, given the others.
     """
-    kind = jnp.result_type(float)
-    low, high = (fraction(words, kind), fraction(~words, kind))
-    exponential = jnp.where(low < 0.5, -jnp.log1p(-low), -jnp.log(high))
     with np.errstate(divide="ignore"):
-        hazard = -np.log1p(-np.float64(rate)) * (1 - MARGIN * float(jnp.finfo(kind).eps))
-    least = jnp.finfo(kind).tiny
-    waited = jnp.floor(exponential / jnp.maximum(jnp.asarray(hazard, kind), least))
-    return (jnp.minimum(waited, num_records) + 1).astype(jnp.int32)
+        hazard = -np.log1p(-np.float64(rate)) * (1 - SLACK)
+    bits = list(takewhile(lambda bit: 2**bit <= num_records and exp(-hazard * 2**bit) >= LONGEST, count()))
+    stays = [exp(-hazard * 2**bit) for bit in bits]
+    waits = hazard * 2 ** len(bits)
+    # Rounded down, and from the end to which it is nearer.
+    ends = 2**64 - max(ceil(exp(-waits) * 2**64), 1) if waits > 1 else int(-expm1(-waits) * 2**64)
+    return [*(int(stay / (1 + stay) * 2**64) for stay in stays), ends]
 
 
-def fraction(words: Array, kind: Any) -> Array:
-    """The number in (0, 1] whose first 64 binary digits are those of the words [2, block]."""
-    first, second = (word.astype(kind) for word in words)
-    return (first + (second + 0.5) * 2.0**-32) * 2.0**-32
+def gaps(words: Array, thresholds: list[int], num_records: int) -> Array:
+    """The gaps [block] between successes, geometric, from words [k + 1, block] of 32 random bits; at most n + 1.
+
+    Each is in integers, with the same chances in float32. The last word decides where another one is the first half of
+    its threshold: twice in one gap that happens once in 2⁶⁴.
+    """
+    high, low = np.array([divmod(threshold, 2**32) for threshold in thresholds], np.uint32).T[:, :, None]
+    *bits, ends = (words[:-1] < high) | ((words[:-1] == high) & (words[-1:] < low))
+    waited = sum((bit.astype(jnp.int32) << place for place, bit in enumerate(bits)), jnp.zeros_like(ends, jnp.int32))
+    return jnp.where(ends, jnp.minimum(waited, num_records), num_records) + 1
 
 
 def add_block(

@@ -7,9 +7,10 @@ import numpy as np
 
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Statistic
-from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.mechanisms.multivariate import MultivariateGaussian
-from dpjax.release.checks import as_vector
+from dpjax.release.checks import as_vector, check_mechanism
+from dpjax.release.releases.published import print_error, rounding
 from dpjax.release.summed import Release
 from dpjax.statistics.linear import linear as combine
 from dpjax.statistics.linear import read_matrix
@@ -59,6 +60,12 @@ def linear(
         If shapes do not fit; with noise before, the numbers contradict each other, neither rows nor columns are
         independent, or the rows are and the noise is not Gaussian; or `dpjax.Release` refuses its part.
 
+    Notes
+    -----
+    Sums that follow are known to the rounding of floats, and to half of the last decimal that was published: within
+    that of a bound of `dpjax.Censored`, or of a whole number under integer noise, they are taken to be there. So the
+    last decimal is to be far below the noise. Whole numbers are taken for exact ones.
+
     Examples
     --------
     >>> import dpjax
@@ -78,23 +85,32 @@ def linear(
         fail("noise", repr(noise), "'before' or 'after'", "Say whether noise was added before sums were combined.")
     mechanism, rank = as_mechanism(mechanism), np.linalg.matrix_rank(rows)
     if rank == rows.shape[1]:
-        return Release(solve_sums(rows, vector, mechanism), mechanism, statistic, n)
+        return Release(jnp.asarray(solve_sums(rows, value, mechanism), vector.dtype), mechanism, statistic, n)
     if rank < len(rows):
         given = f"a matrix of rank {rank} and shape {list(rows.shape)}"
         fail("matrix", given, "independent rows or columns", "Leave out rows that follow from the others.")
     return Release(vector, combine_noise(rows, mechanism), combined, n)
 
 
-def solve_sums(rows: np.ndarray, vector: Array, mechanism: Any) -> Array:
-    """The noisy sums [d] of which the published numbers are combinations, or an error if they are those of none."""
-    value = np.asarray(vector, float)
+def solve_sums(rows: np.ndarray, published: Any, mechanism: Any) -> np.ndarray:
+    """The noisy sums [d] of which the published numbers [m] are combinations, or an error if they are those of none."""
+    check_mechanism("mechanism", mechanism, (rows.shape[1],))
+    value = np.atleast_1d(np.asarray(published, float))
     sums = np.linalg.lstsq(rows, value)[0]
-    if mechanism.integer_noise:
-        sums = np.round(sums)
-    if np.max(np.abs(rows @ sums - value)) > CONSISTENT * max(np.max(np.abs(value)), 1.0):
+    absolute, columns = np.abs(rows), rows.shape[1]
+    # Least squares rounds each number as the largest term of all.
+    error = print_error(published) + columns * rounding(published) * np.max(absolute @ np.abs(sums) + np.abs(value))
+    sum_error = np.abs(np.linalg.pinv(rows)).sum(axis=1) * error
+    sums = mechanism.to_atoms(sums, sum_error)
+    for part, where in parts_of(mechanism, columns):
+        if part.integer_noise:
+            sums[where] = np.round(sums[where])
+    # Least squares may leave that much of the errors, and to_atoms may add as much again.
+    allowed = np.maximum(CONSISTENT * max(np.max(np.abs(value)), 1.0), error + 2 * absolute @ sum_error)
+    if np.any(np.abs(rows @ sums - value) > allowed):
         remedy = "If each combination was given noise of its own, pass noise='after'."
         fail("value", "numbers that contradict each other", "combinations of the same noisy sums", remedy)
-    return jnp.asarray(sums, vector.dtype)
+    return sums
 
 
 def combine_noise(rows: np.ndarray, mechanism: Any) -> MultivariateGaussian:

@@ -3,12 +3,14 @@
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.validation import check_array, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.composite import Independent
-from dpjax.release.checks import as_vector
+from dpjax.release.checks import as_vector, check_mechanism
+from dpjax.release.releases.published import print_error, rounding
 from dpjax.release.releases.quotient import check_size
 from dpjax.release.summed import Release
 from dpjax.statistics import stacked
@@ -67,7 +69,8 @@ def moments(
     Notes
     -----
     A linear map for given counts: no density but that of the noise enters. Numbers that were rounded for print give
-    sums that are off by half of their last digit times the count, which is to be far below the noise.
+    sums that are off by half of their last digit times the count, which is to be far below the noise. Within that of a
+    bound of `dpjax.Censored`, or of a whole number under integer noise, sums are taken to be there.
 
     Examples
     --------
@@ -108,7 +111,17 @@ def moments(
     statistics = {"sums": sums, "squares": squares, "counts": counts}
     for name, statistic in statistics.items():
         check_size(name, statistic, size, "one for each group", "Pass one sum for each group.")
-    means, variances, numbers = vectors.values()
-    value = jnp.concatenate([means * numbers, (variances + means**2) * numbers, numbers])
     mechanism = Independent((sum_noise, square_noise, count_noise), (size,) * 3)
-    return Release(value, mechanism, stacked(*statistics.values()), n)
+    check_mechanism("mechanism", mechanism, (3 * size,))
+    value = mechanism.to_atoms(*noisy_sums(mean, variance, count))
+    return Release(jnp.asarray(value, jnp.result_type(float)), mechanism, stacked(*statistics.values()), n)
+
+
+def noisy_sums(mean: Any, variance: Any, count: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The noisy sums, sums of squares and counts [3 k] that were published, and how far each may be off."""
+    means, variances, numbers = (np.atleast_1d(np.asarray(value, float)) for value in (mean, variance, count))
+    value = np.concatenate([means * numbers, (variances + means**2) * numbers, numbers])
+    of_means = print_error(mean) * np.abs(numbers)
+    of_squares = print_error(variance) * np.abs(numbers) + (2 * np.abs(means) + print_error(mean)) * of_means
+    printed = np.concatenate([of_means, of_squares, np.zeros(len(numbers))])
+    return value, printed + max(map(rounding, (mean, variance))) * np.abs(value)
