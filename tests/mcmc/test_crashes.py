@@ -144,18 +144,33 @@ def test_a_second_interruption_while_saving_keeps_the_draws(monkeypatch, path, r
     assert names_in(path.parent) == []
 
 
-def test_a_finished_run_is_read_where_nothing_can_be_written(monkeypatch, path, run, model, release, assert_same):
-    whole = run(model, release, checkpoint=path)
-    held = path.read_bytes()
+def refuse(*arguments, **options):
+    raise PermissionError(errno.EACCES, "Permission denied")
 
-    def refuse(*arguments, **options):
-        raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(np, "savez", refuse)
-    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
-    monkeypatch.setattr(os, "access", lambda *arguments: False)
-    assert_same(run(model, release, checkpoint=path), whole)
-    assert path.read_bytes() == held
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_a_checkpoint_without_a_lock_is_refused(monkeypatch, path, run, model, release, is_finished):
+    """It was used all the same, by as many runs as liked, which wrote over each other."""
+    if is_finished:
+        run(model, release, checkpoint=path)
+    held = path.read_bytes() if is_finished else None
+    monkeypatch.setattr("dpjax._util.files.acquire", refuse)
+    with pytest.raises(RuntimeError, match=r"checkpoint: given .*run.npz', where no lock can be had .*Copy it"):
+        run(model, release, checkpoint=path)
+    assert (path.read_bytes() if path.exists() else None) == held
+
+
+def test_a_run_whose_lock_was_removed_leaves_the_file_to_another(path):
+    """Both wrote it in turns: each lost what the other had saved."""
+    first, other = CheckpointFile(path, {}), CheckpointFile(path, {})
+    with first.held():
+        path.with_name("run.npz.lock").unlink()
+        with other.held():
+            other.write({}, {"draws": np.zeros(2)})
+            taken = path.read_bytes()
+            with pytest.raises(OSError, match="was removed, so that another run may use the file"):
+                first.write({}, {"draws": np.ones(2)})
+    assert path.read_bytes() == taken
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_at_once(monkeypatch, path, run, model, release):

@@ -225,8 +225,8 @@ MUTANTS = (
     Mutant(
         "A ledger takes the key of an earlier run",
         "private/accounting/ledger.py",
-        "if self._keys.intersection(digests):",
-        "if self._keys.intersection(digests[:0]):",
+        "if used > part.first and run != part.run:",
+        "if used < part.first and run != part.run:",
         ("private/test_edges.py",),
     ),
     Mutant(

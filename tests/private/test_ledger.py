@@ -124,7 +124,7 @@ def test_a_file_keeps_the_budget_from_being_spent_twice(tmp_path):
     assert Ledger(BUDGET, path).queries == reopened.queries
     with pytest.raises(ValueError, match="one ledger"):
         Ledger(Budget(7.0, 1e-6, "replace-one"), path)
-    assert {item.name for item in tmp_path.iterdir()} == {"ledger.json", "ledger.json.lock", "ledger.json.begun"}
+    assert {item.name for item in tmp_path.iterdir()} == {"ledger.json", "ledger.json.begun"}
 
 
 def signed(content: dict) -> dict:
