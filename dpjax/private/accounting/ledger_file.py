@@ -56,8 +56,8 @@ class LedgerFile:
     """The file of a ledger.
 
     The file itself is locked by whoever charges it, and nobody else replaces it. Beside it lies a marker of its
-    existence: if that is there and the ledger is not, somebody has removed what was spent. Another file has the secret by
-    which keys are marked. It is its owner's alone: a key may be guessed, and the ledger must not confirm a guess.
+    existence: if that is there and the ledger is not, somebody has removed what was spent. Another file has the secret
+    by which keys are marked. It is its owner's alone: a key may be guessed, and the ledger must not confirm a guess.
 
     Parameters
     ----------
@@ -119,7 +119,10 @@ class LedgerFile:
             text = b""
         except OSError as error:
             return self.refuse(f"that cannot be read ({error})", "Give this process access to it.")
-        return decode(text) if text else self.check_never_begun()
+        if not text:
+            self.check_never_begun()
+            return None
+        return decode(text)
 
     def check_never_begun(self) -> None:
         """Raise if the file has nothing in it and once had."""
