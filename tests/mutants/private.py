@@ -274,8 +274,8 @@ MUTANTS = (
     Mutant(
         "An exact sum loses its upper half",
         "private/releases/exact_sum.py",
-        "return ExactSum(high * 2**HALF + low, count, is_finite)",
-        "return ExactSum(low, count, is_finite)",
+        "return ExactSum(high * 2**HALF + low, count, faults)",
+        "return ExactSum(low, count, faults)",
         RELEASE,
     ),
     Mutant(

@@ -80,9 +80,9 @@ def test_sums_of_large_tables_are_those_of_all_coordinates(kind, monkeypatch):
         "classes": statistics.class_features(2, 2, 3),
     }[kind]
     step = np.exp2(-20.0 - np.arange(chosen.dimension) % 3)
-    dense = sum_on_grid(chosen, [records], step)
+    dense = sum_on_grid(chosen, read_batches(records, None), step)
     monkeypatch.setattr(exact_sum, "MOST_DENSE", 1)
-    listed = sum_on_grid(chosen, [records], step)
+    listed = sum_on_grid(chosen, read_batches(records, None), step)
     assert (listed.steps.tolist(), listed.num_records) == (dense.steps.tolist(), 300)
 
 

@@ -1,6 +1,5 @@
 """A release keeps its promise: by audit, whatever dies when, and whatever is passed in error."""
 
-import contextlib
 import re
 import signal
 
@@ -14,7 +13,7 @@ from dpjax import models, private, statistics
 from dpjax.private.accounting import ledger_file
 from dpjax.private.noise.secure import grid_of
 from dpjax.private.releases import release as release_module
-from dpjax.private.releases.exact_sum import is_covered, sum_on_grid
+from dpjax.private.releases.exact_sum import are_covered, sum_on_grid
 from dpjax.private.releases.price import affordable_mu, price
 from dpjax.private.releases.records import read_batches
 from dpjax.private.releases.release import noisy
@@ -195,18 +194,12 @@ WRONG = {
     "records no rows": lambda: release(TOTAL, {"y": np.ones(0)}),
     "records no batches": lambda: release(TOTAL, iter([])),
     "records lengths": lambda: release(TOTAL, {"y": np.ones(3), "x": np.ones(2)}),
-    "records NaN": lambda: release(TOTAL, {"y": np.array([1.0, np.nan])}),
-    "records infinite": lambda: release(TOTAL, {"y": np.array([1.0, np.inf])}),
     "records words": lambda: release(TABLE, {"group": np.array(["a", "b"])}),
     "records masked": lambda: release(TOTAL, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}),
     "records batch": lambda: release(TOTAL, [TWO, 3.0]),
     "records fields": lambda: release(TOTAL, [TWO, TWO | {"x": np.ones(2)}]),
     "records types": lambda: release(TOTAL, [TWO, {"y": np.ones(2, int)}]),
     "records names": lambda: release(TOTAL, {3: np.ones(2)}),
-    "records outside": lambda: release(Liar(), {"y": np.array([0.5, 1.5])}),
-    "records no shares": lambda: release(SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}),
-    "records scaled": lambda: release(statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}),
-    "records stacked": lambda: release(statistics.stacked(SHARES, Liar()), PARTS | {"y": np.array([0.5, 1.5])}),
     "columns kind": lambda: release(TOTAL, RECORDS, columns=["y"]),
     "columns of a dict": lambda: release(TOTAL, RECORDS, columns={"y": "wage"}),
     "n wrong": lambda: release(TOTAL, n=299),
@@ -244,11 +237,11 @@ def test_what_is_wrong_is_named_and_free(argument, monkeypatch):
 @pytest.mark.parametrize("places", [[3, -1], [3, 3], [3, 1_000]])
 def test_large_tables_are_covered_where_they_are_right(places, values):
     right = places == [3, -1] and values[0] < 1
-    covered = is_covered(LyingTable(), np.array([places, [0, 1]]), np.array([values, [0.7, 0.7]]))
-    assert covered == right
+    covered = are_covered(LyingTable(), np.array([places, [0, 1]]), np.array([values, [0.7, 0.7]]))
+    assert covered.tolist() == [right, True]
     both = statistics.stacked(LyingTable(), LyingTable())
-    assert is_covered(both, np.array([[3, 1_003]]), np.array([[0.9, 0.9]]))
-    assert not is_covered(both, np.array([[3, 4]]), np.array([[0.9, 0.9]]))
+    assert are_covered(both, np.array([[3, 1_003]]), np.array([[0.9, 0.9]]))
+    assert not are_covered(both, np.array([[3, 4]]), np.array([[0.9, 0.9]]))
 
 
 @pytest.mark.x64
@@ -290,13 +283,27 @@ class Overflow(Liar):
         return jnp.where(record["y"] > 1, jnp.inf, 0.0)[None]
 
 
-@pytest.mark.parametrize("value", [0.0, 2.0])
-def test_an_infinite_contribution_shows_only_when_it_is_paid_for(value):
+FAULTY = {
+    "NaN": (TOTAL, {"y": np.array([1.0, np.nan])}, "an entry that is not finite"),
+    "infinite": (TOTAL, {"y": np.array([1.0, np.inf])}, "an entry that is not finite"),
+    "in a later batch": (TOTAL, [TWO, {"y": np.array([-np.inf, 0.0])}], "an entry that is not finite"),
+    "overflow": (Overflow(), {"y": np.array([0.0, 2.0])}, "one whose contribution is not finite"),
+    "outside": (Liar(), {"y": np.array([0.5, 1.5])}, "one outside the statistic's sensitivity"),
+    "no shares": (SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
+    "scaled": (statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
+    "stacked": (statistics.stacked(SHARES, Liar()), PARTS | {"y": np.array([0.5, 1.5])}, "one outside"),
+    "listed": (LyingTable(), {"places": np.array([[3, 3]]), "values": np.array([[0.5, 0.5]])}, "one outside"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_what_is_wrong_with_a_record_shows_only_when_it_is_paid_for(fault):
     """An error before the charge tells for nothing whether such a record is there."""
-    ledger = private.Ledger(BUDGET)
-    with contextlib.nullcontext() if value == 0 else pytest.raises(ValueError, match=r"not finite.*was charged"):
-        private.release(ledger, Overflow(), {"y": np.array([0.0, value])})
-    assert len(ledger.queries) == 1
+    ledger, (statistic, records, given) = private.Ledger(BUDGET), FAULTY[fault]
+    with pytest.raises(ValueError, match=rf"^records: given {given}.*was charged") as refused:
+        private.release(ledger, statistic, records)
+    assert LAYOUT.fullmatch(str(refused.value))
+    assert len(ledger.queries) == (2 if fault == "stacked" else 1)
 
 
 @pytest.mark.parametrize("make", [lambda bound: statistics.clipped(lambda r: r["x"], bound), make_loss])

@@ -87,8 +87,9 @@ def release(
     BudgetExceeded
         If the ledger cannot pay. Nothing is released then.
     TypeError, ValueError
-        If an argument is unusable, a record is not finite or contributes what the statistic's sensitivity is not about,
-        or n is not the number of records. Nothing is charged then, unless a finite record's contribution is not finite.
+        If an argument is unusable, or n is not the number of records. Nothing is charged then. If a record has an entry
+        that is not finite, or contributes what is not finite or what the statistic's sensitivity is not about. Then the
+        ledger is charged first: what an error reveals of a record is not free.
     ImportError
         If cryptography is not installed, which the noise needs.
 
@@ -142,9 +143,7 @@ def release(
     if n is None:
         blank = announce(blank, number, statistic)
     ledger.charge(queries)
-    if not total.is_finite:  # told no sooner, or anyone might ask for nothing whether such a record is there
-        remedy = "Release statistics.clipped(...), which adds nothing there. The ledger was charged."
-        fail("records", "one whose contribution is not finite", "finite contributions", remedy)
+    total.faults.check()  # no sooner, or anyone might learn for nothing that such a record is there
     return publish(blank, total, scale, step, source)
 
 
