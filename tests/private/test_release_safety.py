@@ -11,12 +11,11 @@ import pytest
 import dpjax
 from dpjax import models, private, statistics
 from dpjax.private.accounting import ledger_file
-from dpjax.private.noise.secure import grid_of
 from dpjax.private.releases import release as release_module
 from dpjax.private.releases.exact_sum import are_covered, sum_on_grid
-from dpjax.private.releases.price import affordable_mu, price
+from dpjax.private.releases.price import affordable, price
 from dpjax.private.releases.records import read_batches
-from dpjax.private.releases.release import noisy
+from dpjax.private.releases.release import noisy, steps_of
 from tests.private.audits import DELTA, DRAWS, disproved
 from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release
 from tests.private.test_killed_runs import Death, die
@@ -31,26 +30,26 @@ HIGH, LOW = (
 PAIRS = {"replace-one": (HIGH, LOW), "add-or-remove": (HIGH, ROWS)}
 
 
-def steps_and_scales(statistic, records, budget, share=1.0):
-    """The sum in steps, the scales and the steps, as `private.release` has them."""
-    parts = price(statistic, affordable_mu(private.Ledger(budget), None), budget.neighbours, None, None)
-    scale = share * np.concatenate([np.full(part.size, part.scale) for part in parts])
-    step = grid_of(scale)
-    return sum_on_grid(statistic, read_batches(records, None), step).steps, scale, step
+def steps_and_parts(statistic, records, budget, share=1.0):
+    """The sum in steps and the parts of the noise, as `private.release` has them; a share of the noise if told so."""
+    cost = affordable(private.Ledger(budget), None)
+    parts = [one._replace(scale=share * one.scale) for one in price(statistic, cost, budget.neighbours, None, None)]
+    norm = 1 if budget.delta == 0 else 2
+    return sum_on_grid(statistic, read_batches(records, None), steps_of(parts), norm=norm).steps, parts
 
 
 def released(statistic, records, budget, share=1.0, draws=DRAWS):
     """Releases [draws, d] of one data set."""
-    given = steps_and_scales(statistic, records, budget, share)
-    return noisy(*(np.tile(part, (draws, 1)) for part in given), private.noise.secure)
+    steps, parts = steps_and_parts(statistic, records, budget, share)
+    return noisy(np.tile(steps, (draws, 1)), parts, private.noise.secure)
 
 
 def audit(statistic, neighbours, share=1.0):
     """The ε that releases of two neighbours disprove, of a budget of 1."""
     budget = private.Budget(1.0, DELTA, neighbours)
-    pair = [steps_and_scales(statistic, records, budget) for records in PAIRS[neighbours]]
-    (one, scale, step), (other, *_) = pair
-    gap = (one - other).astype(float) * step / scale**2
+    (one, parts), (other, _) = (steps_and_parts(statistic, records, budget) for records in PAIRS[neighbours])
+    scale = np.concatenate([np.full(part.size, part.scale) for part in parts])
+    gap = (one - other).astype(float) * steps_of(parts) / scale**2
     return disproved(*(released(statistic, records, budget, share) @ gap for records in PAIRS[neighbours]))
 
 

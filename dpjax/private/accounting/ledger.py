@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import log
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
 from dpjax.private.accounting.ledger_file import Entries, LedgerFile, Used, decode, encode
+from dpjax.private.accounting.privacy_filter import excess
 from dpjax.private.accounting.query import Budget, Grade, Query, total
 from dpjax.private.arguments import check_not_negative
 
@@ -121,8 +121,12 @@ class Ledger:
 
     Notes
     -----
-    Full-batch Gaussian queries are composed by the closed form of `accounting`. As soon as one query is subsampled,
-    the privacy loss distributions of dp_accounting compose them all, from above.
+    The budget holds though queries, and when they end, are chosen after earlier answers. Queries of all records are
+    composed by the closed form of `accounting`. In a ledger that begins with subsampled queries, these are composed by
+    the privacy loss distributions of dp_accounting, from above, for as long as all queries are equal. In any other
+    ledger a subsampled query costs as much as one of all records.
+
+    A budget with δ = 0 pays for Laplace noise alone, of which ε adds up.
 
     The checksum in the file detects damage, not forgery. An unpickled ledger is a copy that cannot be charged, since
     its original may be.
@@ -346,9 +350,8 @@ class Ledger:
         return total((*self._entries.queries, *total(queries, times)))
 
     def _excess(self, queries: Sequence[Query]) -> float:
-        """The excess of log δ over the budget; at most 0 within it."""
-        budget = self.budget
-        return composed_log_delta(queries, budget.epsilon, budget.neighbours) - log(budget.delta)
+        """At most 0 if these may be all that the budget pays for."""
+        return excess(queries, self.budget)
 
     def _refusal(self, queries: Sequence[Query], times: int) -> str:
         spent = f"{self.budget}, of which ε = {self.privacy_spent().epsilon:.6g} is spent"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -89,7 +89,9 @@ def rounding_of(statistic: RecordStatistic) -> float:
     return (sums + 16) * float(jnp.finfo(jnp.result_type(float)).eps)
 
 
-def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray) -> ExactSum:
+def sum_on_grid(
+    statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray, *, norm: Literal[1, 2] = 2
+) -> ExactSum:
     """The sum of the contributions, each rounded to the nearest whole number of steps.
 
     Integers have the same sum in any order and in any batches, and replacing a record changes it by what that record
@@ -103,13 +105,15 @@ def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.n
         The records, one batch after the other.
     step : [d]
         The steps of the grid, powers of two, of which a contribution has at most 2^62.
+    norm
+        That of the sensitivities which contributions have to be covered by.
     """
     add = add_listed if statistic.is_sparse and len(step) > MOST_DENSE else add_rows
     size = max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if add is add_listed else len(step))))
     halves, count, faults = np.zeros((2, len(step)), np.int64), 0, Faults()
     for batch in batches:
         for piece, number in pieces(batch, size):
-            added, found = add(halves, statistic, piece, number, step)
+            added, found = add(halves, statistic, piece, number, step, norm)
             halves, count, faults = carried(added), count + number, faults.either(found)
     high, low = halves.astype(object)
     return ExactSum(high * 2**HALF + low, count, faults)
@@ -132,13 +136,13 @@ def fill(leaf: np.ndarray, size: int) -> np.ndarray:
 
 
 def add_rows(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray
+    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Literal[1, 2]
 ) -> tuple[np.ndarray, Faults]:
     """The halves [2, d] of the sum with those of the first records of a piece, and why some were left out."""
     rows = np.asarray(contribute(statistic, piece.fields), float)[:number]
     finite = np.all(np.isfinite(rows), axis=1)
     rows = np.where(finite[:, None], rows, 0.0)
-    covered = np.broadcast_to(statistic.covers(rows, rounding_of(statistic)), finite.shape)
+    covered = statistic.covers(rows, rounding_of(statistic)) & within_radius(statistic, rows, norm)
     kept = piece.is_readable & finite & covered
     rows = np.where(kept[:, None], rows, 0.0)
     added = halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(rows / step))])
@@ -146,14 +150,14 @@ def add_rows(
 
 
 def add_listed(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray
+    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Literal[1, 2]
 ) -> tuple[np.ndarray, Faults]:
     """The same from the coordinates that are not 0, for tables of many cells."""
     places, values = (np.asarray(part)[:number] for part in list_contributions(statistic, piece.fields))
     values = np.where(places >= 0, values, 0.0).astype(float)
     finite = np.all(np.isfinite(values), axis=1)
     values = np.where(finite[:, None], values, 0.0)
-    covered = are_covered(statistic, places, values)
+    covered = are_covered(statistic, places, values, norm)
     kept = (piece.is_readable & finite & covered)[:, None]
     places, values = np.where(kept, places, -1), np.where(kept, values, 0.0)
     added = halves.copy()
@@ -180,17 +184,37 @@ def list_contributions(statistic: RecordStatistic, records: Records) -> tuple[Ar
     return statistic.sparse(records)
 
 
-def are_covered(statistic: RecordStatistic, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+def within_radius(statistic: RecordStatistic, rows: np.ndarray, norm: Literal[1, 2]) -> np.ndarray:
+    """Whether contributions [m, d] are within the radius of each statistic side by side [m]."""
+    within, end = np.ones(len(rows), bool), 0
+    for part in parts_of(statistic):
+        start, end = end, end + (dimension_of(part) or 0)
+        within &= np.linalg.norm(rows[:, start:end], norm, axis=1) <= longest(part, statistic, norm)
+    return within
+
+
+def are_covered(
+    statistic: RecordStatistic, places: np.ndarray, values: np.ndarray, norm: Literal[1, 2] = 2
+) -> np.ndarray:
     """Whether contributions by places and values [m, k] are within the radius of each statistic side by side [m]."""
     ordered = np.sort(places, axis=1)
     repeated = np.any((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), axis=1)
     end, covered = 0, ~repeated
-    for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
+    for part in parts_of(statistic):
         start, end = end, end + (dimension_of(part) or 0)
         inside = (places >= start) & (places < end)
-        lengths = np.linalg.norm(np.where(inside, values, 0.0), axis=1)
-        covered &= lengths <= bounded(part).radius(2) * (1 + rounding_of(statistic))
+        covered &= np.linalg.norm(np.where(inside, values, 0.0), norm, axis=1) <= longest(part, statistic, norm)
     return np.asarray(covered & np.all(places < end, axis=1))
+
+
+def parts_of(statistic: RecordStatistic) -> tuple[Any, ...]:
+    """The statistics side by side."""
+    return statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
+
+
+def longest(part: RecordStatistic, statistic: RecordStatistic, norm: Literal[1, 2]) -> float:
+    """The largest norm of a computed contribution."""
+    return bounded(part).radius(norm) * (1 + rounding_of(statistic))
 
 
 def split(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
