@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from dpjax.runtime import checkpoint
 from dpjax.runtime import run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.progress import Progress
+from tests.runtime.killed_files import Death, dying
 
 SAVEZ = np.savez
 
@@ -305,3 +307,20 @@ def test_a_killed_run_continues_to_the_same_draws(path, run, model, release, ass
     options = {"num_samples": 5_000}
     assert_same(run(model, release, checkpoint=path, **options), run(model, release, **options))
     assert names_in(path.parent) == ["run.npz"]
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("kills", [2, pytest.param(24, marks=pytest.mark.slow)])
+def test_death_at_any_call_that_changes_a_file_costs_no_draw(
+    small_steps, path, run, model, release, assert_same, kills
+):
+    """The run that starts again is the whole one, and leaves no file of the one that died."""
+    whole = run(model, release)
+    with dying(100_000) as clock:
+        run(model, release, checkpoint=path)
+    for at in random.Random(7).sample(range(1, clock.count + 1), kills):
+        path.unlink()
+        with dying(at), pytest.raises(Death):
+            run(model, release, checkpoint=path)
+        assert_same(run(model, release, checkpoint=path), whole)
+        assert names_in(path.parent) == ["run.npz"]

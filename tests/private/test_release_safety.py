@@ -1,5 +1,7 @@
 """A release keeps its promise: by audit, whatever dies when, and whatever is passed in error."""
 
+import contextlib
+import random
 import re
 import signal
 
@@ -18,8 +20,9 @@ from dpjax.private.releases.records import read_batches
 from dpjax.private.releases.release import noisy, steps_of
 from tests.private.audits import DELTA, DRAWS, disproved
 from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release
-from tests.private.test_killed_runs import Death, die
+from tests.private.test_killed_runs import die
 from tests.private.test_ledger_processes import run_python
+from tests.runtime.killed_files import Death, dying, left_behind
 
 LAYOUT = re.compile(r"[\w., ()'\[\]]+: given .*; expected .*\. .*", re.DOTALL)
 ROWS = {"y": np.linspace(-1.9, 1.9, 40), "group": np.arange(40) % 3}
@@ -93,6 +96,25 @@ def test_death_loses_budget_but_no_privacy(tmp_path, monkeypatch, moment, before
     if charged:
         with pytest.raises(private.BudgetExceeded):
             private.release(private.Ledger(BUDGET, path), TABLE, RECORDS)
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(24, marks=pytest.mark.slow)])
+def test_death_at_any_call_of_a_release_pays_once(tmp_path, kills):
+    """Whoever starts again has the value, or has paid and none was ever drawn; and no file is left."""
+
+    def go(folder):
+        folder.mkdir(exist_ok=True)
+        return private.release(private.Ledger(BUDGET, folder / "ledger.json"), TABLE, RECORDS)
+
+    with dying(100_000) as clock:
+        go(tmp_path / "alive")
+    for at in random.Random(6).sample(range(1, clock.count + 1), min(kills, clock.count)):
+        with dying(at), pytest.raises(Death):
+            go(tmp_path / str(at))
+        with contextlib.suppress(private.BudgetExceeded):
+            assert go(tmp_path / str(at)).n == 300
+        assert 0.999 < private.Ledger(BUDGET, tmp_path / str(at) / "ledger.json").privacy_spent().epsilon <= 1
+        assert left_behind(tmp_path / str(at)) == []
 
 
 KILLED = """

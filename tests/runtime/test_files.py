@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpjax._util.files import held, write_whole
+from tests.runtime.killed_files import Death, dying
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks"),
@@ -37,6 +38,18 @@ def test_what_a_killed_save_left_is_cleared_away_by_the_next(path: Path) -> None
     assert not path.exists()
     write_whole(path, lambda file: None)
     assert names_beside(path) == {path.name}
+
+
+def test_a_death_at_any_call_leaves_the_old_file_or_the_new(path: Path) -> None:
+    write_whole(path, lambda file: file.write(b"old"))
+    with dying(1_000) as clock:
+        write_whole(path, lambda file: file.write(b"old"))
+    for at in range(1, clock.count + 1):
+        with dying(at), pytest.raises(Death):
+            write_whole(path, lambda file: file.write(b"new"))
+        assert path.read_bytes() in (b"old", b"new")
+        write_whole(path, lambda file: file.write(b"old"))
+        assert names_beside(path) == {path.name}
 
 
 def test_a_file_that_another_is_writing_is_left_to_it(path: Path) -> None:
