@@ -184,7 +184,7 @@ def renyi(queries: Sequence[Query]) -> Any:
 
 def renyi_log_delta(queries: Sequence[Query], epsilon: float) -> float:
     """An upper bound of log δ at ε by Rényi divergences, which holds however small δ is; add-or-remove."""
-    divergences = np.asarray(renyi(queries)._rdp)  # no public name has them; δ itself may be too small for a float
+    divergences = np.asarray(renyi(queries).rdp)  # δ itself may be too small for a float
     orders = np.asarray(ORDERS, float)
     # Proposition 12 of Canonne, Kamath and Steinke (2020).
     bounds = (
