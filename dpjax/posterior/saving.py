@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax import models
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, is_missing
 from dpjax._util.validation import fail, name_of, summarize_error
@@ -197,7 +196,10 @@ def read(arrays: dict[str, np.ndarray], node: Any) -> Any:
 def read_array(arrays: dict[str, np.ndarray], content: list[str]) -> Any:
     """An array, of JAX or numpy, or a number of numpy's."""
     kind, name = content
-    return {"jax": jnp.asarray, "numpy": np.asarray, "scalar": lambda array: array[()]}[kind](arrays[name])
+    if kind not in ("jax", "numpy", "scalar"):
+        raise ValueError(f"an array of {kind!r}")
+    array = arrays[name]
+    return jnp.asarray(array) if kind == "jax" else array[()] if kind == "scalar" else array
 
 
 def read_model(arrays: dict[str, np.ndarray], content: list[Any]) -> Model:
@@ -234,6 +236,7 @@ READERS: dict[str, Callable[[dict[str, np.ndarray], Any], Any]] = {
 
 def builder(name: Any) -> Callable[..., Model] | None:
     """The public function of `dpjax.models` of this name that builds a model; None if there is none."""
+    models = importlib.import_module("dpjax.models")
     found = getattr(models, name, None) if name in models.__all__ else None
     return None if found is None or isinstance(found, type) else found
 

@@ -5,18 +5,22 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import exp
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 import dpjax
 from dpjax import private, statistics
 from dpjax.private.accounting.closed_form import mu_of_pure
 from dpjax.private.noise import discrete_laplace as sampler
 from dpjax.private.noise.discrete_laplace import Bits, discrete_laplace
+from dpjax.private.planning.design import blank_of
 from tests.perfect_start import REJECT
-from tests.private.paid_sums import BOTH, RECORDS, TABLE, TOTAL, release
+from tests.private.cases import TARGET
+from tests.private.paid_sums import BOTH, RECORDS, TABLE, TOTAL, release, seeded
 from tests.private.test_release_safety import PAIRS, released, steps_and_parts
 
 PURE = private.Budget(1.0, 0.0, "replace-one")
@@ -190,6 +194,53 @@ def test_a_gaussian_query_is_no_harder_to_tell_apart_than_a_pure_one(epsilon: fl
         assert stats.norm.cdf(stats.norm.isf(first) - gap) <= pure * (1 + 1e-9) + 1e-15
     corner = 1 / (1 + exp(epsilon))
     np.testing.assert_allclose(stats.norm.cdf(stats.norm.isf(corner) - gap), corner, rtol=1e-6)
+
+
+def gaussian_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
+    """δ(ε) of Gaussian queries, at any ε."""
+    sd = np.sqrt(2 * mu)
+    return stats.norm.cdf((mu - epsilon) / sd) - np.exp(epsilon) * stats.norm.cdf((-mu - epsilon) / sd)
+
+
+def chosen_delta(epsilon: float, mu: float, pure: float, rest: float) -> float:
+    """δ where, after the losses of Gaussian queries of μ, either an ε-DP answer or a Gaussian one of μ is chosen."""
+    losses = np.linspace(-8, 8, 20_001) * np.sqrt(2 * mu) + mu
+    left, chance = epsilon - losses, 1 / (1 + exp(-pure))
+    randomized = chance * np.maximum(1 - np.exp(left - pure), 0) + (1 - chance) * np.maximum(1 - np.exp(left + pure), 0)
+    best = np.maximum(randomized, gaussian_delta(left, rest))
+    density = stats.norm.pdf(losses, mu, np.sqrt(2 * mu))
+    return float(np.trapezoid(best * density, losses))
+
+
+def test_a_choice_after_answers_gains_nothing() -> None:
+    """With ε and μ set off against each other, as for queries fixed beforehand, whoever has seen the losses gains."""
+    epsilon, mu, rest = 1.0, 0.05, 0.05
+    promised = float(gaussian_delta(np.array(epsilon), mu + rest))
+    pure = brentq(lambda pure: mu_of_pure(pure) - rest, 1e-3, 1.0)
+    assert chosen_delta(epsilon, mu, pure, rest) <= promised * (1 + 1e-6)
+    off = brentq(lambda pure: gaussian_delta(np.array(epsilon - pure), mu) - promised, 1e-3, 0.9)
+    assert off > pure
+    assert chosen_delta(epsilon, mu, off, rest) > 1.01 * promised
+
+
+def test_a_posterior_is_that_given_the_exact_noise() -> None:
+    """Of three records in two cells: exact by summing over the counts that there can be."""
+    published = release(statistics.cells("cell", 2), {"cell": np.array([0, 1, 1])}, PURE, noise=seeded())
+    model = dpjax.models.categorical([1.0, 1.0])
+    drawn = dpjax.importance_sample(jax.random.key(1), model, published, num_draws=20_000).summary()
+    counts = np.array([[k, 3 - k] for k in range(4)])  # of equal prior probability
+    weights = np.exp(-np.sum(np.abs(np.asarray(published.value) - counts), axis=1) / published.mechanism.scale)
+    expected = np.sum(weights / weights.sum() * (counts[:, 0] + 1) / 5)
+    (name,) = {name for name in drawn if "[0]" in name} or set(drawn)
+    assert abs(drawn[name]["mean"] - expected) < 5 * drawn[name]["sd"] / np.sqrt(5_000)
+
+
+def test_a_design_has_laplace_noise_where_there_is_no_delta() -> None:
+    blank = blank_of(TOTAL, None, PURE, 10)
+    assert isinstance(blank.mechanism, dpjax.Laplace)
+    settings = {"source": "synthetic", "num_records": 7, "num_chains": 1, "num_iterations": 9}
+    with pytest.raises(ValueError, match=r"^budget: .*δ > 0"):
+        private.plan(jax.random.key(1), TARGET, budget=PURE, **settings)
 
 
 def test_another_accountant_finds_the_same_epsilon() -> None:
