@@ -7,7 +7,6 @@ from dpjax._util.lazy import lazy_names
 if TYPE_CHECKING:
     from dpjax import coupling, exchangeable, mixture, models, plot, private, statistics
     from dpjax._util.jit import enable_compilation_cache
-    from dpjax._util.pickles import load
     from dpjax.adapters.numpyro import from_numpyro, private_target
     from dpjax.base import Model
     from dpjax.clt import sample_clt
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     )
     from dpjax.posterior import Posterior
     from dpjax.posterior.prediction import sample_prior_predictive
+    from dpjax.posterior.saving import load
     from dpjax.release import (
         LocalRelease,
         Release,
@@ -73,7 +73,7 @@ else:
                 "statistics"
             ),
             "dpjax._util.jit": "enable_compilation_cache",
-            "dpjax._util.pickles": "load",
+            "dpjax.posterior.saving": "load",
             "dpjax.adapters.numpyro": "from_numpyro private_target",
             "dpjax.base": "Model",
             "dpjax.clt": "sample_clt",

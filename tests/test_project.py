@@ -121,3 +121,19 @@ def test_command_line_refuses_nonsense(arguments, capsys):
         main(arguments)
     assert stop.value.code == 2
     assert "usage: python -m dpjax" in capsys.readouterr().err
+
+
+def test_actions_are_pinned_by_commit_and_keep_no_credentials():
+    """Whoever moves a tag would run code in CI with the token of the checkout."""
+    for path in (ROOT / ".github/workflows").iterdir():
+        text = path.read_text()
+        assert re.findall(r"uses: (?!\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+$).*", text, re.M) == []
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
+def test_no_private_name_of_a_dependency_is_used():
+    """It may be gone in a version that the bounds allow: by its module, or of what a call returns."""
+    libraries = "jax|jaxlib|numpy|np|scipy|numpyro|blackjax|optax|dp_accounting|arviz|pyarrow"
+    used = re.compile(rf"\b(?:{libraries})(?:\.\w+)*\._(?!_)\w+|\)\._(?!replace\b|asdict\b)[a-z]\w*")
+    found = [path.name for path in (ROOT / "dpjax").rglob("*.py") if used.search(path.read_text())]
+    assert found == []

@@ -1,19 +1,13 @@
 """Pickling of results with parts that may not be picklable: those are left out, and using them is an error."""
 
 import copy
-import os
 import pickle
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Never, Self
+from typing import Any, NamedTuple, Never, Self
 
-from dpjax._util.files import write_whole
 from dpjax._util.validation import fail, summarize_error
 
-__all__ = ["Missing", "Pickled", "is_missing", "load"]
-
-HEAD = b"dpjax result 1\n"
-"""The first line of a saved result."""
+__all__ = ["Missing", "Pickled", "is_missing"]
 
 
 class Packed(NamedTuple):
@@ -37,13 +31,13 @@ class Missing:
         """Raise the error for a result without this part."""
         expected = f"the {self.part} that the draws were made with"
         remedy = (
-            f"Put it back: dataclasses.replace(posterior, {self.part}=...). Functions at the top of a module, which "
-            "can be imported where the pickle is read, are kept."
+            f"Put it back: dataclasses.replace(posterior, {self.part}=...). A pickle keeps functions at the top of a "
+            "module, which can be imported where it is read, and a file of save none."
         )
-        fail(self.part, f"a result that came from a pickle without it ({self.why})", expected, remedy)
+        fail(self.part, f"a result that came from a pickle or file without it ({self.why})", expected, remedy)
 
     def __repr__(self) -> str:
-        return f"no {self.part}, which a pickle left out"
+        return f"no {self.part}, which was left out"
 
 
 def is_missing(part: Any) -> bool:
@@ -61,27 +55,6 @@ class Pickled:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({name: unpack(name, value) for name, value in state.items()})
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a file, whole or not at all, for `dpjax.load`.
-
-        Parameters
-        ----------
-        path
-            Of the file, which is replaced if it exists. Parts with functions that are not at the top of a module are
-            left out, as by a pickle.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        content = HEAD + pickle.dumps(self)
-
-        def write(file: BinaryIO) -> None:
-            file.write(content)
-
-        write_whole(Path(path), write)
 
     def __copy__(self) -> Self:
         return replace(self)  # type: ignore[type-var]
@@ -111,38 +84,3 @@ def unpack(name: str, value: Any) -> Any:
         return pickle.loads(value.content)
     except Exception as error:  # a missing module, or a function that has moved
         return Missing(name, f"it could not be read: {summarize_error(error)}")
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """The result that `Posterior.save` wrote.
-
-    Parameters
-    ----------
-    path
-        Of the file. It holds a pickle, which can run any code: load only what comes from someone you trust.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it was not written by `save`, or not whole.
-
-    Examples
-    --------
-    >>> import dpjax, jax, pathlib, tempfile
-    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
-    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "posterior.dpjax"
-    >>> posterior.save(path)
-    >>> dpjax.load(path).draws["mean"].shape
-    (4, 200)
-    """
-    content, remedy = Path(path).read_bytes(), "Pass a file written by save, from the same version of dpjax."
-    if not content.startswith(HEAD):
-        fail("path", f"{os.fspath(path)}, which begins otherwise", "a file that a result's save has written", remedy)
-    try:
-        return pickle.loads(content[len(HEAD) :])
-    except Exception as error:  # of a file that was cut, or whose classes have moved
-        fail("path", f"{os.fspath(path)}, which cannot be read: {summarize_error(error)}", "a whole result", remedy)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.pickles import Pickled
 from dpjax.base import Model
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
@@ -24,13 +23,14 @@ from dpjax.diagnostics.warnings import (
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
 from dpjax.posterior.posterior import Posterior
+from dpjax.posterior.saving import Saved
 from dpjax.release import PrivateRelease
 
 __all__ = ["BatchPosterior"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BatchPosterior(Pickled):
+class BatchPosterior(Saved):
     """Draws from p(parameters | release) for each of many releases; ``batch[i]`` is the `dpjax.Posterior` of one.
 
     Parameters

@@ -16,7 +16,7 @@ from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import build_mixed_step, build_sweep
 from dpjax.diagnostics.convergence import ess_bulk
-from dpjax.models.recipe import jit_model
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 

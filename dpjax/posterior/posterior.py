@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.pickles import Pickled
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
@@ -24,6 +23,7 @@ from dpjax.posterior.completed import DataSets, complete, default_size, synthesi
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.reports import APPROXIMATE, describe, warn_of
+from dpjax.posterior.saving import Saved
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
@@ -35,7 +35,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Pickled):
+class Posterior(Saved):
     """Draws from p(parameters | release).
 
     It can be pickled. Of model, release and plan a pickle holds what can be built again: a part with functions that are

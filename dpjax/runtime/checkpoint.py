@@ -1,22 +1,20 @@
 """Checkpoint files: how far a run is, on disk whole or not at all, and taken up only by the same run."""
 
-import glob
 import json
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import jax
 import numpy as np
-from filelock import FileLock, Timeout
 from jax.sharding import Mesh
 
-from dpjax._util.files import write_whole
+from dpjax._util.files import Lock, clear_away, held, write_whole
 from dpjax._util.validation import fail, is_refusal, summarize_error
 from dpjax.runtime.chunk import Segment
 from dpjax.runtime.devices import agree, leads, share_bytes, spans_processes, to_host
@@ -69,6 +67,7 @@ class CheckpointFile:
         self.path = path
         self.fingerprint = fingerprint
         self.mesh = mesh
+        self.lock: Lock | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -82,25 +81,31 @@ class CheckpointFile:
         Raises
         ------
         RuntimeError
-            If another run does.
+            If another run does, or there can be no lock.
         """
-        if not leads(self.mesh):
+        with ExitStack() as stack:
+            if leads(self.mesh):
+                self.lock = stack.enter_context(self.locked())
+                clear_away(self.path)
             yield
-            return
-        lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=0)
-        try:
-            lock.acquire()
-            for left in self.path.parent.glob(glob.escape(self.path.name) + ".*.unfinished"):
-                left.unlink(missing_ok=True)  # by a run that was killed while it saved
-        except Timeout:
-            given, remedy = f"{str(self.path)!r}, which another run is using", "Wait for it, or pass another path."
-            fail("checkpoint", given, "a file that is this run's alone", remedy, error=RuntimeError)
-        except (OSError, NotImplementedError):
-            pass  # there is no lock where nothing can be written; the first save will say so
-        try:
-            yield
-        finally:
-            lock.release()
+
+    @contextmanager
+    def locked(self) -> Iterator[Lock]:
+        """While the lock beside the file is this run's."""
+        with ExitStack() as stack:
+            try:
+                lock = stack.enter_context(held(self.path.with_name(self.path.name + ".lock"), 0.0))
+            except TimeoutError:
+                given, remedy = "which another run is using", "Wait for it, or pass another path."
+                self.refuse_use(given, "a file that is this run's alone", remedy)
+            except (OSError, NotImplementedError) as error:
+                given, remedy = f"where no lock can be had ({error})", "Copy it to a folder that can be written to."
+                self.refuse_use(given, "a file that no other run can use meanwhile", remedy)
+            yield lock
+
+    def refuse_use(self, given: str, expected: str, remedy: str) -> None:
+        """Raise the error of a file that others may use."""
+        fail("checkpoint", f"{str(self.path)!r}, {given}", expected, remedy, error=RuntimeError)
 
     def write(self, progress: dict[str, Any], arrays: Arrays) -> None:
         """Put arrays on disk with how far they are; whatever happens, the file holds them or what it held before.
@@ -108,8 +113,10 @@ class CheckpointFile:
         Raises
         ------
         OSError
-            If they cannot be written.
+            If they cannot be written, or the lock is gone: another run may use the file.
         """
+        if self.lock is not None and not self.lock.is_held():
+            raise OSError(f"{str(self.lock.path)!r} was removed, so that another run may use the file")
         texts = {"fingerprint": self.fingerprint, "progress": progress}
         content = arrays | {name: np.array(json.dumps(text)) for name, text in texts.items()}
         write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **content), 0o600)

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from dpjax.runtime import checkpoint
 from dpjax.runtime import run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.progress import Progress
+from tests.runtime.killed_files import Death, dying
 
 SAVEZ = np.savez
 
@@ -144,18 +146,33 @@ def test_a_second_interruption_while_saving_keeps_the_draws(monkeypatch, path, r
     assert names_in(path.parent) == []
 
 
-def test_a_finished_run_is_read_where_nothing_can_be_written(monkeypatch, path, run, model, release, assert_same):
-    whole = run(model, release, checkpoint=path)
-    held = path.read_bytes()
+def refuse(*arguments, **options):
+    raise PermissionError(errno.EACCES, "Permission denied")
 
-    def refuse(*arguments, **options):
-        raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(np, "savez", refuse)
-    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
-    monkeypatch.setattr(os, "access", lambda *arguments: False)
-    assert_same(run(model, release, checkpoint=path), whole)
-    assert path.read_bytes() == held
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_a_checkpoint_without_a_lock_is_refused(monkeypatch, path, run, model, release, is_finished):
+    """It was used all the same, by as many runs as liked, which wrote over each other."""
+    if is_finished:
+        run(model, release, checkpoint=path)
+    held = path.read_bytes() if is_finished else None
+    monkeypatch.setattr("dpjax._util.files.acquire", refuse)
+    with pytest.raises(RuntimeError, match=r"checkpoint: given .*run.npz', where no lock can be had .*Copy it"):
+        run(model, release, checkpoint=path)
+    assert (path.read_bytes() if path.exists() else None) == held
+
+
+def test_a_run_whose_lock_was_removed_leaves_the_file_to_another(path):
+    """Both wrote it in turns: each lost what the other had saved."""
+    first, other = CheckpointFile(path, {}), CheckpointFile(path, {})
+    with first.held():
+        path.with_name("run.npz.lock").unlink()
+        with other.held():
+            other.write({}, {"draws": np.zeros(2)})
+            taken = path.read_bytes()
+            with pytest.raises(OSError, match="was removed, so that another run may use the file"):
+                first.write({}, {"draws": np.ones(2)})
+    assert path.read_bytes() == taken
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_at_once(monkeypatch, path, run, model, release):
@@ -290,3 +307,20 @@ def test_a_killed_run_continues_to_the_same_draws(path, run, model, release, ass
     options = {"num_samples": 5_000}
     assert_same(run(model, release, checkpoint=path, **options), run(model, release, **options))
     assert names_in(path.parent) == ["run.npz"]
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("kills", [2, pytest.param(24, marks=pytest.mark.slow)])
+def test_death_at_any_call_that_changes_a_file_costs_no_draw(
+    small_steps, path, run, model, release, assert_same, kills
+):
+    """The run that starts again is the whole one, and leaves no file of the one that died."""
+    whole = run(model, release)
+    with dying(100_000) as clock:
+        run(model, release, checkpoint=path)
+    for at in random.Random(7).sample(range(1, clock.count + 1), kills):
+        path.unlink()
+        with dying(at), pytest.raises(Death):
+            run(model, release, checkpoint=path)
+        assert_same(run(model, release, checkpoint=path), whole)
+        assert names_in(path.parent) == ["run.npz"]

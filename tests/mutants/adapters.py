@@ -153,8 +153,8 @@ MUTANTS = (
     Mutant(
         "The number of a mechanism's parts is data",
         "_util/pytree.py",
-        "return children, (*static_parts, *(getattr(node, name) for name in static))",
-        "return children, (*static_parts, *(None for name in static))",
+        "for name in data), tuple(getattr(node, name) for name in static)",
+        "for name in data), tuple(None for name in static)",
         ("mechanisms/test_mechanism_pytrees.py",),
     ),
     Mutant(

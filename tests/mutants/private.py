@@ -10,6 +10,7 @@ LEDGER = ("private/test_ledger.py",)
 LANGEVIN = ("private/test_langevin.py",)
 RELEASE = ("private/test_release.py",)
 PLAN = ("private/test_plan.py",)
+PURE = ("private/test_pure.py",)
 
 MUTANTS = (
     Mutant(
@@ -183,8 +184,8 @@ MUTANTS = (
     Mutant(
         "A composition forgets its last query",
         "private/accounting/events.py",
-        "(step / query.noise_multiplier) ** 2 / 2 for query in queries), 0.0)",
-        "(step / query.noise_multiplier) ** 2 / 2 for query in queries[:-1] or queries), 0.0)",
+        "(query.count * mu_of(query, neighbours) for query in queries), 0.0)",
+        "(query.count * mu_of(query, neighbours) for query in queries[:-1] or queries), 0.0)",
         LEDGER,
     ),
     Mutant(
@@ -225,8 +226,8 @@ MUTANTS = (
     Mutant(
         "A ledger takes the key of an earlier run",
         "private/accounting/ledger.py",
-        "if self._keys.intersection(digests):",
-        "if self._keys.intersection(digests[:0]):",
+        "if used > part.first and run != part.run:",
+        "if used < part.first and run != part.run:",
         ("private/test_edges.py",),
     ),
     Mutant(
@@ -267,15 +268,15 @@ MUTANTS = (
     Mutant(
         "A budget's earlier charges are forgotten",
         "private/releases/price.py",
-        "left = total - composed_mu(spent, whole.neighbours)",
-        "left = total - 0 * composed_mu(spent, whole.neighbours)",
+        "left = total.amount - gone",
+        "left = total.amount - 0 * gone",
         RELEASE,
     ),
     Mutant(
         "An exact sum loses its upper half",
         "private/releases/exact_sum.py",
-        "return ExactSum(high * 2**HALF + low, count, is_finite)",
-        "return ExactSum(low, count, is_finite)",
+        "return ExactSum(high * 2**HALF + low, count, faults)",
+        "return ExactSum(low, count, faults)",
         RELEASE,
     ),
     Mutant(
@@ -312,5 +313,26 @@ MUTANTS = (
         "(jnp.arange(num_chunks * chunk_size) < size)",
         "(jnp.arange(num_chunks * chunk_size) <= size)",
         ("private/test_clipped_sums.py",),
+    ),
+    Mutant(
+        "Discrete Laplace noise counts 0 twice",
+        "private/noise/discrete_laplace.py",
+        "if magnitude or not is_negative:",
+        "if magnitude >= 0 or not is_negative:",
+        PURE,
+    ),
+    Mutant(
+        "A record moves a sum of Laplace noise by its L2 norm",
+        "private/releases/price.py",
+        'norm: Literal[1, 2] = 1 if cost.noise == "laplace" else 2',
+        "norm: Literal[1, 2] = 2",
+        PURE,
+    ),
+    Mutant(
+        "Unequal subsampled queries are composed as if fixed beforehand",
+        "private/accounting/privacy_filter.py",
+        "count=1) for query in queries}) == 1:",
+        "count=1) for query in queries}) >= 1:",
+        LEDGER,
     ),
 )

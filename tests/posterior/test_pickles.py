@@ -81,9 +81,10 @@ def test_what_cannot_be_pickled_is_left_out_and_missed_by_name():
     again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(posterior))))
     assert_same_draws(posterior, again)
     assert str(again.summary()) == str(posterior.summary())
-    assert "no model, which a pickle left out" in again.describe()
+    assert "no model, which was left out" in again.describe()
     message = (
-        r"model: given a result that came from a pickle without it \(it could not be written: .*dataclasses\.replace"
+        r"model: given a result that came from a pickle or file without it \(it could not be written: "
+        r".*dataclasses\.replace"
     )
     for ask in (lambda: again.predict(jax.random.key(2)), lambda: again.model.log_prior):
         with pytest.raises(ValueError, match=message):
@@ -100,7 +101,7 @@ def test_a_statistic_without_a_name_is_missed_by_name():
     release = dpjax.Release(release.value, release.mechanism, lambda record: record["y"][None], n=10)
     again = pickle.loads(pickle.dumps(dpjax.sample(jax.random.key(1), model, release, **SHORT)))
     for ask in (lambda: again.predict(jax.random.key(2)), lambda: again.released):
-        with pytest.raises(ValueError, match="release: given a result that came from a pickle without it"):
+        with pytest.raises(ValueError, match="release: given a result that came from a pickle or file without it"):
             ask()
 
 

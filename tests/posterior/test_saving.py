@@ -1,5 +1,10 @@
 """Results in files, frames and tables."""
 
+import json
+import os
+import pickle
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -29,6 +34,109 @@ def test_a_saved_posterior_is_read_and_goes_on(posterior: dpjax.Posterior, tmp_p
     assert again.describe() == posterior.describe()
     key = jax.random.key(3)
     np.testing.assert_array_equal(again.completed(key, 2)[1]["x"], posterior.completed(key, 2)[1]["x"])
+
+
+@pytest.mark.x64
+@pytest.mark.filterwarnings("ignore:.*(effective sample size|R-hat)")
+def test_all_kinds_of_results_are_read_as_they_were(posterior: dpjax.Posterior, tmp_path) -> None:
+    """Types and values alike, with what the run goes on from; each once more from the file of what was read."""
+    normal = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    short = {"num_warmup": 20, "num_samples": 10, "num_chains": 2, "progress": False}
+    kept = dpjax.sample(jax.random.key(1), normal, release, keep="summary", **short)
+    batch = dpjax.sample_batch(jax.random.key(1), normal, [release, release], **short)
+    for number, result in enumerate((posterior, kept, batch)):
+        again = result
+        for _ in range(2):
+            again.save(tmp_path / str(number))
+            again = dpjax.load(tmp_path / str(number))
+        assert type(again) is type(result)
+        for name in set(vars(result)) - {"model", "draws"}:
+            one, other = getattr(result, name), getattr(again, name)
+            assert jax.tree.structure(one) == jax.tree.structure(other), name
+            for leaf, found in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+                assert type(leaf) is type(found)
+                np.testing.assert_array_equal(leaf, found)
+    assert str(dpjax.load(tmp_path / "1").summary()) == str(kept.summary())
+    np.testing.assert_array_equal(again[1].draws["mean"], batch[1].draws["mean"])
+    more = dpjax.sample(jax.random.key(3), again.model, again.releases[0], **short)
+    assert dpjax.Posterior.concat([again[0], more]).draws["mean"].shape == (4, 10)
+
+
+@pytest.mark.x64
+def test_functions_are_left_out_and_missed_by_name(posterior: dpjax.Posterior, tmp_path) -> None:
+    """A file cannot name them; a pickle can, and runs whatever it names."""
+    changed = replace(
+        posterior,
+        model=MODEL._replace(derived=lambda parameters: {}),
+        predictor=lambda *given: np.zeros(3),
+        release=dpjax.Release([1.0], dpjax.Laplace(1.0), lambda record: record["y"], n=8),
+    )
+    changed.save(tmp_path / "result")
+    again = dpjax.load(tmp_path / "result")
+    np.testing.assert_array_equal(again.draws["coef"], posterior.draws["coef"])
+    for name, why in (
+        ("model", "sample_prior, which is not of dpjax"),
+        ("release", "a function <lambda>.*, which is not of dpjax|.*which is not of dpjax"),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name}: given a result .* without it .*{why}.*dataclasses.replace"):
+            _ = getattr(again, name).anything
+    assert replace(again, release=RELEASE).release is RELEASE
+
+
+class Evil:
+    """Runs code where it is unpickled."""
+
+    def __init__(self, path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def node(**content):
+    return {"format": "dpjax result 2", "class": "dpjax.posterior.posterior:Posterior", "parts": content}
+
+
+FORGED = {
+    "a class of Python's": {"class": ["os:system", {"command": "touch evil"}]},
+    "another's class": {"class": ["tests.posterior.test_saving:Evil", {"path": "evil"}]},
+    "a class of files": {"class": ["dpjax._util.files:Lock", {"path": "evil", "descriptor": None}]},
+    "a class by way of others": {"class": ["dpjax.models:np.ndarray", {"shape": 3}]},
+    "a program": {"class": ["dpjax.__main__:main", {}]},
+    "a function of Python's": {"model": ["__builtins__", {"tuple": []}, {"dict": []}]},
+    "a class of models": {"model": ["NormalPrior", {"tuple": [0.0, 1.0]}, {"dict": []}]},
+    "no kind": {"run": "evil"},
+    "two kinds": {"tuple": [], "list": []},
+    "a bare list": [1, 2],
+    "a missing array": {"array": ["numpy", "array7"]},
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+def test_a_file_names_values_of_dpjax_alone(forgery: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("forged.npz", result=np.array(json.dumps(node(info=FORGED[forgery]))))
+    with pytest.raises(ValueError, match=r"path: given forged\.npz, which cannot be read"):
+        dpjax.load("forged.npz")
+    assert os.listdir() == ["forged.npz"]
+
+
+def test_no_code_in_a_stranger_s_file_is_run(tmp_path) -> None:
+    """Results were pickles, which run whatever they say."""
+    path, trace = tmp_path / "stranger", tmp_path / "trace"
+    content = pickle.dumps(Evil(trace))
+    path.write_bytes(b"dpjax result 1\n" + content)
+    with pytest.raises(ValueError, match="begins otherwise"):
+        dpjax.load(path)
+    for name in ("result", "array0"):
+        arrays = {"result": np.array(json.dumps(node(info={"array": ["numpy", "array0"]}))), "array0": np.zeros(2)}
+        arrays[name] = np.array([Evil(trace)], object)
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+        with pytest.raises(ValueError, match="cannot be read"):
+            dpjax.load(path)
+    assert not trace.exists()
 
 
 def test_other_files_are_refused(posterior: dpjax.Posterior, tmp_path) -> None:

@@ -9,8 +9,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import models, private, statistics
-from dpjax.private.accounting.closed_form import largest_mu
-from dpjax.private.releases.price import price
+from dpjax.private.releases.price import cost_of, price
 from tests.private.paid_sums import seeded
 from tests.private.test_release_safety import LAYOUT
 
@@ -24,7 +23,7 @@ BUDGETS = [private.Budget(epsilon, 1e-6, "replace-one") for epsilon in (0.3, 3.0
 
 def exact_width(statistic, budget, n, shares=None):
     """The width of 90 % intervals of the mean, where the total is Normal given it and no record is clamped."""
-    part = price(statistic, largest_mu(budget.epsilon, budget.delta), budget.neighbours, shares, None)[0]
+    part = price(statistic, cost_of(budget), budget.neighbours, shares, None)[0]
     precision = 1.0 + n**2 / (n + part.scale**2)
     return 2 * stats.norm.isf(0.05) / np.sqrt(precision)
 

@@ -16,13 +16,10 @@ from dpjax import private
 from dpjax.private.accounting import ledger_file
 from dpjax.private.runs import run as run_module
 from tests.private.cases import AMPLE, STARTS, WALK, ledger
+from tests.runtime.killed_files import Death, dying, left_behind
 
 KEY = jax.random.key(1)
 MOMENTS = {"charging": (ledger_file, "write_whole"), "drawing": (run_module, "run_chunk"), "saving": (np, "savez")}
-
-
-class Death(BaseException):
-    """What no program handles, as if its process had ended."""
 
 
 def die(monkeypatch: pytest.MonkeyPatch, place: tuple, at: int, *, before: bool) -> None:
@@ -64,6 +61,32 @@ def test_death_at_any_moment_loses_nothing_drawn(tmp_path, monkeypatch, moment, 
     whole = private.sample(KEY, WALK, STARTS, ledger(AMPLE), num_iterations=40)
     np.testing.assert_array_equal(result.draws, whole.draws)
     assert result.ledger.queries[0].count // 3 == 40 + paid - drawn.shape[1]
+
+
+def finish(folder: Path, num_iterations: int) -> private.PrivateDraws:
+    """The run, from wherever its files say that it is."""
+    spent = private.Ledger(ledger(AMPLE).budget, folder / "ledger.json")
+    options = {"num_iterations": num_iterations, "checkpoint": folder / "run.npz"}
+    return private.sample(KEY, WALK, STARTS, spent, **options)
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(24, marks=pytest.mark.slow)])
+def test_death_at_any_call_charges_one_part_twice_at_most(tmp_path, monkeypatch, kills):
+    """Each run is killed once, at a call that changes a file of ledger or checkpoint, and started again."""
+    monkeypatch.setattr(run_module, "next_length", lambda run, *_: 2 * run.thin)
+    whole = private.sample(KEY, WALK, STARTS, ledger(AMPLE), num_iterations=8)
+    (tmp_path / "alive").mkdir()
+    with dying(100_000) as clock:
+        finish(tmp_path / "alive", 8)
+    for at in random.Random(5).sample(range(1, clock.count + 1), kills):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        with dying(at), pytest.raises(Death):
+            finish(folder, 8)
+        result = finish(folder, 8)
+        np.testing.assert_array_equal(result.draws, whole.draws)
+        assert 3 * 8 <= sum(query.count for query in result.ledger.queries) <= 3 * (8 + 2)
+        assert left_behind(folder) == []
 
 
 RUN = """

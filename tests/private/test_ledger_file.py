@@ -14,6 +14,7 @@ from unittest.mock import Mock
 import pytest
 
 from dpjax.private import Budget, BudgetExceeded, Ledger, Query
+from dpjax.private.accounting import ledger_file
 from tests.private.ledgers import BUDGET, charged
 
 QUERY = Query("gradient", 2_000.0, "secure")
@@ -101,6 +102,52 @@ def test_a_ledger_that_was_removed_does_not_come_back_fresh(path):
         ledger.charge([QUERY])
 
 
+def test_charges_on_top_of_an_older_copy_do_not_hide_what_it_lacks(path):
+    """There were as many queries again, and the total told nothing."""
+    ledger = Ledger(BUDGET, path)
+    ledger.charge([QUERY])
+    older = path.read_bytes()
+    ledger.charge([QUERY])
+    path.write_bytes(older)
+    Ledger(BUDGET, path).charge([QUERY], 2)
+    with pytest.raises(RuntimeError, match="queries are missing that were charged"):
+        ledger.charge([QUERY])
+
+
+def test_a_removed_lock_loses_no_charge(path, monkeypatch):
+    """Others locked a new one, charged the file of before, and had their charge written over."""
+    one, other, real = Ledger(BUDGET, path), Ledger(BUDGET, path), ledger_file.write_whole
+    threads = []
+
+    def meddle(*arguments):
+        if not threads:
+            for lock in path.parent.glob("*.lock"):
+                lock.unlink()
+            threads.append(threading.Thread(target=other.charge, args=([OTHER],)))
+            threads[0].start()
+            threads[0].join(0.3)
+        real(*arguments)
+
+    monkeypatch.setattr(ledger_file, "write_whole", meddle)
+    one.charge([QUERY])
+    threads[0].join()
+    assert charged(path) == {QUERY.name: 1, OTHER.name: 1}
+
+
+def test_a_file_that_is_removed_during_a_charge_is_not_written_again(path, monkeypatch):
+    """It might be another by then."""
+    ledger, real = Ledger(BUDGET, path), Ledger._excess
+
+    def meddle(ledger, queries):
+        path.unlink()
+        return real(ledger, queries)
+
+    monkeypatch.setattr(Ledger, "_excess", meddle)
+    with pytest.raises(RuntimeError, match="removed or replaced during a charge"):
+        ledger.charge([QUERY])
+    assert not path.exists()
+
+
 def flip(content: bytes, rng: random.Random) -> bytes:
     place, bit = rng.randrange(len(content)), rng.randrange(8)
     return content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :]
@@ -128,7 +175,7 @@ def test_without_a_checksum_flipped_bits_do(path, monkeypatch):
     assert accepted_with_less(path, 300) > 0
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b'{"format": 2}', b"null"])
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b'{"format": 3}', b"null"])
 def test_what_is_no_ledger_is_refused(path, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="ledger: given a text"):
@@ -186,7 +233,7 @@ def test_a_file_that_cannot_be_read_or_locked_is_named(path, monkeypatch):
     done.set()
     thread.join()
     for problem in (PermissionError(errno.EACCES, "Permission denied"), NotImplementedError("flock")):
-        monkeypatch.setattr("filelock.FileLock.acquire", Mock(side_effect=problem))
+        monkeypatch.setattr("dpjax._util.files.acquire", Mock(side_effect=problem))
         with pytest.raises(RuntimeError, match="no lock can be had"):
             ledger.charge([QUERY])
 

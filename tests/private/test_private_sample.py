@@ -118,7 +118,7 @@ def test_bad_starts_are_refused(starts) -> None:
 def test_results_show_nothing_of_the_records() -> None:
     result = private.sample(jax.random.key(1), WALK, STARTS, ledger(AMPLE), num_iterations=40, thin=4)
     assert "clipped" not in repr(result)
-    assert set(vars(result)) == {"draws", "not_private", "ledger", "num_iterations", "thin", "final_states"}
+    assert set(vars(result)) == {"draws", "not_private", "ledger", "num_iterations", "thin", "final_states", "parts"}
 
 
 def bounded(theta: jax.Array) -> jax.Array:

@@ -19,12 +19,13 @@ from dpjax.private.accounting.composition import composed_epsilon
 from dpjax.private.noise.secure import grid_of
 from dpjax.private.releases import exact_sum
 from dpjax.private.releases.exact_sum import carried, split, sum_on_grid
-from dpjax.private.releases.price import price
+from dpjax.private.releases.price import Cost, Part, price
 from dpjax.private.releases.records import read_batches
-from dpjax.private.releases.release import noisy
+from dpjax.private.releases.release import noisy, steps_of
 from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release, seeded
 
 CLOSE = 1e-9
+COST = Cost("gaussian", 0.02)
 """How far from a budget its cost may stay."""
 
 
@@ -42,13 +43,13 @@ def test_value_is_the_sum_and_noise_of_its_scale():
 
 
 def test_noise_is_added_to_whole_steps():
-    scale = np.array([3.0, 700.0])
-    step, zeros = grid_of(scale), np.zeros(2, object)
+    parts = [Part(1, 1.0, 1.0, scale, "gaussian", float(grid_of(np.asarray(scale)))) for scale in (3.0, 700.0)]
+    step, zeros = steps_of(parts), np.zeros(2, object)
     large = np.array([10**25, -7], object)
-    noise = noisy(zeros, scale, step, seeded()) / step
+    noise = noisy(zeros, parts, seeded()) / step
     assert np.all(noise == np.rint(noise))
     expected = [float(int(start) + int(drawn)) for start, drawn in zip(large, noise, strict=True)]
-    np.testing.assert_array_equal(noisy(large, scale, step, seeded()), expected * step)
+    np.testing.assert_array_equal(noisy(large, parts, seeded()), expected * step)
 
 
 def test_sums_are_those_of_integers_in_any_order_and_batches():
@@ -80,9 +81,9 @@ def test_sums_of_large_tables_are_those_of_all_coordinates(kind, monkeypatch):
         "classes": statistics.class_features(2, 2, 3),
     }[kind]
     step = np.exp2(-20.0 - np.arange(chosen.dimension) % 3)
-    dense = sum_on_grid(chosen, [records], step)
+    dense = sum_on_grid(chosen, read_batches(records, None), step)
     monkeypatch.setattr(exact_sum, "MOST_DENSE", 1)
-    listed = sum_on_grid(chosen, [records], step)
+    listed = sum_on_grid(chosen, read_batches(records, None), step)
     assert (listed.steps.tolist(), listed.num_records) == (dense.steps.tolist(), 300)
 
 
@@ -128,10 +129,10 @@ def test_weights_give_the_least_weighted_variance():
     weights, sizes = np.array([1.0, 5.0]), np.array([1, 3])
 
     def cost(shares):
-        parts = price(BOTH, 0.02, "replace-one", shares, None)
+        parts = price(BOTH, COST, "replace-one", shares, None)
         return sum(weights * sizes * np.square([part.scale for part in parts]))
 
-    best = np.square([part.scale for part in price(BOTH, 0.02, "replace-one", None, weights)])
+    best = np.square([part.scale for part in price(BOTH, COST, "replace-one", None, weights)])
     grid = np.linspace(0.01, 0.99, 99)
     assert sum(weights * sizes * best) <= min(cost([share, 1 - share]) for share in grid)
     assert sum(weights * sizes * best) < 0.999 * min(cost([0.5, 0.5]), cost([0.8, 0.2]))
@@ -180,7 +181,7 @@ def test_promise_is_told_and_read_back():
     again = dpjax.from_json(published.to_json(units="persons"))
     assert again.mechanism.privacy == published.mechanism.privacy
     assert "Stated with the release: approximate privacy, ε = 1, δ = 1e-06" in dpjax.describe(again)
-    parts = [private.Query("x", part.multiplier, "secure") for part in price(BOTH, 0.02, "replace-one", None, None)]
+    parts = [private.Query("x", part.multiplier, "secure") for part in price(BOTH, COST, "replace-one", None, None)]
     mu = sum((2 / part.noise_multiplier) ** 2 / 2 for part in parts)
     np.testing.assert_allclose(mu, 0.02, rtol=1e-12)
     assert composed_epsilon(parts, 1e-6, "replace-one") < 1

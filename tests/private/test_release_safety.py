@@ -1,6 +1,7 @@
 """A release keeps its promise: by audit, whatever dies when, and whatever is passed in error."""
 
 import contextlib
+import random
 import re
 import signal
 
@@ -12,16 +13,16 @@ import pytest
 import dpjax
 from dpjax import models, private, statistics
 from dpjax.private.accounting import ledger_file
-from dpjax.private.noise.secure import grid_of
 from dpjax.private.releases import release as release_module
-from dpjax.private.releases.exact_sum import is_covered, sum_on_grid
-from dpjax.private.releases.price import affordable_mu, price
+from dpjax.private.releases.exact_sum import are_covered, sum_on_grid
+from dpjax.private.releases.price import affordable, price
 from dpjax.private.releases.records import read_batches
-from dpjax.private.releases.release import noisy
+from dpjax.private.releases.release import noisy, steps_of
 from tests.private.audits import DELTA, DRAWS, disproved
 from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release
-from tests.private.test_killed_runs import Death, die
+from tests.private.test_killed_runs import die
 from tests.private.test_ledger_processes import run_python
+from tests.runtime.killed_files import Death, dying, left_behind
 
 LAYOUT = re.compile(r"[\w., ()'\[\]]+: given .*; expected .*\. .*", re.DOTALL)
 ROWS = {"y": np.linspace(-1.9, 1.9, 40), "group": np.arange(40) % 3}
@@ -32,26 +33,26 @@ HIGH, LOW = (
 PAIRS = {"replace-one": (HIGH, LOW), "add-or-remove": (HIGH, ROWS)}
 
 
-def steps_and_scales(statistic, records, budget, share=1.0):
-    """The sum in steps, the scales and the steps, as `private.release` has them."""
-    parts = price(statistic, affordable_mu(private.Ledger(budget), None), budget.neighbours, None, None)
-    scale = share * np.concatenate([np.full(part.size, part.scale) for part in parts])
-    step = grid_of(scale)
-    return sum_on_grid(statistic, read_batches(records, None), step).steps, scale, step
+def steps_and_parts(statistic, records, budget, share=1.0):
+    """The sum in steps and the parts of the noise, as `private.release` has them; a share of the noise if told so."""
+    cost = affordable(private.Ledger(budget), None)
+    parts = [one._replace(scale=share * one.scale) for one in price(statistic, cost, budget.neighbours, None, None)]
+    norm = 1 if budget.delta == 0 else 2
+    return sum_on_grid(statistic, read_batches(records, None), steps_of(parts), norm=norm).steps, parts
 
 
 def released(statistic, records, budget, share=1.0, draws=DRAWS):
     """Releases [draws, d] of one data set."""
-    given = steps_and_scales(statistic, records, budget, share)
-    return noisy(*(np.tile(part, (draws, 1)) for part in given), private.noise.secure)
+    steps, parts = steps_and_parts(statistic, records, budget, share)
+    return noisy(np.tile(steps, (draws, 1)), parts, private.noise.secure)
 
 
 def audit(statistic, neighbours, share=1.0):
     """The ε that releases of two neighbours disprove, of a budget of 1."""
     budget = private.Budget(1.0, DELTA, neighbours)
-    pair = [steps_and_scales(statistic, records, budget) for records in PAIRS[neighbours]]
-    (one, scale, step), (other, *_) = pair
-    gap = (one - other).astype(float) * step / scale**2
+    (one, parts), (other, _) = (steps_and_parts(statistic, records, budget) for records in PAIRS[neighbours])
+    scale = np.concatenate([np.full(part.size, part.scale) for part in parts])
+    gap = (one - other).astype(float) * steps_of(parts) / scale**2
     return disproved(*(released(statistic, records, budget, share) @ gap for records in PAIRS[neighbours]))
 
 
@@ -95,6 +96,25 @@ def test_death_loses_budget_but_no_privacy(tmp_path, monkeypatch, moment, before
     if charged:
         with pytest.raises(private.BudgetExceeded):
             private.release(private.Ledger(BUDGET, path), TABLE, RECORDS)
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(24, marks=pytest.mark.slow)])
+def test_death_at_any_call_of_a_release_pays_once(tmp_path, kills):
+    """Whoever starts again has the value, or has paid and none was ever drawn; and no file is left."""
+
+    def go(folder):
+        folder.mkdir(exist_ok=True)
+        return private.release(private.Ledger(BUDGET, folder / "ledger.json"), TABLE, RECORDS)
+
+    with dying(100_000) as clock:
+        go(tmp_path / "alive")
+    for at in random.Random(6).sample(range(1, clock.count + 1), min(kills, clock.count)):
+        with dying(at), pytest.raises(Death):
+            go(tmp_path / str(at))
+        with contextlib.suppress(private.BudgetExceeded):
+            assert go(tmp_path / str(at)).n == 300
+        assert 0.999 < private.Ledger(BUDGET, tmp_path / str(at) / "ledger.json").privacy_spent().epsilon <= 1
+        assert left_behind(tmp_path / str(at)) == []
 
 
 KILLED = """
@@ -195,18 +215,12 @@ WRONG = {
     "records no rows": lambda: release(TOTAL, {"y": np.ones(0)}),
     "records no batches": lambda: release(TOTAL, iter([])),
     "records lengths": lambda: release(TOTAL, {"y": np.ones(3), "x": np.ones(2)}),
-    "records NaN": lambda: release(TOTAL, {"y": np.array([1.0, np.nan])}),
-    "records infinite": lambda: release(TOTAL, {"y": np.array([1.0, np.inf])}),
     "records words": lambda: release(TABLE, {"group": np.array(["a", "b"])}),
     "records masked": lambda: release(TOTAL, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}),
     "records batch": lambda: release(TOTAL, [TWO, 3.0]),
     "records fields": lambda: release(TOTAL, [TWO, TWO | {"x": np.ones(2)}]),
     "records types": lambda: release(TOTAL, [TWO, {"y": np.ones(2, int)}]),
     "records names": lambda: release(TOTAL, {3: np.ones(2)}),
-    "records outside": lambda: release(Liar(), {"y": np.array([0.5, 1.5])}),
-    "records no shares": lambda: release(SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}),
-    "records scaled": lambda: release(statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}),
-    "records stacked": lambda: release(statistics.stacked(SHARES, Liar()), PARTS | {"y": np.array([0.5, 1.5])}),
     "columns kind": lambda: release(TOTAL, RECORDS, columns=["y"]),
     "columns of a dict": lambda: release(TOTAL, RECORDS, columns={"y": "wage"}),
     "n wrong": lambda: release(TOTAL, n=299),
@@ -244,11 +258,11 @@ def test_what_is_wrong_is_named_and_free(argument, monkeypatch):
 @pytest.mark.parametrize("places", [[3, -1], [3, 3], [3, 1_000]])
 def test_large_tables_are_covered_where_they_are_right(places, values):
     right = places == [3, -1] and values[0] < 1
-    covered = is_covered(LyingTable(), np.array([places, [0, 1]]), np.array([values, [0.7, 0.7]]))
-    assert covered == right
+    covered = are_covered(LyingTable(), np.array([places, [0, 1]]), np.array([values, [0.7, 0.7]]))
+    assert covered.tolist() == [right, True]
     both = statistics.stacked(LyingTable(), LyingTable())
-    assert is_covered(both, np.array([[3, 1_003]]), np.array([[0.9, 0.9]]))
-    assert not is_covered(both, np.array([[3, 4]]), np.array([[0.9, 0.9]]))
+    assert are_covered(both, np.array([[3, 1_003]]), np.array([[0.9, 0.9]]))
+    assert not are_covered(both, np.array([[3, 4]]), np.array([[0.9, 0.9]]))
 
 
 @pytest.mark.x64
@@ -290,13 +304,27 @@ class Overflow(Liar):
         return jnp.where(record["y"] > 1, jnp.inf, 0.0)[None]
 
 
-@pytest.mark.parametrize("value", [0.0, 2.0])
-def test_an_infinite_contribution_shows_only_when_it_is_paid_for(value):
+FAULTY = {
+    "NaN": (TOTAL, {"y": np.array([1.0, np.nan])}, "an entry that is not finite"),
+    "infinite": (TOTAL, {"y": np.array([1.0, np.inf])}, "an entry that is not finite"),
+    "in a later batch": (TOTAL, [TWO, {"y": np.array([-np.inf, 0.0])}], "an entry that is not finite"),
+    "overflow": (Overflow(), {"y": np.array([0.0, 2.0])}, "one whose contribution is not finite"),
+    "outside": (Liar(), {"y": np.array([0.5, 1.5])}, "one outside the statistic's sensitivity"),
+    "no shares": (SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
+    "scaled": (statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
+    "stacked": (statistics.stacked(SHARES, Liar()), PARTS | {"y": np.array([0.5, 1.5])}, "one outside"),
+    "listed": (LyingTable(), {"places": np.array([[3, 3]]), "values": np.array([[0.5, 0.5]])}, "one outside"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_what_is_wrong_with_a_record_shows_only_when_it_is_paid_for(fault):
     """An error before the charge tells for nothing whether such a record is there."""
-    ledger = private.Ledger(BUDGET)
-    with contextlib.nullcontext() if value == 0 else pytest.raises(ValueError, match=r"not finite.*was charged"):
-        private.release(ledger, Overflow(), {"y": np.array([0.0, value])})
-    assert len(ledger.queries) == 1
+    ledger, (statistic, records, given) = private.Ledger(BUDGET), FAULTY[fault]
+    with pytest.raises(ValueError, match=rf"^records: given {given}.*was charged") as refused:
+        private.release(ledger, statistic, records)
+    assert LAYOUT.fullmatch(str(refused.value))
+    assert len(ledger.queries) == (2 if fault == "stacked" else 1)
 
 
 @pytest.mark.parametrize("make", [lambda bound: statistics.clipped(lambda r: r["x"], bound), make_loss])

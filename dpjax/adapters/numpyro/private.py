@@ -36,7 +36,8 @@ def private_target(
     fn
         The NumPyro model, as `dpjax.from_numpyro` takes it. It must not observe its sites.
     records
-        The values of every sample site inside the plate, by name, with leading axis [n].
+        The values of every sample site inside the plate, by name, with leading axis [n]. An entry that is not finite
+        counts as 0, as in `private.target`.
     covariates
         Arguments of ``fn`` with one entry for each record [n, ...]. They are as confidential as the records.
     chunk_size
@@ -47,7 +48,7 @@ def private_target(
     Raises
     ------
     TypeError, ValueError
-        As `dpjax.from_numpyro` does; if the data are not finite or of unequal number; or if the prior or a record's
+        As `dpjax.from_numpyro` does; if the data are not numbers or of unequal number; or if the prior or a record's
         density depends on the other records or on their number, as with covariates that the model standardises.
 
     Notes

@@ -9,7 +9,7 @@ sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `s
 
 from collections.abc import Callable
 from functools import partial
-from math import exp, inf, log, sqrt
+from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 import scipy
@@ -187,6 +187,17 @@ def epsilon(delta: float, mu: float) -> float:
     while excess(solution) > 0:  # from the side that keeps the promise
         solution, margin = solution * (1 + margin), 2 * margin
     return solution
+
+
+def mu_of_pure(epsilon: float) -> float:
+    """μ of the Gaussian queries that are at least as easy to tell apart as any pair of ε-DP answers.
+
+    Randomized response is the hardest ε-DP mechanism, with a trade-off of errors that is straight between (0, 1), the
+    point where both are 1 / (1 + e^ε), and (1, 0). The trade-off of a Gaussian query with Δ / σ = 2 Φ⁻¹(1 / (1 + e^-ε))
+    is convex and goes through these points, so that it is nowhere above.
+    """
+    gap = -2 * float(scipy.special.ndtri_exp(-epsilon - log1p(exp(-epsilon)))) + 1e-14
+    return gap**2 / 2 * (1 + LOG_ERROR)
 
 
 def largest_mu(epsilon: float, delta: float) -> float:

@@ -1,7 +1,7 @@
 """The joint privacy cost of queries on the same records."""
 
 from collections.abc import Sequence
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import scipy
 
@@ -11,7 +11,7 @@ from dpjax.private.accounting import closed_form, events
 from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.arguments import check_real
 
-__all__ = ["composed_epsilon", "composed_log_delta", "composed_mu", "noise_multiplier_for"]
+__all__ = ["check_gaussian", "composed_epsilon", "composed_log_delta", "composed_mu", "noise_multiplier_for"]
 
 ROUNDING = 1e-14
 PRECISION = 1e-4
@@ -19,22 +19,56 @@ PRECISION = 1e-4
 
 
 def composed_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:
-    """log δ at ε of queries made of the same records: by the closed form, or from above if any is subsampled."""
+    """log δ at ε of queries fixed beforehand: by the closed form, or from above if any is subsampled or pure.
+
+    The ε of Laplace queries adds to that of the others; or they count as Gaussian ones.
+    """
+    others = without_pure(queries)
+    left = epsilon - events.pure_epsilon(queries, neighbours)
+    if not others:
+        return -inf if left >= 0 else events.full_batch_log_delta(queries, epsilon, neighbours)
+    apart = noisy_log_delta(others, left, neighbours) if left >= 0 else 0.0
+    return min(apart, noisy_log_delta(queries, epsilon, neighbours))
+
+
+def noisy_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:
+    """log δ at ε with Laplace queries as Gaussian ones."""
     if any(query.sampling_rate < 1 for query in queries):
         return events.subsampled_log_delta(queries, epsilon, neighbours)
-    return closed_form.log_delta_from_above(epsilon, composed_mu(queries, neighbours))
+    return events.full_batch_log_delta(queries, epsilon, neighbours)
 
 
 def composed_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbours) -> float:
-    """ε at δ of queries made of the same records: by the closed form, or from above if any is subsampled."""
+    """ε at δ of queries fixed beforehand: by the closed form, or from above if any is subsampled or pure."""
+    others, pure = without_pure(queries), events.pure_epsilon(queries, neighbours)
+    if delta == 0:
+        return inf if others else pure
+    apart = pure + noisy_epsilon(others, delta, neighbours)
+    return min(apart, noisy_epsilon(queries, delta, neighbours)) if pure else apart
+
+
+def noisy_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbours) -> float:
+    """ε at δ with Laplace queries as Gaussian ones."""
     if any(query.sampling_rate < 1 for query in queries):
         return events.subsampled_epsilon(queries, delta, neighbours)
     return closed_form.epsilon(delta, composed_mu(queries, neighbours))
 
 
+def without_pure(queries: Sequence[Query]) -> list[Query]:
+    """The queries with Gaussian noise."""
+    return [query for query in queries if query.noise == "gaussian"]
+
+
 def composed_mu(queries: Sequence[Query], neighbours: Neighbours) -> float:
-    """The mean privacy loss Σ Δ² / (2σ²) of full-batch queries (Theorem 2.4)."""
+    """The mean privacy loss Σ Δ² / (2σ²) of full-batch queries (Theorem 2.4), Laplace ones as Gaussian ones."""
     return events.full_batch_mu(queries, neighbours)
+
+
+def check_gaussian(name: str, budget: Budget) -> None:
+    """Raise unless a budget can pay for Gaussian noise."""
+    if budget.delta == 0:
+        remedy = "Pass a δ above 0; private.release has Laplace noise."
+        fail(name, budget, "one with δ > 0, as Gaussian noise needs", remedy)
 
 
 def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: float) -> float:
@@ -63,6 +97,7 @@ def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: flo
     """
     if not isinstance(budget, Budget):
         fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)
+    check_gaussian("budget", budget)
     count = check_count("num_queries", num_queries)
     check_positive("sampling_rate", check_real("sampling_rate", sampling_rate))
     step = closed_form.sensitivity(1.0, budget.neighbours)

@@ -1,7 +1,7 @@
 """Queries as dp_accounting events, and their composition by its privacy loss distributions."""
 
 from collections.abc import Sequence
-from math import log
+from math import fsum, log
 from typing import Any
 
 import numpy as np
@@ -149,9 +149,24 @@ def can_be_transformed(queries: Sequence[Query]) -> bool:
 
 
 def full_batch_mu(queries: Sequence[Query], neighbours: Neighbours) -> float:
-    """The mean privacy loss if every record took part in every query: sampling never costs more."""
+    """The mean privacy loss if every record took part in every query: sampling never costs more.
+
+    Laplace queries count as the Gaussian ones that are no harder to tell apart.
+    """
+    return sum((query.count * mu_of(query, neighbours) for query in queries), 0.0)
+
+
+def mu_of(query: Query, neighbours: Neighbours) -> float:
+    """That of one such sum."""
+    if query.noise == "laplace":
+        return closed_form.mu_of_pure(closed_form.sensitivity(1.0, neighbours) / query.noise_multiplier)
+    return (closed_form.sensitivity(1.0, neighbours) / query.noise_multiplier) ** 2 / 2
+
+
+def pure_epsilon(queries: Sequence[Query], neighbours: Neighbours) -> float:
+    """ε of all Laplace queries together, which add up."""
     step = closed_form.sensitivity(1.0, neighbours)
-    return sum((query.count * (step / query.noise_multiplier) ** 2 / 2 for query in queries), 0.0)
+    return fsum(query.count * step / query.noise_multiplier for query in queries if query.noise == "laplace")
 
 
 def full_batch_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:
@@ -169,7 +184,7 @@ def renyi(queries: Sequence[Query]) -> Any:
 
 def renyi_log_delta(queries: Sequence[Query], epsilon: float) -> float:
     """An upper bound of log δ at ε by Rényi divergences, which holds however small δ is; add-or-remove."""
-    divergences = np.asarray(renyi(queries)._rdp)  # no public name has them; δ itself may be too small for a float
+    divergences = np.asarray(renyi(queries).rdp)  # δ itself may be too small for a float
     orders = np.asarray(ORDERS, float)
     # Proposition 12 of Canonne, Kamath and Steinke (2020).
     bounds = (
@@ -181,7 +196,8 @@ def renyi_log_delta(queries: Sequence[Query], epsilon: float) -> float:
 
 
 def _one_kind(library: Any, query: Query) -> Any:
-    noise = library.GaussianDpEvent(query.noise_multiplier)
+    law = library.LaplaceDpEvent if query.noise == "laplace" else library.GaussianDpEvent
+    noise = law(query.noise_multiplier)
     if query.sampling_rate < 1:
         noise = library.PoissonSampledDpEvent(query.sampling_rate, noise)
     return library.SelfComposedDpEvent(noise, query.count)

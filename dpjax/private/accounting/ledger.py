@@ -1,10 +1,11 @@
 """The ledger of all noisy queries on one set of records, and their joint privacy cost."""
 
+import hashlib
+import hmac
 import os
-from collections.abc import Iterator, Sequence
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from math import log
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -12,9 +13,34 @@ from dpjax._util.validation import check_count, fail, is_tracing
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
-from dpjax.private.accounting.ledger_file import Entries, LedgerFile, decode, encode
+from dpjax.private.accounting.ledger_file import Entries, LedgerFile, Used, decode, encode
+from dpjax.private.accounting.privacy_filter import excess
 from dpjax.private.accounting.query import Budget, Grade, Query, total
 from dpjax.private.arguments import check_not_negative
+
+
+class RunPart(NamedTuple):
+    """Iterations of a run that a charge pays for.
+
+    Attributes
+    ----------
+    run
+        The mark of the run.
+    part
+        The mark of what one call adds to it.
+    key
+        The key that noise or samples are drawn by; None where none are.
+    first
+        The number of the first iteration: of one key, each draws noise of its own.
+    last
+        The number after the last one.
+    """
+
+    run: str
+    part: str
+    key: bytes | None = None
+    first: int = 0
+    last: int = 0
 
 
 class PrivacySpent(NamedTuple):
@@ -95,8 +121,12 @@ class Ledger:
 
     Notes
     -----
-    Full-batch Gaussian queries are composed by the closed form of `accounting`. As soon as one query is subsampled,
-    the privacy loss distributions of dp_accounting compose them all, from above.
+    The budget holds though queries, and when they end, are chosen after earlier answers. Queries of all records are
+    composed by the closed form of `accounting`. In a ledger that begins with subsampled queries, these are composed by
+    the privacy loss distributions of dp_accounting, from above, for as long as all queries are equal. In any other
+    ledger a subsampled query costs as much as one of all records.
+
+    A budget with δ = 0 pays for Laplace noise alone, of which ε adds up.
 
     The checksum in the file detects damage, not forgery. An unpickled ledger is a copy that cannot be charged, since
     its original may be.
@@ -114,13 +144,11 @@ class Ledger:
     def __init__(self, budget: Budget, path: str | os.PathLike[str] | None = None) -> None:
         if not isinstance(budget, Budget):
             fail("budget", repr(budget), "a dpjax.private.Budget", "State ε, δ and the neighbours.", error=TypeError)
-        self._budget = budget
-        self._queries: tuple[Query, ...] = ()
+        self._entries = Entries(budget)
         self._lock = RLock()
         self._is_copy = False
         self._process = os.getpid()
-        self._keys: frozenset[str] = frozenset()
-        self._parts: dict[str, int] = {}
+        self._name, self._secret = secrets.token_hex(8), secrets.token_bytes(32)
         self._file = None if path is None else LedgerFile(path)
         if self._file is not None:
             self._open(self._file)
@@ -128,16 +156,16 @@ class Ledger:
     @property
     def budget(self) -> Budget:
         """The promise that no charge may break."""
-        return self._budget
+        return self._entries.budget
 
     @property
     def queries(self) -> tuple[Query, ...]:
         """The queries charged so far, by whoever shares the file; equal ones counted together."""
         with self._lock:
             self._catch_up()
-            return self._queries
+            return self._entries.queries
 
-    def charge(self, queries: Sequence[Query], times: int = 1, *, part: str | None = None) -> None:
+    def charge(self, queries: Sequence[Query], times: int = 1, *, part: RunPart | None = None) -> None:
         """Record `queries`, each made `times` times, or refuse them: call it before they are made.
 
         Parameters
@@ -147,7 +175,7 @@ class Ledger:
         times
             How often each is.
         part
-            The mark of the part of a run that asks, for `times_charged`.
+            The part of a run that asks, for `times_charged` and `check_key`.
 
         Raises
         ------
@@ -157,7 +185,7 @@ class Ledger:
             If the ledger's file was removed or cannot be written, or this ledger came out of a pickle. Nothing is
             recorded then, either.
         TypeError, ValueError
-            If an argument is out of range, or the ledger's file is damaged.
+            If an argument is out of range, another run used the key, or the ledger's file is damaged.
         """
         times = check_count("times", times)
         queries = _checked(queries)
@@ -168,43 +196,26 @@ class Ledger:
             after = self._after(queries, times)
             fits = self._excess(after) <= 0
             if fits:
-                parts = {} if part is None else {part: self._parts.get(part, 0) + times}
-                self._record(after, self._parts | parts)
+                self._record(after, part, times)
         if not fits:
             raise BudgetExceeded(self._refusal(queries, times))  # composed without keeping others waiting
 
-    def take_key(self, *digests: str) -> None:
-        """Record what a run draws its noise and samples from: the hash of its key, and of its checkpoint the mark.
-
-        It is recorded at once, in the file if there is one.
+    def check_key(self, part: RunPart) -> None:
+        """Raise if another run has used the key at these iterations, or later ones.
 
         Raises
         ------
         ValueError
-            If an earlier run used it: queries are composed as if their noise were independent.
+            If one has: queries are composed as if their noise were independent.
         """
         with self._lock, self._alone():
-            if self._keys.intersection(digests):
-                remedy = "Pass another, such as jax.random.fold_in(key, 1)."
-                fail("key", "the key of an earlier run charged to this ledger", "a key of its own", remedy)
-            self._keys |= set(digests)
-            self._record(self._queries, self._parts)
-
-    def knows(self, digest: str) -> bool:
-        """Whether `take_key` has recorded this."""
-        with self._lock:
-            self._catch_up()
-            return digest in self._keys
+            self._keys_after(part)
 
     def times_charged(self, part: str) -> int:
         """How often the queries of this part of a run were charged here."""
         with self._lock:
             self._catch_up()
-            return self._parts.get(part, 0)
-
-    def includes(self, queries: Sequence[Query], times: int) -> bool:
-        """Whether `queries` were charged so many times, by whatever run."""
-        return _holds(self.queries, total(_checked(queries), times))
+            return self._entries.parts.get(part, 0)
 
     def affordable(self, queries: Sequence[Query]) -> int:
         """How many more times `queries` can be charged; of an iteration's queries, over all chains.
@@ -224,21 +235,23 @@ class Ledger:
         only `budget` may be quoted as what is guaranteed.
         """
         queries = self.queries
-        spent = composed_epsilon(queries, self._budget.delta, self._budget.neighbours)
+        spent = composed_epsilon(queries, self.budget.delta, self.budget.neighbours)
         count = sum(query.count for query in queries)
-        return PrivacySpent(spent, self._budget.delta, self._budget.neighbours, _grade(queries), count)
+        return PrivacySpent(spent, self.budget.delta, self.budget.neighbours, _grade(queries), count)
 
     def log_delta(self, epsilon: float) -> float:
         """The smallest log δ at this ε that the queries so far amount to."""
         check_not_negative("epsilon", epsilon)
-        return composed_log_delta(self.queries, epsilon, self._budget.neighbours)
+        return composed_log_delta(self.queries, epsilon, self.budget.neighbours)
 
     def to_json(self) -> str:
-        """The ledger as JSON: the budget and the queries, without the keys that its file remembers.
+        """The ledger as JSON: the budget, the queries and their runs, without the keys that its file remembers.
 
         Nothing in it was computed from the records.
         """
-        return encode(self._budget, self.queries)
+        with self._lock:
+            self._catch_up()
+            return encode(self._entries._replace(keys={}))
 
     @classmethod
     def from_json(cls, text: str) -> "Ledger":
@@ -254,7 +267,7 @@ class Ledger:
             fail("text", type(text).__name__, "what Ledger.to_json wrote", remedy, error=TypeError)
         entries = decode(text)
         ledger = cls(entries.budget)
-        ledger._queries = entries.queries
+        ledger._entries = entries
         return ledger
 
     def _open(self, file: LedgerFile) -> None:
@@ -262,7 +275,7 @@ class Ledger:
         with file.locked():
             entries = file.read()
             if entries is None:
-                file.write(encode(self._budget, ()))
+                file.write(self._entries)
             else:
                 self._take_in(entries)
 
@@ -299,30 +312,49 @@ class Ledger:
 
     def _take_in(self, entries: Entries) -> None:
         """Take the contents of the file, which must include all known charges."""
-        if entries.budget != self._budget:
+        if entries.budget != self.budget:
             remedy = "Keep one ledger for one set of records."
-            fail("budget", self._budget, f"that of the file, {entries.budget}", remedy)
-        if not _holds(entries.queries, self._queries):
+            fail("budget", self.budget, f"that of the file, {entries.budget}", remedy)
+        if not entries.includes(self._entries):
             remedy = "Put back the newest one: an older copy forgets what was spent."
             assert self._file is not None
             self._file.refuse("in which queries are missing that were charged", remedy)
-        self._queries, self._keys, self._parts = entries.queries, self._keys | entries.keys, entries.parts
+        self._entries = entries
 
-    def _record(self, queries: tuple[Query, ...], parts: dict[str, int]) -> None:
+    def _record(self, queries: tuple[Query, ...], part: RunPart | None, times: int) -> None:
+        """Keep what is charged, in the file if there is one, with the part of the run and how far its key is used."""
+        keys = self._entries.keys if part is None else self._keys_after(part)
+        parts = {} if part is None else {part.part: self._entries.parts.get(part.part, 0) + times}
+        charges = {self._name: self._entries.charges.get(self._name, 0) + 1}
+        after = Entries(
+            self.budget, queries, {**self._entries.parts, **parts}, keys, {**self._entries.charges, **charges}
+        )
         if self._file is not None:
-            self._file.write(encode(self._budget, queries, self._keys, parts))
-        self._queries, self._parts = queries, parts
+            self._file.write(after)
+        self._entries = after
+
+    def _keys_after(self, part: RunPart) -> Mapping[str, Used]:
+        """How far keys are used after these iterations, or an error if another run has used this one further."""
+        keys = self._entries.keys
+        if part.key is None:
+            return keys
+        secret = self._secret if self._file is None else self._file.read_secret(is_new=not keys)
+        mark = hmac.new(secret, part.key, hashlib.sha256).hexdigest()
+        used, run = keys.get(mark, (0, part.run))
+        if used > part.first and run != part.run:
+            remedy = "Pass another, such as jax.random.fold_in(key, 1)."
+            fail("key", "the key of an earlier run charged to this ledger", "a key of its own", remedy)
+        return {**keys, mark: (max(used, part.last), part.run)}
 
     def _after(self, queries: Sequence[Query], times: int) -> tuple[Query, ...]:
-        return total((*self._queries, *total(queries, times)))
+        return total((*self._entries.queries, *total(queries, times)))
 
     def _excess(self, queries: Sequence[Query]) -> float:
-        """The excess of log δ over the budget; at most 0 within it."""
-        budget = self._budget
-        return composed_log_delta(queries, budget.epsilon, budget.neighbours) - log(budget.delta)
+        """At most 0 if these may be all that the budget pays for."""
+        return excess(queries, self.budget)
 
     def _refusal(self, queries: Sequence[Query], times: int) -> str:
-        spent = f"{self._budget}, of which ε = {self.privacy_spent().epsilon:.6g} is spent"
+        spent = f"{self.budget}, of which ε = {self.privacy_spent().epsilon:.6g} is spent"
         asked = ", ".join(f"{query.count * times} × {query.name}" for query in queries)
         return (
             f"budget: given {spent}; asked for {asked}; expected to stay within it. Of {times} such rounds"
@@ -330,15 +362,15 @@ class Ledger:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"budget": self._budget, "queries": self._queries}
+        return {"entries": self._entries._replace(keys={})}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._budget, self._queries = state["budget"], state["queries"]
+        self._entries = state["entries"]
         self._lock, self._is_copy, self._file = RLock(), True, None
-        self._process, self._keys, self._parts = os.getpid(), frozenset(), {}
+        self._process, self._name, self._secret = os.getpid(), "", b""
 
     def __repr__(self) -> str:
-        return f"Ledger(budget={self._budget}, queries={self._queries})"
+        return f"Ledger(budget={self.budget}, queries={self._entries.queries})"
 
 
 def _grade(queries: Sequence[Query]) -> Grade | None:
@@ -351,9 +383,3 @@ def _checked(queries: Sequence[Query]) -> tuple[Query, ...]:
     if not isinstance(queries, (list, tuple)) or not queries or not all(isinstance(one, Query) for one in queries):
         fail("queries", f"{queries!r}", "at least one dpjax.private.Query", "Pass a sequence of them.", error=TypeError)
     return tuple(queries)
-
-
-def _holds(queries: Sequence[Query], others: Sequence[Query]) -> bool:
-    """Whether the queries have at least as many of each kind as the others have."""
-    counts = {replace(query, count=1): query.count for query in queries}
-    return all(counts.get(replace(query, count=1), 0) >= query.count for query in others)

@@ -1,45 +1,63 @@
 """The file of a ledger: shared by all processes, with loss and damage detected."""
 
-import glob
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from filelock import FileLock, Timeout
-
-from dpjax._util.files import write_whole
+from dpjax._util.files import Lock, held, write_whole
 from dpjax._util.validation import fail
 from dpjax.private.accounting.query import Budget, Query, total
 
 __all__ = ["Entries", "LedgerFile", "decode", "encode"]
 
 SECONDS_TO_WAIT = 120.0
-SECONDS_BETWEEN_TRIES = 0.002
+FORMAT = 3
 
-
-FORMAT = 2
+Used = tuple[int, str]
+"""The iterations up to which a key was used, and the run that did so last."""
 
 
 class Entries(NamedTuple):
-    """The contents of a ledger's text."""
+    """The contents of a ledger.
+
+    Attributes
+    ----------
+    budget
+        The promise.
+    queries
+        What was charged, equal ones counted together.
+    parts
+        How often the queries of each part of a run were charged.
+    keys
+        How far keys were used, by their marks. A mark tells nothing without the secret in another file.
+    charges
+        How often each `Ledger` was charged, whoever shares the file.
+    """
 
     budget: Budget
-    queries: tuple[Query, ...]
-    keys: frozenset[str]
-    parts: dict[str, int]
+    queries: tuple[Query, ...] = ()
+    parts: Mapping[str, int] = {}
+    keys: Mapping[str, Used] = {}
+    charges: Mapping[str, int] = {}
+
+    def includes(self, earlier: "Entries") -> bool:
+        """Whether every charge in earlier contents of the file is in these."""
+        return all(self.charges.get(name, 0) >= count for name, count in earlier.charges.items())
 
 
 class LedgerFile:
     """The file of a ledger.
 
-    Beside it lie a lock, which one process holds at a time, and a marker of the ledger's existence: where the marker
-    is and the ledger is not, somebody has removed what was spent.
+    The file itself is locked by whoever charges it, and nobody else replaces it. Beside it lies a marker of its
+    existence: if that is there and the ledger is not, somebody has removed what was spent. Another file has the secret
+    by which keys are marked. It is its owner's alone: a key may be guessed, and the ledger must not confirm a guess.
 
     Parameters
     ----------
@@ -58,6 +76,7 @@ class LedgerFile:
         if self.path.is_dir() or not self.path.parent.is_dir():
             fail("path", repr(str(path)), "a file in an existing folder", remedy)
         self.marker = self.path.with_name(self.path.name + ".begun")
+        self.lock: Lock | None = None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -68,24 +87,20 @@ class LedgerFile:
         RuntimeError
             If another one holds the lock for minutes, or there can be no lock.
         """
-        name = self.path.with_name(self.path.name + ".lock")
-        lock = FileLock(name, timeout=SECONDS_TO_WAIT)
-        try:
-            os.close(os.open(name, os.O_RDWR | os.O_CREAT, 0o666))  # fails at once if no lock is possible
-            lock.acquire(poll_interval=SECONDS_BETWEEN_TRIES)
-            for left in self.path.parent.glob(glob.escape(self.path.name) + ".*.unfinished"):
-                left.unlink(missing_ok=True)  # by a process that was killed while it charged
-        except Timeout:
-            self.refuse(f"held by another process for {SECONDS_TO_WAIT:g} seconds", "Wait for it, or end it.")
-        except (OSError, NotImplementedError) as error:
-            self.refuse(f"in a folder where no lock can be had ({error})", "Use a local folder that can be written to.")
-        try:
+        if not self.path.exists():
+            self.check_never_begun()
+        with ExitStack() as stack:
+            try:
+                self.lock = stack.enter_context(held(self.path, SECONDS_TO_WAIT))
+            except TimeoutError:
+                self.refuse(f"held by another process for {SECONDS_TO_WAIT:g} seconds", "Wait for it, or end it.")
+            except (OSError, NotImplementedError) as error:
+                remedy = "Use a local folder that can be written to."
+                self.refuse(f"in a folder where no lock can be had ({error})", remedy)
             yield
-        finally:
-            lock.release()
 
     def read(self) -> Entries | None:
-        """The contents of the file; None if it has never existed.
+        """The contents of the file; None if it has never had any.
 
         Raises
         ------
@@ -99,31 +114,57 @@ class LedgerFile:
                 if os.fstat(file.fileno()).st_nlink > 1:
                     remedy = "Keep one name for one budget, and remove the other; a symbolic link may lead to it."
                     self.refuse("with a second name, by a hard link, which the next charge would not reach", remedy)
-                return decode(file.read())
+                text = file.read()
         except FileNotFoundError:
-            if self.marker.exists():
-                remedy = f"Put it back from a backup. To begin with nothing spent, remove {self.marker.name!r} as well."
-                self.refuse("that is gone, with the record of what was spent", remedy)
-            return None
+            text = b""
         except OSError as error:
             return self.refuse(f"that cannot be read ({error})", "Give this process access to it.")
+        if not text:
+            self.check_never_begun()
+            return None
+        return decode(text)
 
-    def write(self, text: str) -> None:
-        """Put the text on disk at once: a reader finds the old file or the new one, never half of one.
+    def check_never_begun(self) -> None:
+        """Raise if the file has nothing in it and once had."""
+        if self.marker.exists():
+            remedy = f"Put it back from a backup. To begin with nothing spent, remove {self.marker.name!r} as well."
+            self.refuse("that is gone, with the record of what was spent", remedy)
+
+    def write(self, entries: Entries) -> None:
+        """Put the contents on disk at once, under the lock: a reader finds the old file or the new one, never half.
 
         Raises
         ------
         RuntimeError
-            If it cannot be written; the file is then as it was.
+            If they cannot be written; the file is then as it was.
         """
+        if self.lock is None or not self.lock.is_held():
+            self.refuse("that was removed or replaced during a charge", "Put it back. Nothing was charged.")
         try:
-            write_whole(self.path, partial(put, text), 0o600)
+            write_whole(self.path, partial(put, encode(entries)), 0o600)
             if not self.marker.exists():
                 write_whole(self.marker, partial(put, f"{self.path.name} exists; to forget it, remove both files\n"))
         except OSError as error:
             self.refuse(
                 f"that cannot be written ({error})", "Nothing was charged. Make room or give access, and retry."
             )
+
+    def read_secret(self, *, is_new: bool) -> bytes:
+        """The secret by which keys are marked, which is made where no key is yet; called under the lock.
+
+        Raises
+        ------
+        RuntimeError
+            If it is gone, cannot be read, or cannot be written.
+        """
+        path = self.path.with_name(self.path.name + ".secret")
+        try:
+            if is_new and not path.exists():
+                write_whole(path, partial(put, secrets.token_hex(32)), 0o600)
+            return path.read_bytes()
+        except OSError as error:
+            remedy = "Put it back, or use noise.secure, whose draws need no key."
+            return self.refuse(f"whose {path.name!r} cannot be used, which tells keys apart ({error})", remedy)
 
     def refuse(self, given: str, remedy: str) -> Any:
         """Raise the error of a file that cannot be used."""
@@ -137,15 +178,10 @@ def put(text: str, file: BinaryIO) -> None:
     file.write(text.encode())
 
 
-def encode(
-    budget: Budget, queries: Sequence[Query], keys: Iterable[str] = (), parts: Mapping[str, int] | None = None
-) -> str:
-    """The text of a ledger, with its runs: hashes of their keys, and how often each part of one was charged.
-
-    Nothing in it was computed from the records.
-    """
-    content: dict[str, Any] = {"format": FORMAT, "budget": asdict(budget), "keys": sorted(keys), "parts": parts or {}}
-    content["queries"] = [asdict(query) for query in queries]
+def encode(entries: Entries) -> str:
+    """The text of a ledger. Nothing in it was computed from the records."""
+    content = {"format": FORMAT, **entries._asdict(), "budget": asdict(entries.budget)}
+    content["queries"] = [asdict(query) for query in entries.queries]
     return json.dumps(content | {"sha256": checksum(content)}, indent=1, default=plain)
 
 
@@ -163,8 +199,9 @@ def decode(text: str | bytes) -> Entries:
         fail("ledger", "a text that is not as it was written: its checksum differs", "one without damage", remedy)
     try:
         queries = total([Query(**query) for query in content["queries"]])
-        return Entries(Budget(**content["budget"]), queries, frozenset(content["keys"]), dict(content.get("parts", {})))
-    except (KeyError, TypeError):
+        keys = {mark: (int(used), str(run)) for mark, (used, run) in content["keys"].items()}
+        return Entries(Budget(**content["budget"]), queries, dict(content["parts"]), keys, dict(content["charges"]))
+    except (AttributeError, KeyError, TypeError):
         return refuse("a budget or queries of another form")
 
 

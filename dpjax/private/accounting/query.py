@@ -10,6 +10,7 @@ from dpjax.private.accounting.closed_form import check_delta, check_epsilon
 from dpjax.private.arguments import check_real
 
 Grade = Literal["secure", "simulation-grade"]
+NoiseLaw = Literal["gaussian", "laplace"]
 
 LEAST_MULTIPLIER = 1e-12
 """Smallest noise multiplier: far below any protection, and far from floating-point underflow of squares."""
@@ -17,7 +18,7 @@ LEAST_MULTIPLIER = 1e-12
 
 @dataclass(frozen=True)
 class Query:
-    """Sums over records of vectors of bounded norm, each released with Gaussian noise.
+    """Sums over records of vectors of bounded norm, each released with Gaussian or Laplace noise.
 
     It does not depend on the neighbouring relation: replacing a record moves such a sum by up to twice the bound,
     adding or removing one by up to the bound. The `Ledger` has the relation.
@@ -27,7 +28,8 @@ class Query:
     name
         The name of the query, such as ``"gradient"``.
     noise_multiplier
-        The standard deviation of the noise over the bound of one record's norm. With noise of 2 τ b (Algorithm 1 of
+        The standard deviation of Gaussian noise over the bound of one record's L2 norm, or the scale of Laplace noise
+        over that of its L1 norm. With noise of 2 τ b (Algorithm 1 of
         Räisä, Koskela and Honkela 2021) it is 2 τ under either relation. Noise sources return queries with a
         multiplier that is lower than what it seems where their rounding costs something; see `Noise.query`.
     grade
@@ -36,7 +38,9 @@ class Query:
         How many such sums.
     sampling_rate
         The probability with which each record takes part, independently for each record and sum (Poisson sampling);
-        1 for all records.
+        1 for all records, as Laplace noise needs.
+    noise
+        ``"gaussian"`` or ``"laplace"``, discrete or not.
 
     Raises
     ------
@@ -55,6 +59,7 @@ class Query:
     grade: Grade
     count: int = 1
     sampling_rate: float = 1.0
+    noise: NoiseLaw = "gaussian"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -76,6 +81,11 @@ class Query:
             object.__setattr__(self, name, plain)
         if self.grade not in ("secure", "simulation-grade"):
             fail("grade", repr(self.grade), "'secure' or 'simulation-grade'", "Take the grade of the noise source.")
+        if self.noise not in ("gaussian", "laplace"):
+            fail("noise", repr(self.noise), "'gaussian' or 'laplace'", "Name the law of the noise.")
+        if self.noise == "laplace" and rate < 1:
+            remedy = "Ask for a sum over all records."
+            fail("sampling_rate", rate, "1, for Laplace noise", remedy)
 
 
 def total(queries: Sequence[Query], times: int = 1) -> tuple[Query, ...]:
@@ -98,7 +108,8 @@ class Budget:
     epsilon
         ε of the promise, above 0.
     delta
-        δ of the promise, in (0, 1); well below one over the number of records.
+        δ of the promise, in [0, 1); well below one over the number of records. With 0 only Laplace noise can be paid
+        for.
     neighbours
         Whether two data sets are neighbours when one record is replaced (``"replace-one"``; the number of records is
         public) or added or removed (``"add-or-remove"``). The sensitivity of a sum differs by a factor of 2.
@@ -124,7 +135,8 @@ class Budget:
         object.__setattr__(self, "delta", check_real("delta", self.delta))
         check_positive("epsilon", self.epsilon)
         check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        if self.delta != 0:
+            check_delta(self.delta)
         check_neighbours(self.neighbours)
 
     def __str__(self) -> str:

@@ -17,9 +17,8 @@ from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.mcmc.batch import sample_batch
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import draw_parameters, draw_values, parameter_shapes
-from dpjax.private.accounting.closed_form import largest_mu
 from dpjax.private.accounting.query import Budget
-from dpjax.private.releases.price import price, read_statistic
+from dpjax.private.releases.price import cost_of, price, read_statistic
 from dpjax.private.releases.release import mechanism_of
 from dpjax.release import Release
 from dpjax.runtime.progress import Progress, ShowProgress, check_progress
@@ -260,7 +259,7 @@ def read_budgets(budgets: Any) -> tuple[Budget, ...]:
 
 def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int) -> Release:
     """A release with the noise that a budget buys, and zeros for its value."""
-    parts = price(statistic, largest_mu(budget.epsilon, budget.delta), budget.neighbours, shares, None)
+    parts = price(statistic, cost_of(budget), budget.neighbours, shares, None)
     size = sum(part.size for part in parts)
     return Release(jnp.zeros(size), mechanism_of(parts, None), statistic, n)
 

@@ -13,6 +13,7 @@ import scipy
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key
 from dpjax.private import accounting
+from dpjax.private.accounting.composition import check_gaussian
 from dpjax.private.accounting.query import Budget
 from dpjax.private.arguments import check_real, check_target
 from dpjax.private.planning.forecast import (
@@ -301,6 +302,7 @@ def check_arguments(key: Key, pilot: object, source: object, budget: object, cli
         fail("source", repr(source), "'public' or 'synthetic'", remedy)
     if not isinstance(budget, Budget):
         fail("budget", type(budget).__name__, "a dpjax.private.Budget", "State ε, δ and neighbours.", error=TypeError)
+    check_gaussian("budget", budget)
     if not 0 <= check_real("clipped_ratios", clipped_ratios) < 1:
         remedy = "Pass the part of the pilot's records that may be clipped."
         fail("clipped_ratios", clipped_ratios, "a fraction in [0, 1)", remedy)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,43 @@ HALF = 32
 """Bits of the lower half of a contribution."""
 
 
+class Faults(NamedTuple):
+    """Whether some record was left out of a sum, and why: **not private**, and reported after the charge alone.
+
+    Attributes
+    ----------
+    unreadable
+        It has an entry that is not finite or out of range.
+    infinite
+        Its contribution is not finite.
+    uncovered
+        Its contribution is not one that the statistic's sensitivities are about.
+    """
+
+    unreadable: bool = False
+    infinite: bool = False
+    uncovered: bool = False
+
+    def either(self, other: "Faults") -> "Faults":
+        """The faults of two sums."""
+        return Faults(*(one or another for one, another in zip(self, other, strict=True)))
+
+    def check(self) -> None:
+        """Raise if some record was left out; the message reveals which kind, and no record."""
+        if self.unreadable:
+            given, expected = "an entry that is not finite or out of range", "finite numbers"
+            remedy = "Impute it beforehand, or leave the record out."
+        elif self.infinite:
+            given, expected = "one whose contribution is not finite", "finite contributions"
+            remedy = "Release statistics.clipped(...), which adds nothing there."
+        elif self.uncovered:
+            given, expected = "one outside the statistic's sensitivity", "contributions that it is about"
+            remedy = "Correct the records that are not what the statistic says, or pass statistics.clipped."
+        else:
+            return
+        fail("records", given, expected, f"{remedy} The ledger was charged.")
+
+
 class ExactSum(NamedTuple):
     """A sum over records before any noise: **not private**.
 
@@ -34,13 +71,13 @@ class ExactSum(NamedTuple):
         The sum [d] in steps of the grid, as Python's integers, which have no largest.
     num_records
         How many records there were.
-    is_finite
-        Whether all contributions were finite; others are left out of the sum.
+    faults
+        Why records were left out of the sum.
     """
 
     steps: np.ndarray
     num_records: int
-    is_finite: bool
+    faults: Faults
 
 
 def rounding_of(statistic: RecordStatistic) -> float:
@@ -52,7 +89,9 @@ def rounding_of(statistic: RecordStatistic) -> float:
     return (sums + 16) * float(jnp.finfo(jnp.result_type(float)).eps)
 
 
-def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray) -> ExactSum:
+def sum_on_grid(
+    statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray, *, norm: Literal[1, 2] = 2
+) -> ExactSum:
     """The sum of the contributions, each rounded to the nearest whole number of steps.
 
     Integers have the same sum in any order and in any batches, and replacing a record changes it by what that record
@@ -66,21 +105,18 @@ def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.n
         The records, one batch after the other.
     step : [d]
         The steps of the grid, powers of two, of which a contribution has at most 2^62.
-
-    Raises
-    ------
-    ValueError
-        If a record contributes finite numbers that the statistic's sensitivities are not about.
+    norm
+        That of the sensitivities which contributions have to be covered by.
     """
     add = add_listed if statistic.is_sparse and len(step) > MOST_DENSE else add_rows
     size = max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if add is add_listed else len(step))))
-    halves, count, is_finite = np.zeros((2, len(step)), np.int64), 0, True
+    halves, count, faults = np.zeros((2, len(step)), np.int64), 0, Faults()
     for batch in batches:
         for piece, number in pieces(batch, size):
-            added, are_finite = add(halves, statistic, piece, number, step)
-            halves, count, is_finite = carried(added), count + number, is_finite and are_finite
+            added, found = add(halves, statistic, piece, number, step, norm)
+            halves, count, faults = carried(added), count + number, faults.either(found)
     high, low = halves.astype(object)
-    return ExactSum(high * 2**HALF + low, count, is_finite)
+    return ExactSum(high * 2**HALF + low, count, faults)
 
 
 def pieces(batch: Batch, size: int) -> Iterator[tuple[Batch, int]]:
@@ -88,10 +124,10 @@ def pieces(batch: Batch, size: int) -> Iterator[tuple[Batch, int]]:
 
     So one program computes what a record contributes, wherever it is among the others.
     """
-    count = len(next(iter(batch.values())))
+    count = len(batch.is_readable)
     for start in range(0, count, size):
-        piece = {name: fill(leaf[start : start + size], size) for name, leaf in batch.items()}
-        yield piece, min(size, count - start)
+        piece = {name: fill(leaf[start : start + size], size) for name, leaf in batch.fields.items()}
+        yield Batch(piece, batch.is_readable[start : start + size]), min(size, count - start)
 
 
 def fill(leaf: np.ndarray, size: int) -> np.ndarray:
@@ -100,29 +136,40 @@ def fill(leaf: np.ndarray, size: int) -> np.ndarray:
 
 
 def add_rows(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray
-) -> tuple[np.ndarray, bool]:
-    """The halves [2, d] of the sum with those of the first records of a piece, and whether these are all finite."""
-    rows = np.asarray(contribute(statistic, piece), float)[:number]
+    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Literal[1, 2]
+) -> tuple[np.ndarray, Faults]:
+    """The halves [2, d] of the sum with those of the first records of a piece, and why some were left out."""
+    rows = np.asarray(contribute(statistic, piece.fields), float)[:number]
     finite = np.all(np.isfinite(rows), axis=1)
     rows = np.where(finite[:, None], rows, 0.0)
-    refuse_unless(np.all(statistic.covers(rows, rounding_of(statistic)) | ~finite))
-    return halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(rows / step))]), bool(np.all(finite))
+    covered = statistic.covers(rows, rounding_of(statistic)) & within_radius(statistic, rows, norm)
+    kept = piece.is_readable & finite & covered
+    rows = np.where(kept[:, None], rows, 0.0)
+    added = halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(rows / step))])
+    return added, faults_of(piece, finite, covered)
 
 
 def add_listed(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray
-) -> tuple[np.ndarray, bool]:
+    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Literal[1, 2]
+) -> tuple[np.ndarray, Faults]:
     """The same from the coordinates that are not 0, for tables of many cells."""
-    places, values = (np.asarray(part)[:number] for part in list_contributions(statistic, piece))
+    places, values = (np.asarray(part)[:number] for part in list_contributions(statistic, piece.fields))
     values = np.where(places >= 0, values, 0.0).astype(float)
-    finite = np.isfinite(values)
-    values = np.where(finite, values, 0.0)
-    refuse_unless(is_covered(statistic, places, values))
+    finite = np.all(np.isfinite(values), axis=1)
+    values = np.where(finite[:, None], values, 0.0)
+    covered = are_covered(statistic, places, values, norm)
+    kept = (piece.is_readable & finite & covered)[:, None]
+    places, values = np.where(kept, places, -1), np.where(kept, values, 0.0)
     added = halves.copy()
     for total, half in zip(added, split(np.rint(values / step[places])), strict=True):
         np.add.at(total, places, half)
-    return added, bool(np.all(finite))
+    return added, faults_of(piece, finite, covered)
+
+
+def faults_of(piece: Batch, finite: np.ndarray, covered: np.ndarray) -> Faults:
+    """Why records [m] were left out."""
+    found = piece.is_readable
+    return Faults(not np.all(found), bool(np.any(found & ~finite)), bool(np.any(found & finite & ~covered)))
 
 
 @partial(jax.jit, static_argnames=("statistic",))
@@ -137,24 +184,37 @@ def list_contributions(statistic: RecordStatistic, records: Records) -> tuple[Ar
     return statistic.sparse(records)
 
 
-def is_covered(statistic: RecordStatistic, places: np.ndarray, values: np.ndarray) -> bool:
-    """Whether contributions by places and values [m, k] are within the radius of each statistic side by side."""
+def within_radius(statistic: RecordStatistic, rows: np.ndarray, norm: Literal[1, 2]) -> np.ndarray:
+    """Whether contributions [m, d] are within the radius of each statistic side by side [m]."""
+    within, end = np.ones(len(rows), bool), 0
+    for part in parts_of(statistic):
+        start, end = end, end + (dimension_of(part) or 0)
+        within &= np.linalg.norm(rows[:, start:end], norm, axis=1) <= longest(part, statistic, norm)
+    return within
+
+
+def are_covered(
+    statistic: RecordStatistic, places: np.ndarray, values: np.ndarray, norm: Literal[1, 2] = 2
+) -> np.ndarray:
+    """Whether contributions by places and values [m, k] are within the radius of each statistic side by side [m]."""
     ordered = np.sort(places, axis=1)
-    repeated = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-    end, covered = 0, not np.any(repeated)
-    for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
+    repeated = np.any((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), axis=1)
+    end, covered = 0, ~repeated
+    for part in parts_of(statistic):
         start, end = end, end + (dimension_of(part) or 0)
         inside = (places >= start) & (places < end)
-        lengths = np.linalg.norm(np.where(inside, values, 0.0), axis=1)
-        covered = covered and bool(np.all(lengths <= bounded(part).radius(2) * (1 + rounding_of(statistic))))
-    return covered and bool(np.all(places < end))
+        covered &= np.linalg.norm(np.where(inside, values, 0.0), norm, axis=1) <= longest(part, statistic, norm)
+    return np.asarray(covered & np.all(places < end, axis=1))
 
 
-def refuse_unless(covered: Any) -> None:
-    """Raise unless the sensitivities are about the contributions; the message reveals no record."""
-    if not covered:
-        remedy = "Correct or leave out the records that are not what the statistic says, or pass statistics.clipped."
-        fail("records", "one outside the statistic's sensitivity", "contributions that it is about", remedy)
+def parts_of(statistic: RecordStatistic) -> tuple[Any, ...]:
+    """The statistics side by side."""
+    return statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
+
+
+def longest(part: RecordStatistic, statistic: RecordStatistic, norm: Literal[1, 2]) -> float:
+    """The largest norm of a computed contribution."""
+    return bounded(part).radius(norm) * (1 + rounding_of(statistic))
 
 
 def split(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

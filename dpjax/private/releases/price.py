@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -10,17 +10,18 @@ from dpjax._util.validation import check_array, fail, name_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import closed_form
 from dpjax.private.accounting.composition import composed_mu
+from dpjax.private.accounting.events import pure_epsilon
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
-from dpjax.private.accounting.query import Budget
-from dpjax.private.noise.secure import GRID_BITS
+from dpjax.private.accounting.query import Budget, NoiseLaw
+from dpjax.private.noise.secure import GRID_BITS, grid_of
 from dpjax.private.releases.exact_sum import rounding_of
 from dpjax.statistics import RecordStatistic, Stacked
-from dpjax.statistics.base import dimension_of
+from dpjax.statistics.base import dimension_of, is_whole
 
-__all__ = ["Part", "affordable_mu", "price", "read_statistic"]
+__all__ = ["Cost", "Part", "affordable", "cost_of", "price", "read_statistic"]
 
 MARGIN = 1e-12
-"""The share of μ that pays for rounding in its sums and roots."""
+"""The share of a cost that pays for rounding in its sums and roots."""
 LEAST_LEFT = 1e-9
 """The share of a budget below which nothing is taken to be left of it."""
 SUM_TO_ONE = 1e-9
@@ -36,17 +37,30 @@ class Part(NamedTuple):
     size
         The number of its coordinates.
     sensitivity
-        How far its sum moves between neighbouring data sets, in the L2 norm.
+        How far its sum moves between neighbouring data sets, in the norm of its noise.
     multiplier
         The noise that is charged, over the bound of one record's norm; see `Query`.
     scale
-        The standard deviation of the noise of each coordinate.
+        The standard deviation of Gaussian noise of each coordinate, or the scale of Laplace noise.
+    noise
+        Its law.
+    step
+        The step of the grid that sum and noise are on; 1 for Laplace noise on whole numbers.
     """
 
     size: int
     sensitivity: float
     multiplier: float
     scale: float
+    noise: NoiseLaw
+    step: float
+
+
+class Cost(NamedTuple):
+    """What a release may spend: μ with Gaussian noise, and ε with Laplace noise."""
+
+    noise: NoiseLaw
+    amount: float
 
 
 def read_statistic(statistic: object) -> RecordStatistic:
@@ -60,8 +74,8 @@ def read_statistic(statistic: object) -> RecordStatistic:
     return statistic
 
 
-def affordable_mu(ledger: Ledger, budget: Budget | None) -> float:
-    """The μ that a release may spend: of its own budget, or whatever the ledger has left.
+def affordable(ledger: Ledger, budget: Budget | None) -> Cost:
+    """What a release may spend: all of its own budget, or whatever the ledger has left.
 
     Raises
     ------
@@ -75,77 +89,116 @@ def affordable_mu(ledger: Ledger, budget: Budget | None) -> float:
         if budget.neighbours != whole.neighbours:
             remedy = "Keep to one neighbouring relation."
             fail("budget", budget.neighbours, f"{whole.neighbours}, as the ledger", remedy)
-        return closed_form.largest_mu(budget.epsilon, budget.delta) * (1 - MARGIN)
-    spent = ledger.queries
+        return cost_of(budget)
+    total, spent = cost_of(whole), ledger.queries
     if any(query.sampling_rate < 1 for query in spent):
         remedy = "Pass budget=, of which private.Ledger.affordable tells whether it fits."
         fail("budget", "none, with subsampled queries in the ledger", "what this release may cost", remedy)
-    total = closed_form.largest_mu(whole.epsilon, whole.delta)
-    left = total - composed_mu(spent, whole.neighbours)
-    if left <= LEAST_LEFT * total:
+    gone = composed_mu(spent, whole.neighbours) if total.noise == "gaussian" else pure_epsilon(spent, whole.neighbours)
+    left = total.amount - gone
+    if left <= LEAST_LEFT * total.amount:
         raise BudgetExceeded(
             f"budget: given {whole}, all of which is spent; expected a part that is left. Start with a larger budget."
         )
-    return left * (1 - MARGIN)
+    return total._replace(amount=left * (1 - MARGIN))
+
+
+def cost_of(budget: Budget) -> Cost:
+    """What a budget buys: Laplace noise if δ is 0, and else Gaussian noise."""
+    if budget.delta == 0:
+        return Cost("laplace", budget.epsilon * (1 - MARGIN))
+    return Cost("gaussian", closed_form.largest_mu(budget.epsilon, budget.delta) * (1 - MARGIN))
 
 
 def price(
     statistic: RecordStatistic,
-    mu: float,
+    cost: Cost,
     neighbours: Neighbours,
     shares: Sequence[float] | None,
     weights: Sequence[float] | None,
 ) -> tuple[Part, ...]:
-    """The noise of each statistic side by side with which the release of all costs μ.
+    """The noise of each statistic side by side with which the release of all costs that much.
 
-    Noise of σ on sums of sensitivity Δ costs Δ² / 2σ², and the parts add up: a record moves all of them at once. With
-    weights w, Σ w d σ² is least where shares are proportional to √(w d) Δ.
+    Parts of the cost add up: a record moves all sums at once. Gaussian noise of σ on sums of sensitivity Δ costs
+    Δ² / 2σ². With weights w, Σ w d σ² is least where shares are proportional to √(w d) Δ. Laplace noise of scale b
+    costs Δ / b, and Σ w d b² is least where shares are proportional to (w d Δ²)^⅓.
     """
     statistics = statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
     parts = [read_statistic(one) for one in statistics]
-    lengths = [one.sensitivity(2, neighbours) for one in parts]
+    norm: Literal[1, 2] = 1 if cost.noise == "laplace" else 2
+    lengths = [one.sensitivity(norm, neighbours) for one in parts]
     sizes = [dimension_of(one) or 0 for one in parts]
-    given = read_shares(len(parts), sizes, lengths, shares, weights)
+    given = read_shares(cost.noise, sizes, lengths, shares, weights)
+    noise_of = laplace_of if cost.noise == "laplace" else gaussian_of
     return tuple(
-        noise_of(one, size, length, mu * share, neighbours)
+        noise_of(one, size, length, cost.amount * share, neighbours)
         for one, size, length, share in zip(parts, sizes, lengths, given, strict=True)
     )
 
 
-def noise_of(statistic: RecordStatistic, size: int, length: float, mu: float, neighbours: Neighbours) -> Part:
+def gaussian_of(statistic: RecordStatistic, size: int, length: float, mu: float, neighbours: Neighbours) -> Part:
     """The noise with which one sum costs μ: it pays for contributions in floats, and for their rounding to a grid."""
+    check_moves(statistic, length, neighbours)
+    step = closed_form.sensitivity(1.0, neighbours)
+    multiplier = step / sqrt(2 * mu)
+    rounding = check_rounding(multiplier, sqrt(size), size)
+    radius = statistic.radius(2)
+    scale = (length + 2 * rounding_of(statistic) * radius) / step * multiplier / (1 - rounding)
+    check_far(radius, scale)
+    return Part(size, length, multiplier, scale, "gaussian", float(grid_of(np.asarray(scale))))
+
+
+def laplace_of(statistic: RecordStatistic, size: int, length: float, epsilon: float, neighbours: Neighbours) -> Part:
+    """The noise with which one sum costs ε.
+
+    Whole numbers are exact. Others are rounded to a grid, which moves the distance of two contributions by a step for
+    each coordinate, and they are computed in floats.
+    """
+    check_moves(statistic, length, neighbours)
+    step = closed_form.sensitivity(1.0, neighbours)
+    multiplier = step / epsilon
+    if is_whole(statistic):
+        scale = length / step * multiplier * (1 + MARGIN)
+        check_far(statistic.radius(1), scale)
+        return Part(size, length, multiplier, scale, "laplace", 1.0)
+    rounding = check_rounding(multiplier, size, size)
+    scale = (length + 2 * rounding_of(statistic) * statistic.radius(1)) / step * multiplier / (1 - rounding)
+    check_far(statistic.radius(1), scale)
+    return Part(size, length, multiplier, scale * (1 + MARGIN), "laplace", float(grid_of(np.asarray(scale))))
+
+
+def check_moves(statistic: RecordStatistic, length: float, neighbours: Neighbours) -> None:
+    """Raise if the sum is the same for all neighbours."""
     if length == 0:
         given, remedy = f"{name_of(statistic)}, whose sum is the same for all neighbours", "Leave it out: it is public."
         fail("statistic", given, f"a sum that depends on the records under {neighbours}", remedy)
-    step = closed_form.sensitivity(1.0, neighbours)
-    multiplier = step / sqrt(2 * mu)
-    rounding = multiplier * sqrt(size) * 2.0**-GRID_BITS
+
+
+def check_rounding(multiplier: float, steps: float, size: int) -> float:
+    """The share of the noise that pays for moves by so many steps of the grid, or an error if it is large."""
+    rounding = multiplier * steps * 2.0**-GRID_BITS
     if rounding > 0.1:
-        fail(
-            "budget",
-            f"noise of {multiplier:.3g} bounds on {size} sums",
-            "less noise",
-            "Raise the budget, or its share.",
-        )
-    radius = statistic.radius(2)
-    scale = (length + 2 * rounding_of(statistic) * radius) / step * multiplier / (1 - rounding)
+        given, remedy = f"noise of {multiplier:.3g} bounds on {size} sums", "Raise the budget, or its share."
+        fail("budget", given, "less noise", remedy)
+    return rounding
+
+
+def check_far(radius: float, scale: float) -> None:
+    """Raise if contributions are too far from 0 to be counted in steps of the grid."""
     if radius > MOST_SCALES * scale:
-        given, remedy = (
-            f"contributions of {radius:.3g} under noise of {scale:.3g}",
-            "Subtract a public number from them.",
-        )
-        fail("statistic", given, "contributions nearer to 0", remedy)
-    return Part(size, length, multiplier, scale)
+        given = f"contributions of {radius:.3g} under noise of {scale:.3g}"
+        fail("statistic", given, "contributions nearer to 0", "Subtract a public number from them.")
 
 
 def read_shares(
-    count: int,
+    noise: NoiseLaw,
     sizes: Sequence[int],
     lengths: Sequence[float],
     shares: Sequence[float] | None,
     weights: Sequence[float] | None,
 ) -> np.ndarray:
     """The shares of the parts, which sum to one: as given, by weights, or equal."""
+    count = len(sizes)
     if shares is not None and weights is not None:
         fail("weights", "weights and shares", "one of them", "Pass shares of the budget, or weights of the variances.")
     if shares is not None:
@@ -154,7 +207,8 @@ def read_shares(
             fail("shares", shares, "numbers that sum to 1", "Divide them by their sum.")
         return given / given.sum()
     if weights is not None:
-        wanted = np.sqrt(read_positive("weights", weights, count) * np.asarray(sizes)) * np.asarray(lengths)
+        squares = read_positive("weights", weights, count) * np.asarray(sizes) * np.square(lengths)
+        wanted = np.sqrt(squares) if noise == "gaussian" else np.cbrt(squares)
         return np.asarray(wanted / wanted.sum())
     return np.full(count, 1 / count)
 

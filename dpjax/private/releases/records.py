@@ -1,27 +1,42 @@
 """Confidential records as they are held: arrays, a table with columns, or batches that are read once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax import ShapeDtypeStruct
 from jax.dtypes import canonicalize_dtype
 
 from dpjax._util.validation import fail, name_of
-from dpjax.private.targets.target import check_records
+from dpjax.private.targets.target import check_records, readable
 
-__all__ = ["Batch", "Columns", "read_batches"]
+__all__ = ["Batch", "Columns", "Fields", "read_batches"]
 
-Batch = dict[str, np.ndarray]
+Fields = dict[str, np.ndarray]
 Columns = Mapping[str, str | list[str]]
 
 REMEDY = "Pass a dict of arrays, a DataFrame, or an iterable of such batches."
 
 
+class Batch(NamedTuple):
+    """Records that were read together.
+
+    Attributes
+    ----------
+    fields
+        Arrays [m, ...] by field, 0 in place of what no number in JAX's type is.
+    is_readable : [m]
+        Whether a record has nothing in it that was replaced.
+    """
+
+    fields: Fields
+    is_readable: np.ndarray
+
+
 def read_batches(
     records: Any, columns: Columns | None, check_fields: Callable[[Any], None] = lambda fields: None
 ) -> Iterator[Batch]:
-    """The records as batches of arrays [m, ...] by field, with the empty ones left out.
+    """The records in batches, with the empty ones left out.
 
     Parameters
     ----------
@@ -36,7 +51,7 @@ def read_batches(
     Raises
     ------
     TypeError, ValueError
-        If a batch is neither, its entries are not finite numbers, or it has other fields than the first.
+        If a batch is neither, its entries are not numbers, or it has other fields than the first.
     """
     if columns is not None and not (isinstance(columns, Mapping) and columns):
         remedy = "Pass such as {'x': ['age', 'income'], 'y': 'wage'}."
@@ -50,13 +65,14 @@ def read_batches(
             dtypes = {name: canonicalize_dtype(leaf.dtype) for name, leaf in fields.items()}
             check_fields({name: ShapeDtypeStruct(leaf.shape, dtypes[name]) for name, leaf in fields.items()})
         check_records(fields)
-        fields = {name: leaf.astype(canonicalize_dtype(leaf.dtype)) for name, leaf in fields.items()}
-        form = {name: (leaf.shape[1:], leaf.dtype) for name, leaf in fields.items()}
+        read = {name: readable(leaf) for name, leaf in fields.items()}
+        form = {name: (leaf.shape[1:], leaf.dtype) for name, (leaf, _) in read.items()}
         first = first or form
         if form != first:
             remedy = "Give all batches the same fields, of the same shapes and types."
             fail("records", f"a batch of fields {form}", f"fields {first}, as in the first batch", remedy)
-        yield fields
+        whole = [np.all(found.reshape(len(found), -1), axis=1) for _, found in read.values()]
+        yield Batch({name: leaf for name, (leaf, _) in read.items()}, np.all(whole, axis=0))
 
 
 def is_batch(records: Any) -> bool:
@@ -71,7 +87,7 @@ def as_batches(records: Any) -> Iterable[Any]:
     return records
 
 
-def as_fields(batch: Any, columns: Columns | None) -> Batch:
+def as_fields(batch: Any, columns: Columns | None) -> Fields:
     """The fields of a batch as arrays."""
     if isinstance(batch, Mapping):
         if columns is not None:

@@ -1,22 +1,25 @@
 """From confidential records to one release of noisy sums, paid for before its noise is drawn."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil, prod
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import check_count, check_instance, fail, name_of
-from dpjax.mechanisms import Gaussian, Independent, Mechanism, Privacy
+from dpjax.mechanisms import DiscreteLaplace, Gaussian, Independent, Laplace, Mechanism, Privacy
 from dpjax.private.accounting.composition import composed_epsilon
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
 from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.noise import Noise, Secure, secure
-from dpjax.private.noise.secure import grid_of, rounded_normal
+from dpjax.private.noise.discrete_laplace import discrete_laplace
+from dpjax.private.noise.secure import rounded_normal
 from dpjax.private.releases.exact_sum import ExactSum, sum_on_grid
-from dpjax.private.releases.price import Part, affordable_mu, price, read_statistic
+from dpjax.private.releases.price import Part, affordable, price, read_statistic
 from dpjax.private.releases.records import Columns, read_batches
 from dpjax.release import Release, UnknownCount
 from dpjax.release.checks import PrecisionWarning
@@ -39,7 +42,7 @@ def release(
     noise: Noise = secure,
     name: str = "release",
 ) -> Release:
-    """Release the sum of a statistic over confidential records with Gaussian noise: paid once, drawn from for ever.
+    """Release the sum of a statistic over confidential records with noise: paid once, drawn from for ever.
 
     `dpjax.sample` draws from the posterior given the release, for as many models and as often as anyone likes, at no
     further cost. The records are read once, and the ledger is charged, in its file where it has one, before the noise
@@ -61,7 +64,8 @@ def release(
         same, or a `dpjax.UnknownCount`. A count among the sums tells it with noise. Under replace-one it is that of the
         records, and need not be given.
     budget
-        What this release may cost; by default all that the ledger has left.
+        What this release may cost; by default all that the ledger has left. With δ = 0 the noise is Laplace noise, and
+        else Gaussian.
     shares : [k]
         The parts of this cost, which sum to 1, that go to the k statistics of a `dpjax.statistics.stacked`; by default
         equal ones. A statistic that is not stacked has one scale of noise for all coordinates.
@@ -79,16 +83,18 @@ def release(
     Returns
     -------
     dpjax.Release
-        Its mechanism is a `dpjax.Gaussian`, or `dpjax.Independent` ones for statistics side by side, with what is
-        promised as its ``privacy``. ``to_json`` writes all of it.
+        Its mechanism is a `dpjax.Gaussian`; with δ = 0 a `dpjax.DiscreteLaplace` for sums of whole numbers, and a
+        `dpjax.Laplace` for others. It is a `dpjax.Independent` of these for statistics side by side. What is promised
+        is its ``privacy``. ``to_json`` writes all of it.
 
     Raises
     ------
     BudgetExceeded
         If the ledger cannot pay. Nothing is released then.
     TypeError, ValueError
-        If an argument is unusable, a record is not finite or contributes what the statistic's sensitivity is not about,
-        or n is not the number of records. Nothing is charged then, unless a finite record's contribution is not finite.
+        If an argument is unusable, or n is not the number of records. Nothing is charged then. If a record has an entry
+        that is not finite, or contributes what is not finite or what the statistic's sensitivity is not about. Then the
+        ledger is charged first: what an error reveals of a record is not free.
     ImportError
         If cryptography is not installed, which the noise needs.
 
@@ -99,10 +105,15 @@ def release(
 
     Notes
     -----
-    Contributions are added as integers, in steps of at most 2⁻³² of the noise's standard deviation σ, and the noise is
-    a Normal draw rounded to the same steps. So the value is what an ideal Gaussian mechanism releases of the rounded
-    sum, rounded: a promise that is exact and composes with everything else in the ledger. Of counts the sum is exact;
-    of other statistics it is off by at most n 2⁻³³ σ, the only difference from the law that the release states.
+    *Gaussian noise.* Contributions are added as integers, in steps of at most 2⁻³² of the noise's standard deviation σ,
+    and the noise is a Normal draw rounded to the same steps. So the value is what an ideal Gaussian mechanism releases
+    of the rounded sum, rounded: a promise that is exact and composes with everything else in the ledger. Of counts the
+    sum is exact; of other statistics it is off by at most n 2⁻³³ σ, the only difference from the law that the release
+    states.
+
+    *Laplace noise.* It is drawn exactly, as a whole number of steps with probabilities proportional to
+    exp(-|k| step / b), by Algorithm 2 of Canonne, Kamath and Steinke (2020). Sums of whole numbers have steps of 1, and
+    others of at most 2⁻³² b, by which their L1 sensitivity is larger for each coordinate. A number takes about 50 µs.
 
     What a record contributes is checked by `RecordStatistic.covers` as it is read. Under replace-one the set of all
     contributions is as wide as the statistic says.
@@ -123,29 +134,26 @@ def release(
     check_instance("ledger", ledger, Ledger, "Pass the dpjax.private.Ledger of these records.")
     source = check_arguments(budget, noise, name)
     statistic, relation = read_statistic(statistic), ledger.budget.neighbours
-    parts = price(statistic, affordable_mu(ledger, budget), relation, shares, weights)
+    parts = price(statistic, affordable(ledger, budget), relation, shares, weights)
     queries = queries_of(parts, source, name)
     check_number_given(n, relation)
     if not ledger.affordable(queries):
         raise BudgetExceeded(f"budget: given {budget}; expected what {ledger} has left. Ask for less.")
-    scale = np.concatenate([np.full(part.size, part.scale) for part in parts])
-    step = grid_of(scale)
     delta = (budget or ledger.budget).delta
     promise = promise_of(parts, queries, relation, delta) if source.grade == "secure" else None
-    blank = Release(jnp.zeros(len(scale)), mechanism_of(parts, promise), statistic, 1)
+    blank = Release(jnp.zeros(sum(part.size for part in parts)), mechanism_of(parts, promise), statistic, 1)
     if n is not None:
         blank = announce(blank, n, statistic)
-    total = sum_on_grid(statistic, read_batches(records, columns, blank.check_records), step)
+    batches = read_batches(records, columns, blank.check_records)
+    total = sum_on_grid(statistic, batches, steps_of(parts), norm=1 if delta == 0 else 2)
     if not total.num_records and relation == "replace-one":  # else whether there are any is confidential
         fail("records", "none", "at least one record", "Pass the records that the sum is over.")
     number = number_of(n, total)
     if n is None:
         blank = announce(blank, number, statistic)
     ledger.charge(queries)
-    if not total.is_finite:  # told no sooner, or anyone might ask for nothing whether such a record is there
-        remedy = "Release statistics.clipped(...), which adds nothing there. The ledger was charged."
-        fail("records", "one whose contribution is not finite", "finite contributions", remedy)
-    return publish(blank, total, scale, step, source)
+    total.faults.check()  # no sooner, or anyone might learn for nothing that such a record is there
+    return publish(blank, total, parts, source)
 
 
 def check_arguments(budget: Any, noise: Any, name: Any) -> Secure:
@@ -163,7 +171,7 @@ def check_arguments(budget: Any, noise: Any, name: Any) -> Secure:
 def queries_of(parts: Sequence[Part], noise: Secure, name: str) -> list[Query]:
     """What is charged for each of the statistics side by side."""
     names = [name] if len(parts) == 1 else [f"{name}[{number}]" for number in range(len(parts))]
-    return [Query(one, part.multiplier, noise.grade) for one, part in zip(names, parts, strict=True)]
+    return [Query(one, part.multiplier, noise.grade, noise=part.noise) for one, part in zip(names, parts, strict=True)]
 
 
 def check_number_given(n: Any, neighbours: str) -> None:
@@ -189,16 +197,26 @@ def number_of(n: int | UnknownCount | None, total: ExactSum) -> int | UnknownCou
 def promise_of(parts: Sequence[Part], queries: Sequence[Query], neighbours: Any, delta: float) -> Privacy:
     """What the release promises by itself, at the δ of its budget."""
     epsilon = composed_epsilon(queries, delta, neighbours)
-    length = float(np.linalg.norm([part.sensitivity for part in parts]))
+    lengths = [part.sensitivity for part in parts]
+    if delta == 0:
+        return Privacy("pure", neighbours, epsilon=epsilon, sensitivity=float(np.sum(lengths)), norm=1)
+    length = float(np.linalg.norm(lengths))
     return Privacy("approximate", neighbours, epsilon=epsilon, delta=delta, sensitivity=length, norm=2)
 
 
 def mechanism_of(parts: Sequence[Part], promise: Privacy | None) -> Mechanism:
-    """The noise: one Gaussian, or several side by side."""
+    """The noise: of one law, or several side by side."""
     if len(parts) == 1:
-        return Gaussian(parts[0].scale, privacy=promise)
-    noises = tuple(Gaussian(part.scale) for part in parts)
+        return law_of(parts[0])(parts[0].scale, privacy=promise)
+    noises = tuple(law_of(part)(part.scale) for part in parts)
     return Independent(noises, tuple(part.size for part in parts), privacy=promise)
+
+
+def law_of(part: Part) -> Callable[..., Mechanism]:
+    """The law of the noise; on a fine grid it is the continuous one, rounded."""
+    if part.noise == "gaussian":
+        return Gaussian
+    return DiscreteLaplace if part.step == 1 else Laplace
 
 
 def announce(blank: Release, n: int | UnknownCount, statistic: RecordStatistic) -> Release:
@@ -206,17 +224,31 @@ def announce(blank: Release, n: int | UnknownCount, statistic: RecordStatistic) 
 
     The warning does not depend on the records, and comes before the charge: an error would lose what is paid for.
     """
-    largest = expected_number(n) * statistic.radius(2)
+    largest = ceil(expected_number(n) * statistic.radius(2))  # some noise is whole
     return replace(blank, value=jnp.full(len(blank.value), largest, blank.value.dtype), n=n)
 
 
-def publish(blank: Release, total: ExactSum, scale: np.ndarray, step: np.ndarray, noise: Secure) -> Release:
+def publish(blank: Release, total: ExactSum, parts: Sequence[Part], noise: Secure) -> Release:
     """The release of a total with its noise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
-        return replace(blank, value=jnp.asarray(noisy(total.steps, scale, step, noise)))
+        return replace(blank, value=jnp.asarray(noisy(total.steps, parts, noise)))
 
 
-def noisy(steps: np.ndarray, scale: np.ndarray, step: np.ndarray, noise: Secure) -> np.ndarray:
-    """Integers [d] in steps of a grid plus Normal noise of standard deviation `scale` in whole steps, as floats [d]."""
-    return np.asarray((steps + rounded_normal(noise.keystream, scale / step).astype(object)).astype(float) * step)
+def noisy(steps: np.ndarray, parts: Sequence[Part], noise: Secure) -> np.ndarray:
+    """Integers [..., d] in steps of a grid plus noise in whole steps, as floats [..., d]."""
+    drawn = [noise_in_steps(part, (*steps.shape[:-1], part.size), noise) for part in parts]
+    return np.asarray((steps + np.concatenate(drawn, axis=-1)).astype(float) * steps_of(parts))
+
+
+def noise_in_steps(part: Part, shape: tuple[int, ...], noise: Secure) -> np.ndarray:
+    """The noise of the coordinates of a part, as Python's integers."""
+    if part.noise == "laplace":
+        scale = Fraction(part.scale) / Fraction(part.step)
+        return discrete_laplace(noise.keystream, [scale] * prod(shape)).reshape(shape)
+    return rounded_normal(noise.keystream, np.full(shape, part.scale / part.step)).astype(object)
+
+
+def steps_of(parts: Sequence[Part]) -> np.ndarray:
+    """The steps [d] of the grids."""
+    return np.concatenate([np.full(part.size, part.step) for part in parts])

@@ -30,10 +30,6 @@ class Checkpoint(CheckpointFile):
     ----------
     run
         The run's own mark, by which a ledger knows it.
-    part
-        The mark of what this call adds to the run, all of which is charged to one ledger.
-    parts
-        The iterations of each chain by the part of the run that made them, of what is in the file.
     """
 
     REMEDY = "Pass another path, or move the file away."
@@ -41,10 +37,7 @@ class Checkpoint(CheckpointFile):
 
     def __init__(self, path: Path, fingerprint: Fingerprint) -> None:
         super().__init__(path, fingerprint)
-        self.run = f"run {secrets.token_hex(8)}"
-        self.part = secrets.token_hex(8)
-        self.parts: dict[str, int] = {}
-        self.begun = 0
+        self.run = secrets.token_hex(8)
 
     def save(self, total: int, status: Status) -> None:
         """Write what was paid for; whatever happens, the file holds it or what it held before.
@@ -56,8 +49,8 @@ class Checkpoint(CheckpointFile):
         """
         leaves = jax.tree.leaves((status.states, status.draws, status.totals))
         arrays = {f"leaf{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
-        parts = self.parts | {self.part: status.done - self.begun}
-        self.write({"done": status.done, "total": total, "run": self.run, "parts": parts}, arrays)
+        progress = {"done": status.done, "total": total, "run": self.run, "parts": dict(status.parts)}
+        self.write(progress, arrays)
 
     def load(self, start: Status) -> tuple[Status, int] | None:
         """The status in the file and the run's total of iterations; None if there is no file.
@@ -72,7 +65,6 @@ class Checkpoint(CheckpointFile):
         ValueError
             If the file is no checkpoint, or that of another run; the message lists what differs.
         """
-        self.begun = start.done
         found: tuple[Status, int] | None = self.take_up(partial(self.fill, start))
         return found
 
@@ -83,7 +75,7 @@ class Checkpoint(CheckpointFile):
             return self.refuse("without the marks of its run")
         if not (isinstance(done, int) and isinstance(total, int) and start.done <= done <= total):
             return self.refuse("which counts its iterations wrongly")
-        if sum(parts.values()) != done - start.done or min(parts.values(), default=0) < 0:
+        if sum(parts.values()) != done or min(parts.values(), default=0) < 0:
             return self.refuse("whose parts are not all of it")
         drawn = (done - start.done) // self.fingerprint["thin"]
         longer = jax.tree.map(partial(with_more, drawn), start.draws)
@@ -93,8 +85,8 @@ class Checkpoint(CheckpointFile):
             if saved is None or (saved.shape, saved.dtype) != (leaf.shape, leaf.dtype):
                 self.refuse("whose arrays are not those of this run")
         states, draws, totals = jax.tree.unflatten(jax.tree.structure(tree), leaves)
-        self.run, self.parts, self.begun = run, parts, done
-        return Status(to_device(states), draws, totals, done), total
+        self.run = run
+        return Status(to_device(states), draws, totals, done, parts), total
 
 
 def with_more(number: int, leaf: np.ndarray) -> np.ndarray:

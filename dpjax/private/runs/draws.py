@@ -1,6 +1,6 @@
 """The result of a private run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,6 +66,8 @@ class PrivateDraws:
     final_states
         The kernel's states of the chains after the last iteration, leaves [chains, ...]: functions of the answers that
         were paid for. Passed as `positions`, a result goes on from them.
+    parts
+        How many of the iterations each part of the run has made, by the marks under which the ledger was charged.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class PrivateDraws:
     num_iterations: int
     thin: int
     final_states: Any
+    parts: Mapping[str, int]
 
     def privacy_spent(self) -> PrivacySpent:
         """The privacy cost of everything charged to the ledger, this run and earlier ones; quote its budget instead.

@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import FrameType
@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 
 from dpjax._util.threads import one_blas_thread
 from dpjax.base import Array, Key, SamplingAlgorithm
-from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
+from dpjax.private.accounting.ledger import BudgetExceeded, Ledger, RunPart
 from dpjax.private.kernels.base import NotPrivate, PrivateKernel, ravel
 from dpjax.private.targets.target import Target
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, make_draws
@@ -55,7 +55,8 @@ COST_OF_CHARGE = 0.1
 class Run:
     """What stays as it is from the first iteration to the last; `total` counts those of an earlier run that goes on.
 
-    Of several devices in `mesh`, which share the chains, each has all of the records. `part` marks the charges.
+    Of several devices in `mesh`, which share the chains, each has all of the records. `part` marks the charges, up to
+    its iterations.
     """
 
     kernel: PrivateKernel
@@ -65,7 +66,7 @@ class Run:
     thin: int
     capacity: int
     mesh: Mesh | None
-    part: str | None
+    part: RunPart
 
     @cached_property
     def target(self) -> Target:
@@ -94,12 +95,15 @@ class Status(NamedTuple):
         Sums [chains] over the iterations, on the host.
     done
         Iterations of each chain.
+    parts
+        How many of these each part of the run has made, by its mark.
     """
 
     states: Any
     draws: Any
     totals: Totals
     done: int
+    parts: Mapping[str, int]
 
 
 def open_status(target: Target, states: Any, num_chains: int) -> Status:
@@ -110,7 +114,7 @@ def open_status(target: Target, states: Any, num_chains: int) -> Status:
         jax.eval_shape(target.terms.constrain, position),
     )
     zero: Any = np.zeros(num_chains, target.weights.dtype)
-    return Status(states, draws, Totals(zero, NotPrivate(zero, zero)), 0)
+    return Status(states, draws, Totals(zero, NotPrivate(zero, zero)), 0, {})
 
 
 def choose_capacity(iterations: int, thin: int) -> int:
@@ -129,7 +133,7 @@ def finish(run: Run, status: Status, save: Callable[[Status], None]) -> tuple[St
                 if is_stuck(start, status):
                     return status, STANDS_STILL
                 began = time.perf_counter()
-                length = charge(run, min(length, run.total - status.done), num_chains)
+                length = charge(run, status.done, min(length, run.total - status.done), num_chains)
                 charged = time.perf_counter()
                 status = advance(run, status, length)
                 drawn = time.perf_counter()
@@ -141,16 +145,21 @@ def finish(run: Run, status: Status, save: Callable[[Status], None]) -> tuple[St
     return status, None
 
 
-def charge(run: Run, length: int, num_chains: int) -> int:
+def charge(run: Run, done: int, length: int, num_chains: int) -> int:
     """The iterations that were charged to the ledger: so many, or as many as the budget still allows."""
     queries = run.kernel.queries
+
+    def pay() -> None:
+        part = run.part._replace(first=done, last=done + length)
+        run.ledger.charge(queries, length * num_chains, part=part)
+
     try:
-        run.ledger.charge(queries, length * num_chains, part=run.part)
+        pay()
     except BudgetExceeded:
         length = run.ledger.affordable(queries) // num_chains // run.thin * run.thin
         if length == 0:
             raise
-        run.ledger.charge(queries, length * num_chains, part=run.part)
+        pay()
     return length
 
 
@@ -168,7 +177,8 @@ def advance(run: Run, status: Status, length: int) -> Status:
     drawn = as_drawn(chunk.draws, number)
     draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), status.draws, drawn.parameters)
     totals = jax.tree.map(lambda total, more: total + np.sum(more, axis=1), status.totals, drawn.totals)
-    return Status(chunk.states, draws, totals, status.done + length)
+    parts = {**status.parts, run.part.part: status.parts.get(run.part.part, 0) + length}
+    return Status(chunk.states, draws, totals, status.done + length, parts)
 
 
 def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, numbers: dict[str, Any]) -> Chunk:

@@ -1,6 +1,7 @@
 """Draws published under a privacy budget: a run that charges every query before it is made."""
 
 import os
+import secrets
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -16,9 +17,9 @@ from jax.sharding import Mesh
 
 from dpjax._util.validation import check_count, check_key, fail, is_traced
 from dpjax.base import Key
-from dpjax.private.accounting.ledger import Ledger
+from dpjax.private.accounting.ledger import Ledger, RunPart
 from dpjax.private.kernels.base import PrivateKernel, check_contract
-from dpjax.private.runs.checkpoint import Checkpoint, digest, make_fingerprint
+from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.run import STANDS_STILL, Run, Status, choose_capacity, finish, make_chunk, to_host
 from dpjax.private.runs.starts import begin
@@ -112,7 +113,7 @@ def sample(
     thin = check_count("thin", thin)
     path = None if checkpoint is None else check_path(checkpoint)
     start = begin(kernel, positions, thin)
-    check_paid(kernel, start, ledger)
+    check_paid(start, ledger)
     asked = check_iterations(num_iterations, thin)
     file = None if path is None else Checkpoint(path, make_fingerprint(key, kernel, start, ledger, asked, thin))
     with nullcontext() if file is None else file.held():
@@ -120,24 +121,20 @@ def sample(
         status, total = saved or (start, start.done + choose_iterations(kernel, ledger, start, asked, thin))
         rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
         mesh = check_one_process(choose_mesh(devices, len(chain_keys), "the number of chains"))
-        part = None if file is None else file.part
+        part = RunPart(secrets.token_hex(8) if file is None else file.run, secrets.token_hex(8), used_key(key, kernel))
         run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin), mesh, part)
+        ledger.check_key(part._replace(first=status.done))
         save = nowhere if file is None else partial(file.save, total)
         if saved is None:
             rehearse(run, status, rehearsal_keys)
             save_first(save, status)
-        if file is None or not ledger.knows(file.run):
-            marks = [digest(jax.random.key_data(key))] if start.done == 0 and depends_on_keys(kernel) else []
-            marks += [] if file is None else [file.run]
-            if marks:
-                ledger.take_key(*marks)
-        if file is not None:
-            charge_again(ledger, kernel, {part: len(chain_keys) * done for part, done in file.parts.items()})
+        else:
+            charge_again(run, start, status)
         return report(run, *finish(run, status, save), path)
 
 
-def charge_again(ledger: Ledger, kernel: PrivateKernel, parts: dict[str, int]) -> None:
-    """Charge a ledger for what it lacks of the iterations of a checkpoint, over all chains, by part of the run.
+def charge_again(run: Run, start: Status, status: Status) -> None:
+    """Charge the ledger for what it lacks of the iterations of a checkpoint, over all chains, by part of the run.
 
     Some may have been charged to another ledger, or to this one before an older copy of it was put back.
 
@@ -146,17 +143,26 @@ def charge_again(ledger: Ledger, kernel: PrivateKernel, parts: dict[str, int]) -
     BudgetExceeded
         If that would exceed the budget.
     """
-    lacks = {part: times - ledger.times_charged(part) for part, times in parts.items()}
-    lacks = {part: times for part, times in lacks.items() if times > 0}
+    lacks = missing(run.ledger, status)
     for part, times in lacks.items():
-        ledger.charge(kernel.queries, times, part=part)
+        charged = run.part._replace(part=part, first=start.done, last=status.done)
+        run.ledger.charge(run.kernel.queries, times, part=charged)
     if lacks:
         warnings.warn(CHARGED_AGAIN.format(times=sum(lacks.values())), stacklevel=3)
 
 
-def depends_on_keys(kernel: PrivateKernel) -> bool:
-    """Whether noise or samples are drawn by keys, so that two runs by one key would have the same."""
-    return any(query.grade != "secure" for query in kernel.queries)
+def missing(ledger: Ledger, status: Status) -> dict[str, int]:
+    """The iterations over all chains that a ledger was not charged for, by the part of the run that made them."""
+    made = {part: len(status.totals.accepted) * done for part, done in status.parts.items()}
+    lacks = {part: times - ledger.times_charged(part) for part, times in made.items()}
+    return {part: times for part, times in lacks.items() if times > 0}
+
+
+def used_key(key: Key, kernel: PrivateKernel) -> bytes | None:
+    """The key as bytes if noise or samples are drawn by it, so that two runs by one key would have the same."""
+    if all(query.grade == "secure" for query in kernel.queries):
+        return None
+    return str(jax.random.key_impl(key)).encode() + np.asarray(jax.random.key_data(key)).tobytes()
 
 
 def check_one_process(mesh: Mesh | None) -> Mesh | None:
@@ -191,6 +197,7 @@ def report(run: Run, status: Status, reason: str | BaseException | None, path: P
         num_iterations=status.done,
         thin=run.thin,
         final_states=to_host(status.states),
+        parts=status.parts,
     )
 
 
@@ -228,9 +235,9 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
     check_contract(kernel)
 
 
-def check_paid(kernel: PrivateKernel, start: Status, ledger: Ledger) -> None:
+def check_paid(start: Status, ledger: Ledger) -> None:
     """Raise if a run goes on from draws that the ledger was not charged for."""
-    if start.done > 0 and not ledger.includes(kernel.queries, start.done * len(start.totals.accepted)):
+    if sum(start.parts.values()) != start.done or missing(ledger, start):
         remedy = "Pass result.ledger, or open its file; a new run starts at result.final_states.position."
         fail("ledger", "one that was not charged for the draws that go on", "the ledger of that run", remedy)
 

@@ -44,7 +44,7 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> Status:
         fail("positions", given, f"one with states {type(expected).__name__} of the same shapes", remedy)
     sums: list[Any] = [rate * earlier.num_iterations for rate in earlier.not_private]
     totals = Totals(sums[0], NotPrivate(*sums[1:]))
-    return Status(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations)
+    return Status(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations, earlier.parts)
 
 
 def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.dtypes import canonicalize_dtype
 from jax.flatten_util import ravel_pytree
 
 from dpjax._util.jit import in_full_precision
@@ -123,7 +124,9 @@ def target(
     log_prior
         ``parameters -> []``.
     records
-        The confidential records, a pytree of finite arrays with leading axis [n].
+        The confidential records, a pytree of arrays of numbers with leading axis [n]. An entry that is not finite, or
+        out of the range of JAX's type, counts as 0: an error would reveal it before any charge. Impute such entries
+        beforehand.
     position
         Parameters of which the structure, shapes and types are taken.
     chunk_size
@@ -132,8 +135,8 @@ def target(
     Raises
     ------
     TypeError, ValueError
-        If the records are not finite or of unequal number, or a function does not return one number. No message
-        holds a value of a record.
+        If the records are not numbers or of unequal number, or a function does not return one number. No message
+        depends on a value of a record.
     """
     return build_target(Terms(log_likelihood, log_prior, lambda parameters: parameters), records, position, chunk_size)
 
@@ -146,7 +149,7 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     model
         Such as `dpjax.models` or `dpjax.from_numpyro` builds.
     records
-        The confidential records, by the names of the model's fields, with leading axis [n].
+        The confidential records, by the names of the model's fields, with leading axis [n]; see `target`.
     chunk_size
         As in `target`.
 
@@ -186,6 +189,7 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
 def build_target(terms: Terms, records: Any, position: Any, chunk_size: int) -> Target:
     """A target with its records checked and cut into chunks; of the position only the shapes count."""
     size = check_records(records)
+    records = jax.tree.map(lambda leaf: leaf if is_traced(leaf) else readable(leaf)[0], records)
     # One record and none have arrays of the same shapes.
     chunk_size = min(check_count("chunk_size", chunk_size), max(size, 1), LARGEST_BLOCK)
     check_position(position)
@@ -233,25 +237,28 @@ def check_records(records: Any) -> int:
 
 
 def check_values(leaf: Any) -> None:
-    """Raise unless a field holds finite numbers that JAX can hold."""
+    """Raise unless a field holds plain numbers; what they are is left to `readable`."""
     if isinstance(leaf, np.ma.MaskedArray):
         remedy = "Drop or impute what is masked beforehand, and pass a plain array."
         fail("records", "a masked array, whose mask would be ignored", "a plain array", remedy, error=TypeError)
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
+    dtype = np.asarray(leaf).dtype
+    if dtype.kind not in "biuf":
+        fail("records", f"an array of {dtype}", "numbers", "Encode categories as integers.", error=TypeError)
+
+
+def readable(leaf: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A field [n, ...] in the type that JAX has for it, and where it is readable; elsewhere it is 0.
+
+    An entry is readable if it is finite and in the range of that type. An error would reveal, before any charge, that
+    one is not.
+    """
     values = np.asarray(leaf)
-    if values.dtype.kind not in "biuf":
-        remedy = "Encode categories as integers."
-        fail("records", f"an array of {values.dtype}", "numbers", remedy, error=TypeError)
-    if not np.all(np.isfinite(values)):
-        fail("records", "entries that are not finite", "finite numbers", "Drop or impute them beforehand.")
     with np.errstate(over="ignore"):
-        held = np.asarray(jnp.asarray(leaf))
-    # Integers must be kept to the last digit, and no float may become infinite.
-    kept = np.array_equal(held, values) if values.dtype.kind in "iu" else bool(np.all(np.isfinite(held)))
-    if not kept:
-        remedy = "Enable jax_enable_x64, or give them in other units."
-        fail("records", f"entries of {values.dtype} that {held.dtype} cannot hold", "numbers in its range", remedy)
+        held = values.astype(canonicalize_dtype(values.dtype))
+    found = np.isfinite(held) if held.dtype.kind == "f" else held == values
+    return np.where(found, held, np.zeros((), held.dtype)), found
 
 
 def check_terms(built: Target, vector: Array) -> None:
