@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Never, Self
 
 from dpjax._util.files import write_whole
-from dpjax._util.validation import fail, summarize_error
+from dpjax._util.validation import check_path, fail, summarize_error
 
 __all__ = ["Missing", "Pickled", "is_missing", "load"]
 
@@ -139,7 +139,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> dpjax.load(path).draws["mean"].shape
     (4, 200)
     """
-    content, remedy = Path(path).read_bytes(), "Pass a file written by save, from the same version of dpjax."
+    content, remedy = (
+        check_path("path", path).read_bytes(),
+        "Pass a file written by save, from the same version of dpjax.",
+    )
     if not content.startswith(HEAD):
         fail("path", f"{os.fspath(path)}, which begins otherwise", "a file that a result's save has written", remedy)
     try:

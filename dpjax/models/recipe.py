@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.jit import ahead_options, in_full_precision, light_options, quick_options
-from dpjax._util.validation import is_traced
+from dpjax._util.validation import check_function, is_traced
 from dpjax.base import Array, Model
 
 __all__ = ["Form", "jit_model", "numbered", "numbered_by", "recipe_of", "with_origin"]
@@ -111,6 +111,7 @@ def numbered(build: Callable[..., Model]) -> Callable[..., Model]:
     callable
         The function, with the same arguments.
     """
+    check_function("build", build, "that returns a Model")
 
     @wraps(build)
     def make(*arguments: Any, **keywords: Any) -> Model:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import check_instance, fail
+from dpjax._util.validation import check_count, check_instance, check_text, fail
 from dpjax.adapters.census.measurements import (
     PL94_PERSON,
     Histogram,
@@ -19,7 +19,7 @@ from dpjax.adapters.census.measurements import (
     read_measurements,
 )
 from dpjax.mechanisms import DiscreteGaussian, Exact
-from dpjax.release import Release, joint
+from dpjax.release import Release, UnknownCount, joint
 from dpjax.statistics import grouped
 
 __all__ = ["NoisyMeasurements", "read_noisy_measurements"]
@@ -107,6 +107,9 @@ def read_noisy_measurements(
     A geocode of one character is the nation's. The files must contain all parts of an area if they contain any.
     """
     check_instance("histogram", histogram, Histogram, "Pass dpjax.adapters.census.PL94_PERSON or a Histogram.")
+    check_text("within", within, "Pass the geocode of an area, such as '1400000US01'.")
+    if not (n is None or isinstance(n, UnknownCount)):
+        check_count("n", n, "Pass the number of people, a dpjax.UnknownCount(prior), or nothing.", least=0)
     kept = choose_attributes(histogram, attributes)
     found, left_out = [], set()
     for row in read_measurements(path, histogram, within):

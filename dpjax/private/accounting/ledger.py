@@ -13,7 +13,7 @@ from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
 from dpjax.private.accounting.ledger_file import Entries, LedgerFile, decode, encode
-from dpjax.private.accounting.query import Budget, Grade, Query, total
+from dpjax.private.accounting.query import MOST_SUMS, Budget, Grade, Query, check_queries, total
 from dpjax.private.arguments import check_not_negative
 
 
@@ -159,8 +159,8 @@ class Ledger:
         TypeError, ValueError
             If an argument is out of range, or the ledger's file is damaged.
         """
-        times = check_count("times", times)
-        queries = _checked(queries)
+        times = check_count("times", times, most=MOST_SUMS)
+        queries = check_queries(queries)
         if is_tracing():
             remedy = "Charge outside of jax.jit: a compiled program would pay once, however often it ran."
             fail("ledger", "a charge within a traced program", "one outside", remedy, error=RuntimeError)
@@ -204,7 +204,7 @@ class Ledger:
 
     def includes(self, queries: Sequence[Query], times: int) -> bool:
         """Whether `queries` were charged so many times, by whatever run."""
-        return _holds(self.queries, total(_checked(queries), times))
+        return _holds(self.queries, total(check_queries(queries), times))
 
     def affordable(self, queries: Sequence[Query]) -> int:
         """How many more times `queries` can be charged; of an iteration's queries, over all chains.
@@ -212,7 +212,7 @@ class Ledger:
         The number is exact while all queries read all records. With subsampled ones it may fall short of the largest by
         one in a thousand, and takes some seconds.
         """
-        queries = _checked(queries)
+        queries = check_queries(queries)
         if any(query.sampling_rate < 1 for query in (*self.queries, *queries)):
             return nearly_largest_count(lambda times: self._excess(self._after(queries, times)))
         return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
@@ -345,12 +345,6 @@ def _grade(queries: Sequence[Query]) -> Grade | None:
     if not queries:
         return None
     return "secure" if all(query.grade == "secure" for query in queries) else "simulation-grade"
-
-
-def _checked(queries: Sequence[Query]) -> tuple[Query, ...]:
-    if not isinstance(queries, (list, tuple)) or not queries or not all(isinstance(one, Query) for one in queries):
-        fail("queries", f"{queries!r}", "at least one dpjax.private.Query", "Pass a sequence of them.", error=TypeError)
-    return tuple(queries)
 
 
 def _holds(queries: Sequence[Query], others: Sequence[Query]) -> bool:

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
-from dpjax.private.accounting.query import Query
+from dpjax.private.accounting.query import Query, check_queries
+from dpjax.private.arguments import check_target
 from dpjax.private.kernels.penalty import Answer
 from dpjax.private.noise import Noise
 from dpjax.private.targets.target import Target
@@ -139,6 +140,9 @@ def make_kernel(
     queries
         What one `step` asks of the records: as `Noise.query` of the source states it, whose `Noise.release` answers.
     """
+    check_target("target", target)
+    check_function("build", build, "target -> SamplingAlgorithm(init, step)")
+    queries = check_queries(queries, least=0)
     init, step = build(target)
     return PrivateKernel(init, step, queries, target, build)
 

@@ -8,7 +8,7 @@ from dpjax._util.validation import check_array, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.composite import Independent
-from dpjax.release.checks import as_vector
+from dpjax.release.checks import as_vector, check_mechanism
 from dpjax.release.releases.quotient import check_size
 from dpjax.release.summed import Release
 from dpjax.statistics import stacked
@@ -108,6 +108,8 @@ def moments(
     statistics = {"sums": sums, "squares": squares, "counts": counts}
     for name, statistic in statistics.items():
         check_size(name, statistic, size, "one for each group", "Pass one sum for each group.")
+    for name, noise in {"sum_noise": sum_noise, "square_noise": square_noise, "count_noise": count_noise}.items():
+        check_mechanism(name, noise, (size,))
     means, variances, numbers = vectors.values()
     value = jnp.concatenate([means * numbers, (variances + means**2) * numbers, numbers])
     mechanism = Independent((sum_noise, square_noise, count_noise), (size,) * 3)
