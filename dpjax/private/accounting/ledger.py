@@ -8,7 +8,7 @@ from math import log
 from threading import RLock
 from typing import Any, NamedTuple
 
-from dpjax._util.validation import check_count, fail, is_tracing
+from dpjax._util.validation import check_count, check_flag, fail, is_tracing
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
@@ -98,8 +98,8 @@ class Ledger:
     Full-batch Gaussian queries are composed by the closed form of `accounting`. As soon as one query is subsampled,
     the privacy loss distributions of dp_accounting compose them all, from above.
 
-    The checksum in the file detects damage, not forgery. An unpickled ledger is a copy that cannot be charged, since
-    its original may be.
+    The checksum in the file detects damage, not forgery. An unpickled ledger, and one that `from_json` reads, is a
+    copy that cannot be charged, since its original may be.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Ledger:
         BudgetExceeded
             If they would exceed the budget. Nothing is recorded then.
         RuntimeError
-            If the ledger's file was removed or cannot be written, or this ledger came out of a pickle. Nothing is
+            If the ledger's file was removed or cannot be written, or this ledger is a copy. Nothing is
             recorded then, either.
         TypeError, ValueError
             If an argument is out of range, or the ledger's file is damaged.
@@ -241,8 +241,16 @@ class Ledger:
         return encode(self._budget, self.queries)
 
     @classmethod
-    def from_json(cls, text: str) -> "Ledger":
-        """The ledger that `to_json` wrote: a second budget, as long as the first one is charged too.
+    def from_json(cls, text: str, *, chargeable: bool = False) -> "Ledger":
+        """The ledger that `to_json` wrote, to be read; the one to be charged is the original, or its file.
+
+        Parameters
+        ----------
+        text
+            What `to_json` wrote.
+        chargeable
+            Whether it takes the place of the original. Charged beside it, it would be a second budget for the same
+            records.
 
         Raises
         ------
@@ -252,8 +260,10 @@ class Ledger:
         if not isinstance(text, (str, bytes)):
             remedy = "Pass the text itself; to open a file, Ledger(budget, path)."
             fail("text", type(text).__name__, "what Ledger.to_json wrote", remedy, error=TypeError)
+        check_flag("chargeable", chargeable)
         entries = decode(text)
         ledger = cls(entries.budget)
+        ledger._is_copy = not chargeable
         ledger._queries = entries.queries
         return ledger
 
@@ -270,8 +280,8 @@ class Ledger:
     def _alone(self) -> Iterator[None]:
         """A context in which nobody else charges, with all earlier charges known."""
         if self._is_copy:
-            remedy = "Open the ledger's file, or rebuild it with Ledger.from_json if nothing else is charged to it."
-            fail("ledger", "a copy out of a pickle", "the ledger itself", remedy, error=RuntimeError)
+            remedy = "Open its file. If nothing else will be charged to it, Ledger.from_json(text, chargeable=True)."
+            fail("ledger", "a copy, of a pickle or JSON", "the ledger itself", remedy, error=RuntimeError)
         if self._file is None:
             self._check_process()
             yield
