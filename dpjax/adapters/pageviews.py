@@ -68,7 +68,7 @@ def read_thresholded_counts(
     delimiter: str = ",",
     only_present: bool = False,
 ) -> ThresholdedCounts:
-    """Published counts as a release in which the noisy count of every other key is known to be below the threshold.
+    r"""Published counts as a release in which the noisy count of every other key is known to be below the threshold.
 
     Parameters
     ----------
@@ -100,6 +100,16 @@ def read_thresholded_counts(
     TypeError, ValueError
         If a column is missing, a count is not a number or is below the threshold, or a key is duplicated or not
         possible.
+
+    Examples
+    --------
+    >>> import dpjax, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.csv"
+    >>> written = path.write_text("country,private_count\nNO,120\nSE,95\n")
+    >>> noise, countries = dpjax.DiscreteLaplace(1.0), ["NO", "SE", "DK"]
+    >>> table = read_thresholded_counts(path, mechanism=noise, threshold=90, keys=countries, n=250, columns=["country"])
+    >>> table.release.value.tolist()
+    [120.0, 95.0, 89.0]
     """
     names, wanted = as_names("columns", columns), {} if where is None else read_where(where)
     check_text("count", count, "Name the column of counts.")

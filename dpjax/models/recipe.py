@@ -110,6 +110,15 @@ def numbered(build: Callable[..., Model]) -> Callable[..., Model]:
     -------
     callable
         The function, with the same arguments.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> @dpjax.models.numbered
+    ... def centred(scale):
+    ...     return dpjax.models.normal(dpjax.models.NormalPrior(0.0, scale), variance=1.0)
+    >>> centred(2.0).exchangeable
+    True
     """
     check_function("build", build, "that returns a Model")
 

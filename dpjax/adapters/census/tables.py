@@ -105,6 +105,17 @@ def read_noisy_measurements(
     Notes
     -----
     A geocode of one character is the nation's. The files must contain all parts of an area if they contain any.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "noisy.parquet"
+    >>> row = {"geocode": "11", "query_name": "sex", "query_shape": [2], "value": [9.0, 12.0], "variance": 2.5}
+    >>> pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
+    >>> table = read_noisy_measurements(path, histogram=Histogram({"sex": 2}, {}), n=20)
+    >>> table.areas, table.release.value.tolist()
+    (('11',), [9.0, 12.0])
     """
     check_instance("histogram", histogram, Histogram, "Pass dpjax.adapters.census.PL94_PERSON or a Histogram.")
     check_text("within", within, "Pass the geocode of an area, such as '1400000US01'.")

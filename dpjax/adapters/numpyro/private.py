@@ -53,6 +53,18 @@ def private_target(
     Notes
     -----
     A run evaluates the model on one record at a time. That this gives the same model is checked on simulated data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import numpyro
+    >>> from numpyro import distributions as dist
+    >>> def program(n):
+    ...     mean = numpyro.sample("mean", dist.Normal(0.0, 5.0))
+    ...     with numpyro.plate("records", n):
+    ...         numpyro.sample("y", dist.Normal(mean, 2.0))
+    >>> private_target(program, {"y": np.array([1.0, 2.5])}).dimension
+    1
     """
     check_count("chunk_size", chunk_size)
     covariates = {} if covariates is None else covariates

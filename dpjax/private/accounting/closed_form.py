@@ -308,6 +308,11 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> taus_for(epsilon=1.0, delta=1e-6, num_iterations=100, num_leapfrog=9, gradient_share=0.5).tau_g
+    188.9
     """
     iterations = check_count("num_iterations", num_iterations)
     gradients = iterations * (check_count("num_leapfrog", num_leapfrog, least=0) + 1)

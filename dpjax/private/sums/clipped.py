@@ -78,6 +78,18 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
         Where on the unconstrained scale [d].
     bound
         The largest norm that is not clipped.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> gradients = clipped_gradients(target, jnp.array([0.0]), bound=2.0)
+    >>> int(gradients.clipped)
+    1
     """
     check_target("target", target)
     check_floats("vector", vector)

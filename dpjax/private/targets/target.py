@@ -134,6 +134,15 @@ def target(
     TypeError, ValueError
         If the records are not finite or of unequal number, or a function does not return one number. No message
         holds a value of a record.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> posterior = target(density, lambda mean: -(mean**2) / 2, jnp.array([0.0, 1.0, 9.0]), jnp.zeros(()))
+    >>> posterior.dimension, posterior.num_records
+    (1, 3)
     """
     for name, function in {"log_likelihood": log_likelihood, "log_prior": log_prior}.items():
         check_function(name, function, "that returns a number")
