@@ -11,7 +11,7 @@ import pytest
 
 import dpjax
 from dpjax import private, statistics
-from dpjax.adapters import pageviews
+from dpjax.adapters import census, pageviews
 from dpjax.private import accounting, noise
 
 BUDGET = private.Budget(1.0, 1e-6, "replace-one")
@@ -51,6 +51,18 @@ def published(tmp_path: Path, content: bytes, **options: Any) -> Any:
     path.write_bytes(content)
     known: dict[str, Any] = {"mechanism": dpjax.DiscreteLaplace(1.0), "threshold": 1, "keys": 5, "n": 30}
     return pageviews.read_thresholded_counts(path, columns=["page_id"], **{**known, **options})
+
+
+def measured(tmp_path: Path, content: bytes | None = None, **changes: Any) -> Any:
+    """The reading of a file of noisy measurements, of these bytes or of one row."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    row = {"geocode": "11", "query_name": "sex", "query_shape": [2], "value": [9.0, 12.0], "variance": 2.5}
+    path = tmp_path / "noisy.parquet"
+    if content is None:
+        parquet.write_table(pytest.importorskip("pyarrow").Table.from_pylist([row, row | changes]), path)
+    else:
+        path.write_bytes(content)
+    return census.read_noisy_measurements(path, histogram=census.Histogram({"sex": 2}, {}), n=20)
 
 
 def edited(old: str, new: str) -> Callable[[], Any]:
@@ -175,6 +187,15 @@ FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda at: pageviews.read_thresholded_counts(at, mechanism=None, threshold=1, keys=5, n=1),
         "path",
     ),
+    "a Parquet file of garbage": (lambda at: measured(at, b"PAR1" + bytes(100) + b"PAR1"), "path"),
+    "an empty Parquet file": (lambda at: measured(at, b""), "path"),
+    "a cut Parquet file": (lambda at: measured(at, b"PAR1"), "path"),
+    "a null query name": (lambda at: measured(at, query_name=None), "path"),
+    "a null value": (lambda at: measured(at, value=None), "path"),
+    "a null variance": (lambda at: measured(at, variance=None), "variance"),
+    "a null shape": (lambda at: measured(at, query_shape=None), "path"),
+    "a null geocode": (lambda at: measured(at, geocode=None), "path"),
+    "a query of another table": (lambda at: measured(at, query_name="age"), "histogram"),
     "a folder to load": (lambda at: dpjax.load(at), "path"),
     "this folder to load": (lambda at: dpjax.load("."), "path"),
     "a name of 300 characters for a ledger": (lambda at: private.Ledger(BUDGET, at / ("a" * 300)), "path"),

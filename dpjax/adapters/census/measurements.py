@@ -116,13 +116,14 @@ def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[
     except ImportError as error:
         text = 'pyarrow: not installed; expected to read Parquet files. Run pip install "dpjax[census]".'
         raise ImportError(text) from error
-    chosen = compute.starts_with(compute.field("geocode"), within)
+    geocode = compute.field("geocode")
+    chosen = compute.starts_with(geocode, within) | geocode.is_null()  # a row of no area is refused, not dropped
     for file in list_files(path):
         try:
             check_columns(file.name, parquet.read_schema(file))
             # A folder named State=... would add a column.
             table = parquet.read_table(file, filters=chosen, partitioning=None)
-        except ArrowException as error:
+        except (ArrowException, OSError) as error:
             given = f"{file.name}, which cannot be read: {summarize_error(error)}"
             fail("path", given, "whole Parquet files", "Download it again.")
         for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
@@ -160,7 +161,8 @@ def check_columns(file: str, schema: Any) -> None:
 def measurement_of(row: dict[str, Any], histogram: Histogram, file: str) -> Measurement:
     """A row as a measurement, or an error unless its numbers fit its query."""
     here = f"{row['query_name']!r} of area {row['geocode']!r} in {file}"
-    check_text("path", row["query_name"], f"Of area {row['geocode']!r} in {file}, name each query.")
+    for name in ("geocode", "query_name"):
+        check_text("path", row[name], f"Each row of {file} has a {name}.")
     sign = row.get("sign")
     if sign not in SIGNS:
         fail("path", f"{here} with sign {sign!r}", f"one of {list(SIGNS)[1:]}", "Leave such constraints out.")
