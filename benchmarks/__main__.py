@@ -1,4 +1,4 @@
-"""The command line: ``python -m benchmarks [NAME ...] [--quick] [--json FILE]``."""
+"""The command line: ``python -m benchmarks [NAME ...] [--quick | --tiny] [--json FILE]``."""
 
 import argparse
 import importlib
@@ -34,13 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     machine.use_one_core()
     from benchmarks.rows import format_table, write_json
+    from benchmarks.tiny import shrink
 
     environment = machine.describe()
     print("\n".join(f"{name}: {fact}" for name, fact in environment.items()))
     rows = []
     for name in options.names:
         measured = []
-        for row in importlib.import_module(f"benchmarks.{name}").measure(options.quick):
+        if options.tiny:
+            shrink(name)
+        for row in importlib.import_module(f"benchmarks.{name}").measure(options.quick or options.tiny):
             measured.append(row)
             print(f"{name}: {row.case}, n = {row.n:,}, {row.chains} chains", file=sys.stderr, flush=True)
             if options.json is not None:
@@ -54,7 +57,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The options; every benchmark where none is named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory of dpjax on one core.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
-    parser.add_argument("--quick", action="store_true", help="less of everything: minutes, and rougher figures")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--quick", action="store_true", help="less of everything: minutes, and rougher figures")
+    sizes.add_argument("--tiny", action="store_true", help="the smallest sizes: whether all runs, figures mean nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the results go as one JSON object")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(BENCHMARKS))

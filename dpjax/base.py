@@ -56,6 +56,13 @@ class NormalScores(NamedTuple):
         ``noise -> normals``, of the same structure and shapes.
     noise
         ``normals -> noise``, its inverse.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> scores = NormalScores(scores=lambda noise: noise["z"], noise=lambda normals: {"z": normals})
+    >>> scores.noise(scores.scores({"z": jnp.ones(2)}))["z"].tolist()
+    [1.0, 1.0]
     """
 
     scores: Callable[[Any], Any]
@@ -438,6 +445,15 @@ class Latent(NamedTuple):
         Their summed statistic [d]; empty [0] for a local release.
     log_density
         log η(release | records) [].
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> latent = dpjax.impute(model, release, {"mean": 1.0}).init({"y": jax.numpy.ones(10)})
+    >>> float(latent.statistic[0])
+    10.0
     """
 
     records: Records
@@ -458,6 +474,14 @@ class ImputationInfo(NamedTuple):
         How many proposals were rejected because their density was non-finite [].
     num_rounds
         The number of rounds that a sweep in windows took []; None where proposals are decided one by one.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> accepted = jnp.array([1, 0, 1])
+    >>> info = ImputationInfo(acceptance_rate=jnp.mean(accepted), accepted=accepted, num_nonfinite=jnp.array(0))
+    >>> round(float(info.acceptance_rate), 2)
+    0.67
     """
 
     acceptance_rate: Array

@@ -108,6 +108,15 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     -----
     UserWarning
         If Pareto k̂ is above 0.7, or some draws have a non-finite density.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> weighted = importance_sample(jax.random.key(1), model, release, 100)
+    >>> weighted.draws["mean"].shape
+    (100,)
     """
     check_key("key", key)
     check_count("num_draws", num_draws)

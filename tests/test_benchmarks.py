@@ -13,8 +13,8 @@ from benchmarks import machine
 from benchmarks.__main__ import BENCHMARKS, parse
 from benchmarks.rows import Row, format_table, write_json
 from benchmarks.timing import Timing
+from benchmarks.tiny import TINY
 from tests.public_api import MODULES
-from tests.tiny_benchmarks import TINY
 
 FACTS = {"device", "processor", "cores", "dpjax", "jax", "numpyro", "blackjax", "dtype", "xla_flags"}
 FIELDS = {"benchmark", "case", "n", "d", "chains", "compile_seconds", "best_seconds", "median_seconds", "repeats"}
@@ -98,7 +98,7 @@ def test_no_benchmark_is_left_out_of_the_tiny_ones():
 def test_every_benchmark_runs(name, tmp_path):
     """At a tiny size, as its command line runs it."""
     file = tmp_path / "rows.json"
-    command = [sys.executable, "-m", "tests.tiny_benchmarks", name, str(file)]
+    command = [sys.executable, "-m", "benchmarks", name, "--tiny", "--json", str(file)]
     done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2_000:]
     rows = json.loads(file.read_text())["rows"]

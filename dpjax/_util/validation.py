@@ -1,8 +1,10 @@
 """Checks of user input: every message names the argument, what was given, what was expected and the remedy."""
 
+import os
 import reprlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from numbers import Integral
+from pathlib import Path
 from typing import Any, NoReturn
 
 import jax
@@ -10,6 +12,12 @@ import numpy as np
 
 SHOWN = 6
 """Number of entries of an array that a message shows."""
+
+LARGEST_COUNT = 2**62
+"""A bound on counts that no run reaches; what is computed from them stays within the range of floats."""
+
+LARGEST_NUMBER = 1e100
+"""The end of the numbers whose products and squares are floats."""
 
 DEFINE_ONCE = "Define it once, as a function or a frozen dataclass: programs are compiled for it."
 
@@ -58,8 +66,14 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
     if array.dtype.kind in "biuf":
         return array
     is_array = isinstance(value, (str, list, tuple)) or hasattr(value, "__array__")
-    given = f"an array of {array.dtype}" if is_array else f"{reprlib.repr(value)} of type {type(value).__name__}"
+    given = f"an array of {array.dtype}" if is_array else f"{describe(value)} of type {type(value).__name__}"
     return fail(argument, given, expected, remedy, error=TypeError)
+
+
+def check_floats(argument: str, value: Any, remedy: str = "Pass a floating JAX array.") -> None:
+    """Raise unless `value` is an array of floats, traced or not."""
+    if not (isinstance(value, (jax.Array, np.ndarray)) and jax.numpy.issubdtype(value.dtype, np.floating)):
+        fail(argument, describe(value), "an array of floats", remedy, error=TypeError)
 
 
 def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
@@ -67,10 +81,34 @@ def check_positive(argument: str, value: Any, remedy: str = "Pass a number above
     check_array(argument, value, lambda array: array > 0, "finite numbers above 0", remedy)
 
 
+def check_float(argument: str, value: Any, remedy: str = "Give it in other units.") -> None:
+    """Raise unless JAX's default float type holds every entry of a positive `value`, with all its digits."""
+    if is_traced(value):
+        return
+    limits = jax.numpy.finfo(jax.numpy.result_type(float))
+    low, high = float(limits.tiny), float(limits.max)
+    check_array(
+        argument,
+        value,
+        lambda array: (array >= low) & (array <= high),
+        f"numbers from {low:.2g} to {high:.2g}, the range of {limits.dtype}",
+        remedy,
+    )
+
+
 def check_positive_number(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
     """Raise unless `value` is one finite number above 0."""
     check_number(argument, value)
     check_positive(argument, value, remedy)
+
+
+def check_moderate(argument: str, value: Any, remedy: str = "Choose other units.") -> None:
+    """Raise unless `value` is one positive number whose products and squares are floats."""
+    check_number(argument, value)
+    low, high = 1 / LARGEST_NUMBER, LARGEST_NUMBER
+    check_array(
+        argument, value, lambda array: (array >= low) & (array <= high), f"a number from {low:g} to {high:g}", remedy
+    )
 
 
 def check_share(argument: str, value: Any, remedy: str = "Pass a share, such as 0.95.") -> None:
@@ -82,21 +120,56 @@ def check_share(argument: str, value: Any, remedy: str = "Pass a share, such as 
 def check_number(argument: str, value: Any) -> None:
     """Raise if a value is None, or a list or array of several numbers."""
     if value is None or isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0:
-        given = f"shape {list(np.shape(value))}" if value is not None else "None"
+        given = "None" if value is None else shape_of(value)
         fail(argument, given, "one number", "Pass a single number.", error=TypeError if value is None else ValueError)
 
 
 def check_count(
-    argument: str, value: Any, remedy: str = "Pass a whole number of at least 1.", *, least: int = 1
+    argument: str,
+    value: Any,
+    remedy: str = "Pass a whole number of at least 1.",
+    *,
+    least: int = 1,
+    most: int = LARGEST_COUNT,
 ) -> int:
-    """Return `value` as an int, or raise unless it is a whole number of at least `least`."""
+    """Return `value` as an int, or raise unless it is a whole number from `least` to `most`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        fail(
-            argument, f"{value!r} of type {type(value).__name__}", f"a whole number >= {least}", remedy, error=TypeError
-        )
+        given = f"{describe(value)} of type {type(value).__name__}"
+        fail(argument, given, f"a whole number >= {least}", remedy, error=TypeError)
     if value < least:
-        fail(argument, value, f"a whole number >= {least}", remedy)
+        fail(argument, describe(value), f"a whole number >= {least}", remedy)
+    if value > most:
+        fail(argument, describe(value), f"a whole number <= {most}", remedy)
     return int(value)
+
+
+def check_choice(argument: str, value: Any, choices: Collection[Any], remedy: str) -> None:
+    """Raise unless `value` is one of a few texts, or of what else they are."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value not in choices:
+        expected = " or ".join(map(repr, choices)) if len(choices) < 3 else f"one of {sorted(choices)}"
+        fail(argument, describe(value), expected, remedy)
+
+
+def check_flag(argument: str, value: Any, remedy: str = "Pass True or False.") -> None:
+    """Raise unless `value` is True or False."""
+    if not isinstance(value, bool):
+        fail(argument, describe(value), "True or False", remedy, error=TypeError)
+
+
+def check_text(argument: str, value: Any, remedy: str) -> None:
+    """Raise unless `value` is a text."""
+    if not isinstance(value, str):
+        fail(argument, f"{describe(value)} of type {type(value).__name__}", "a text", remedy, error=TypeError)
+
+
+def check_path(argument: str, value: Any) -> Path:
+    """The path of a file, which need not exist, or an error: of another type, or of a folder."""
+    if not isinstance(value, (str, os.PathLike)):
+        fail(argument, describe(value), "a path", "Pass the path of a file.", error=TypeError)
+    path = Path(value)
+    if path.is_dir():
+        fail(argument, f"the folder {str(path)!r}", "a file", "Name a file in it.")
+    return path
 
 
 def check_function(argument: str, value: Any, what: str) -> None:
@@ -107,8 +180,9 @@ def check_function(argument: str, value: Any, what: str) -> None:
 
 def check_hashable_function(argument: str, value: Any, expected: str, remedy: str = DEFINE_ONCE) -> None:
     """Raise unless `value` can be called and hashed, so that a program compiled for it is reused."""
-    if not (callable(value) and isinstance(value, Hashable)):
-        fail(argument, repr(value), expected, remedy, error=TypeError)
+    if isinstance(value, type) or not (callable(value) and isinstance(value, Hashable)):
+        given = f"the class {value.__name__}" if isinstance(value, type) else describe(value)
+        fail(argument, given, expected, remedy, error=TypeError)
 
 
 def check_instance(argument: str, value: Any, kind: type, remedy: str) -> None:
@@ -122,7 +196,7 @@ def check_key(argument: str, key: Any) -> None:
     """Raise unless `key` is one typed JAX key."""
     typed = isinstance(key, jax.Array) and jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key)
     if not typed or key.shape != ():
-        given = f"an array of {key.dtype} with shape {key.shape}" if hasattr(key, "dtype") else repr(key)
+        given = f"an array of {key.dtype} with shape {key.shape}" if hasattr(key, "dtype") else describe(key)
         fail(argument, given, "one typed key", "Pass jax.random.key(seed) with a seed of your own.", error=TypeError)
 
 
@@ -135,6 +209,20 @@ def locate(bad: np.ndarray) -> str:
     """The place of the first bad entry as text, if the text of the array does not show it."""
     places = np.flatnonzero(bad)
     return f", not finite at place {places[0]}" if places.size and places[0] >= SHOWN else ""
+
+
+def shape_of(value: Any) -> str:
+    """The shape of an array or of lists as text, if they have one."""
+    try:
+        return f"shape {list(np.shape(value))}"
+    except ValueError:
+        return "rows of unequal length"
+
+
+def describe(value: Any) -> str:
+    """A short text for any value in a message."""
+    is_long = isinstance(value, int) and value.bit_length() > 4 * 64
+    return f"a whole number of {value.bit_length()} bits" if is_long else reprlib.repr(value)
 
 
 def name_of(value: Any) -> str:

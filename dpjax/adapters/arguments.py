@@ -5,24 +5,32 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, fail
+from dpjax._util.validation import check_array, check_count, check_number, describe, fail, read_numbers, shape_of
 from dpjax.base import Array
 from dpjax.release import Release
 from dpjax.release.releases.quantiles import interval_quantile
 from dpjax.statistics.base import as_floats
 
-__all__ = ["Bounds", "quantile_within", "read_n", "read_range", "read_square", "read_value"]
+__all__ = ["Bounds", "as_names", "quantile_within", "read_n", "read_range", "read_square", "read_value"]
 
 Bounds = tuple[float, float]
 
 
 def read_range(bounds: Any) -> Bounds:
     """Two increasing numbers, or an error."""
-    given = () if bounds is None else as_floats("bounds", np.ravel(bounds).tolist())
+    expected = "two increasing numbers (lower, upper)"
+    remedy = "Pass bounds as they were given; bounds taken from the records cannot be used."
+    given = () if bounds is None else as_floats("bounds", read_numbers("bounds", bounds, expected, remedy).ravel())
     if len(given) != 2 or given[0] >= given[1]:
-        remedy = "Pass bounds as they were given; bounds taken from the records cannot be used."
-        fail("bounds", bounds, "two increasing numbers (lower, upper)", remedy)
+        fail("bounds", describe(bounds), expected, remedy)
     return given[0], given[1]
+
+
+def as_names(argument: str, names: Any) -> tuple[str, ...]:
+    """A list of names as a tuple, or an error."""
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        fail(argument, describe(names), "at least one name, as text", "Pass a list of texts.", error=TypeError)
+    return tuple(names)
 
 
 def read_n(n: Any, least: int = 1) -> int:
@@ -48,7 +56,6 @@ def quantile_within(value: Any, probability: Any, bounds: Any, n: Any, **options
     lower, upper = read_range(bounds)
     remedy = "Read several quantiles one by one, each with its part of epsilon, and pass them to dpjax.joint."
     for name, given in {"value": value, "probability": probability}.items():
-        if np.ndim(given):
-            fail(name, f"{np.size(given)} numbers", "one number", remedy)
-    check_number("value", value)
+        if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0):
+            fail(name, shape_of(given), "one number", remedy)
     return interval_quantile(value, probability, lower=lower, upper=upper, n=read_n(n), **options)

@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpjax._util.validation import fail
+import jax
+import numpy as np
+
+from dpjax._util.validation import check_count, check_path, check_text, describe, fail, summarize_error
+from dpjax.adapters.arguments import as_names
 from dpjax.mechanisms.base import Mechanism
 from dpjax.release import Release
 from dpjax.release.releases import thresholded
@@ -64,7 +68,7 @@ def read_thresholded_counts(
     delimiter: str = ",",
     only_present: bool = False,
 ) -> ThresholdedCounts:
-    """Published counts as a release in which the noisy count of every other key is known to be below the threshold.
+    r"""Published counts as a release in which the noisy count of every other key is known to be below the threshold.
 
     Parameters
     ----------
@@ -96,18 +100,53 @@ def read_thresholded_counts(
     TypeError, ValueError
         If a column is missing, a count is not a number or is below the threshold, or a key is duplicated or not
         possible.
+
+    Examples
+    --------
+    >>> import dpjax, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.csv"
+    >>> written = path.write_text("country,private_count\nNO,120\nSE,95\n")
+    >>> noise, countries = dpjax.DiscreteLaplace(1.0), ["NO", "SE", "DK"]
+    >>> table = read_thresholded_counts(path, mechanism=noise, threshold=90, keys=countries, n=250, columns=["country"])
+    >>> table.release.value.tolist()
+    [120.0, 95.0, 89.0]
     """
-    lines = list(read_lines(Path(path), [*columns, count, *(where or {})], where or {}, delimiter))
-    published = [tuple(row[name] for name in columns) for _, row in lines]
+    names, wanted = as_names("columns", columns), {} if where is None else read_where(where)
+    check_text("count", count, "Name the column of counts.")
+    check_delimiter(delimiter)
+    possible = check_count("keys", keys) if isinstance(keys, (int, np.integer)) else read_keys(keys)
+    lines = list(read_lines(check_path("path", path), [*names, count, *wanted], wanted, delimiter))
+    published = [tuple(row[name] for name in names) for _, row in lines]
     values = [read_count(row[count], number) for number, row in lines]
-    possible = keys if isinstance(keys, int) else [as_key(key) for key in keys]
     release = thresholded(published, values, possible, mechanism, threshold, n=n, only_present=only_present)
-    return ThresholdedCounts(release, tuple(published if isinstance(possible, int) else possible))
+    return ThresholdedCounts(release, tuple(possible if isinstance(possible, list) else published))
+
+
+def read_where(where: Any) -> dict[str, str]:
+    """The wanted texts by column, or an error."""
+    if not isinstance(where, Mapping) or not all(isinstance(text, str) for pair in where.items() for text in pair):
+        remedy = "Pass such as {'country': 'Iceland'}."
+        fail("where", describe(where), "a dict from columns to texts", remedy, error=TypeError)
+    return dict(where)
+
+
+def check_delimiter(delimiter: Any) -> None:
+    """Raise unless it is one character that can stand between columns."""
+    check_text("delimiter", delimiter, "Pass one character, such as ',' or '\\t'.")
+    if len(delimiter) != 1 or delimiter in '\r\n" ':
+        fail("delimiter", repr(delimiter), "one character", "Pass the one between columns, such as ',' or '\\t'.")
+
+
+def read_keys(keys: Any) -> list[Key]:
+    """The possible keys, or an error."""
+    if isinstance(keys, (str, bytes, Mapping, jax.Array)) or not isinstance(keys, Collection):
+        fail("keys", describe(keys), "every possible key, or their number", "Pass a list of keys.", error=TypeError)
+    return [as_key(key) for key in keys]
 
 
 def as_key(key: Any) -> Key:
     """A possible key as a tuple of texts, or an error."""
-    texts = (key,) if isinstance(key, str) else tuple(key)
+    texts = (key,) if isinstance(key, str) or not isinstance(key, Sequence) else tuple(key)
     if not all(isinstance(text, str) for text in texts):
         remedy = "Write numbers as the file does: page 736 is '736'."
         fail("keys", repr(key), "texts, as in the columns of the file", remedy, error=TypeError)
@@ -118,15 +157,19 @@ def read_lines(
     path: Path, names: Sequence[str], where: Mapping[str, str], delimiter: str
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The selected lines with their numbers, as dicts; an error unless the file has columns of these names."""
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file, delimiter=delimiter, restval="")
-        missing = [name for name in names if name not in (reader.fieldnames or ())]
-        if missing:
-            given = f"{path.name} with columns {list(reader.fieldnames or ())}"
-            fail("path", given, f"also {missing}", "Name the columns as the file does, and its delimiter.")
-        for row in reader:
-            if all(row[name] == wanted for name, wanted in where.items()):
-                yield reader.line_num, row
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file, delimiter=delimiter, restval="")
+            missing = [name for name in names if name not in (reader.fieldnames or ())]
+            if missing:
+                given = f"{path.name} with columns {list(reader.fieldnames or ())}"
+                fail("path", given, f"also {missing}", "Name the columns as the file does, and its delimiter.")
+            for row in reader:
+                if all(row[name] == wanted for name, wanted in where.items()):
+                    yield reader.line_num, row
+    except (csv.Error, UnicodeDecodeError) as error:
+        given = f"{path.name}, which cannot be read: {summarize_error(error)}"
+        fail("path", given, "a CSV file in UTF-8", "Convert it, and name its delimiter.")
 
 
 def read_count(text: str, line: int) -> float:

@@ -112,6 +112,16 @@ def sample_clt(
     On processors draws do not depend on the number of devices while each has two chains at least. An accelerator rounds
     otherwise with another number of chains, and the adaptation of trajectories enlarges that: draws on other devices
     then are others from the same distribution.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> run = {"num_chains": 2, "num_warmup": 50, "num_samples": 50, "progress": False}
+    >>> posterior = sample_clt(jax.random.key(1), model, release, **run)
+    >>> posterior.draws["mean"].shape
+    (2, 50)
     """
     source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
     size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from dpjax._util.validation import check_function, check_number, fail, is_traced
+from dpjax._util.validation import check_array, check_floats, check_function, check_key, check_number, fail
 from dpjax.base import Array, Key
 from dpjax.numerics import decision_uniforms, select_weight, take_if
 from dpjax.numerics.linear_algebra import product, solve_lower
@@ -47,6 +47,9 @@ def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Arr
     >>> bool(same) and int(x) == int(y)
     True
     """
+    check_key("key", key)
+    for name, value in {"log_p": log_p, "log_q": log_q}.items():
+        check_floats(name, value)
     (x, _), (y, _) = couple_indices(jax.random.uniform(key, (), log_p.dtype), log_p, log_q)
     return x, y, x == y
 
@@ -155,11 +158,13 @@ def maximal(
     >>> bool(same) and float(x) == float(y)
     True
     """
+    check_key("key", key)
     for name, function in {"sample_p": sample_p, "log_p": log_p, "sample_q": sample_q, "log_q": log_q}.items():
         check_function(name, function, "key -> value" if name.startswith("sample") else "value -> []")
     check_number("max_trials", max_trials)
-    if not (is_traced(max_trials) or max_trials > 1):
-        fail("max_trials", max_trials, "a number above 1, which may be infinite", "Pass such as 20.")
+    if not (isinstance(max_trials, float) and max_trials == jnp.inf):
+        expected = "a number above 1, which may be infinite"
+        check_array("max_trials", max_trials, lambda number: number > 1, expected, "Pass such as 20.")
 
     def one(sample: Callable[[Key], Any]) -> Sampler:
         return lambda key, num: jax.tree.map(lambda leaf: leaf[None], sample(key))
@@ -273,6 +278,9 @@ def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) ->
     >>> bool(same)
     True
     """
+    check_key("key", key)
+    for name, value in {"mean_p": mean_p, "mean_q": mean_q, "factor": factor}.items():
+        check_floats(name, value)
     normal_key, uniform_key = jax.random.split(key)
     normal = jax.random.normal(normal_key, mean_p.shape, mean_p.dtype)
     return reflect(normal, decision_uniforms(uniform_key, (), mean_p.dtype), mean_p, mean_q, factor)
@@ -312,6 +320,8 @@ def common_uniform(uniform: Array, log_p: Array, log_q: Array) -> tuple[Array, A
     >>> [bool(event) for event in common_uniform(jnp.array(0.4), jnp.log(0.5), jnp.log(0.3))]
     [True, False, False]
     """
+    for name, value in {"uniform": uniform, "log_p": log_p, "log_q": log_q}.items():
+        check_floats(name, value)
     log_uniform = jnp.log(uniform)
     x, y = log_uniform < log_p, log_uniform < log_q
     return x, y, x == y

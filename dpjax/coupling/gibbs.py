@@ -161,6 +161,15 @@ def coupled_gibbs(
     TypeError, ValueError
         If model, release and imputation do not fit, the release is local, the relabelling would give the second chain
         the wrong distribution or the records are not exchangeable, or the parameters can never meet as asked for.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> kernel = coupled_gibbs(model, release)
+    >>> jax.eval_shape(kernel.sample_start, jax.random.key(1)).records["y"].shape
+    (10,)
     """
     check_fit(model, release)
     release = as_sum(release, "Given the parameters its records are drawn at once; couple a Release.")

@@ -135,6 +135,25 @@ def meeting_times(
         If another run is using the checkpoint.
     KeyboardInterrupt
         If the run is interrupted. Nothing is returned: the pairs that met so far are those that meet early.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import coupling
+    >>> def step(key, pair):
+    ...     new, other, same = coupling.reflection_maximal(key, pair[0] / 2, pair[1] / 2, jnp.eye(1))
+    ...     return (new, other, same), None
+    >>> kernel = coupling.CoupledKernel(
+    ...     sample_start=lambda key: jax.random.normal(key, (1,)),
+    ...     join=lambda first, second, met: (first, second, jnp.asarray(met)),
+    ...     step=step,
+    ...     met=lambda pair: pair[2],
+    ...     first=lambda pair: pair[0],
+    ...     second=lambda pair: pair[1],
+    ... )
+    >>> meetings = meeting_times(jax.random.key(1), kernel, num_pairs=8, max_steps=50, progress=False)
+    >>> bool(meetings.met.all())
+    True
     """
     check_run(key, kernel, lag, num_pairs, max_steps, batch_size, progress)
     settings = PairSettings(kernel, None, lag, 0, 0, max_steps)
@@ -179,6 +198,15 @@ def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.nd
     ------
     ValueError
         If a pair was censored, so that the bound would be too small, or a time is negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpjax.coupling import Meetings
+    >>> meetings = Meetings(np.array([2, 3, 5, 2]), np.ones(4, bool), lag=1, max_steps=9)
+    >>> bounds, errors = total_variation_bounds(meetings, np.arange(5))
+    >>> bounds.tolist()
+    [2.0, 1.0, 0.5, 0.25, 0.0]
     """
     check_meetings(meetings).require_all("an upper bound")
     remedy = "Pass how many steps the chain has made."
@@ -213,6 +241,13 @@ def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 1
     ------
     ValueError
         If the quantile is not below the share of pairs that met.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpjax.coupling import Meetings
+    >>> suggest_k_m(Meetings(np.array([2, 3, 5, 2]), np.ones(4, bool), lag=1, max_steps=9))
+    (4, 40)
     """
     check_meetings(meetings)
     check_number("quantile", quantile)

@@ -5,8 +5,13 @@ for replacing a record does. It may be smaller than the privacy budget: the mean
 noise of scale 1 / b has ε = b / 2. All functions take arrays and broadcast.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dpjax._util.validation import check_array
 
 __all__ = [
     "imwg_acceptance_bound",
@@ -38,7 +43,7 @@ def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     0.983
     """
     least = smallest_ratio(epsilon)
-    size = np.asarray(n, float)
+    size = read_size(n)
     return size * least / (size * least + 1 - least)
 
 
@@ -135,8 +140,8 @@ def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
     >>> float(soma_approach_bound(1.0, 10, 5))
     0.2295
     """
-    x, d = smallest_ratio(epsilon), np.asarray(distance, float)
-    return soma_acceptance_bound(epsilon, n) * d * x / (d * x + np.asarray(n, float) - d)
+    x, d = smallest_ratio(epsilon), read_distance(distance)
+    return soma_acceptance_bound(epsilon, n) * d * x / (d * x + read_size(n) - d)
 
 
 def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
@@ -156,7 +161,7 @@ def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
     >>> float(imwg_approach_bound(1.0, 10, 5))
     0.184
     """
-    return smallest_ratio(epsilon) * np.asarray(distance, float) / np.asarray(n, float)
+    return smallest_ratio(epsilon) * read_distance(distance) / read_size(n)
 
 
 def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
@@ -176,12 +181,28 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
     >>> float(soma_departure_bound(1.0, 10, 5))
     0.502
     """
-    x, d = smallest_ratio(epsilon), np.asarray(distance, float)
-    rest = np.asarray(n, float) - d
+    x, d = smallest_ratio(epsilon), read_distance(distance)
+    rest = read_size(n) - d
     general = rest / (rest + d * x) - soma_acceptance_bound(epsilon, n) * rest * x / (rest * x + d)
     return np.where((rest == 1) & (d == 1), (1 - x) / (1 + x) ** 2, general)
 
 
 def smallest_ratio(epsilon: ArrayLike) -> Numbers:
     """e^(−ε), the smallest ratio of densities when one record is replaced."""
-    return np.exp(-np.asarray(epsilon, float))
+    return np.exp(-read("epsilon", epsilon, lambda array: array >= 0, "numbers of at least 0"))
+
+
+def read_size(n: ArrayLike) -> Numbers:
+    """Numbers of records, or an error."""
+    return read("n", n, lambda array: array >= 1, "numbers of at least 1")
+
+
+def read_distance(distance: ArrayLike) -> Numbers:
+    """Numbers of records in which chains differ, or an error."""
+    return read("distance", distance, lambda array: array >= 0, "numbers of at least 0")
+
+
+def read(argument: str, value: Any, accept: Callable[[np.ndarray], Any], expected: str) -> Numbers:
+    """Numbers in double precision, or an error unless each is finite and accepted."""
+    check_array(argument, value, accept, expected, "Pass a number, or an array of them.")
+    return np.asarray(value, float)

@@ -145,6 +145,27 @@ def unbiased_estimates(
         As in `meeting_times`.
     progress
         As in `meeting_times`.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import coupling
+    >>> def step(key, pair):
+    ...     new, other, same = coupling.reflection_maximal(key, pair[0] / 2, pair[1] / 2, jnp.eye(1))
+    ...     return (new, other, same), None
+    >>> kernel = coupling.CoupledKernel(
+    ...     sample_start=lambda key: jax.random.normal(key, (1,)),
+    ...     join=lambda first, second, met: (first, second, jnp.asarray(met)),
+    ...     step=step,
+    ...     met=lambda pair: pair[2],
+    ...     first=lambda pair: pair[0],
+    ...     second=lambda pair: pair[1],
+    ... )
+    >>> run = unbiased_estimates(
+    ...     jax.random.key(1), kernel, lambda x: x[0], k=2, m=6, num_pairs=8, max_steps=50, progress=False
+    ... )
+    >>> run.values.shape
+    (8,)
     """
     check_run(key, kernel, lag, num_pairs, max_steps, batch_size, progress)
     check_function("function", function, "position -> numbers")

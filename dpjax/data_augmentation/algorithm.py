@@ -58,6 +58,16 @@ def gibbs(
     ------
     TypeError, ValueError
         If the parts do not fit, a choice is made beside a plan, or one is left to a warm-up.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> algorithm = gibbs(model, release)
+    >>> state = algorithm.init(dpjax.data_augmentation.Position({"mean": 1.0}, {"y": jax.numpy.ones(10)}))
+    >>> state.latent.records["y"].shape
+    (10,)
     """
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
     chosen = make_plan(model, release, **(choices if plan is None else choices_of(plan, choices)))
@@ -113,6 +123,16 @@ def impute(
     ------
     TypeError, ValueError
         If the parts do not fit; see `dpjax.gibbs`.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> algorithm = impute(model, release, {"mean": 1.0})
+    >>> state = algorithm.init({"y": jax.numpy.ones(10)})
+    >>> float(state.statistic[0])
+    10.0
     """
     check_fit(model, release)
     chosen = choose_imputation(model, release, imputation)

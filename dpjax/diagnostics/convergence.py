@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import scipy
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_share, fail, read_numbers
 
 __all__ = [
     "ess_bulk",
@@ -120,6 +120,7 @@ def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     True
     """
     draws = check_draws(draws)
+    check_share("probability", probability, "Pass the probability of the quantile.")
     below = draws <= np.quantile(draws, probability, axis=(0, 1))
     size = effective_sample_size(split_chains(below.astype(float)))
     return nan_if_constant(draws, np.where(all_finite(draws), size, np.nan))
@@ -278,7 +279,8 @@ def safe_divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 
 def check_draws(draws: np.ndarray) -> np.ndarray:
     """The draws as a float64 array [chain, draw, ...], NaN in every entry where a draw is not finite."""
-    draws = np.asarray(draws, float)
+    expected = "[chain, draw, ...] with at least 4 draws"
+    draws = read_numbers("draws", draws, expected, "Pass the draws of one parameter.").astype(float)
     if draws.ndim < 2 or draws.shape[1] < 4:
-        fail("draws", f"shape {list(draws.shape)}", "[chain, draw, ...] with at least 4 draws", "Draw more.")
+        fail("draws", f"shape {list(draws.shape)}", expected, "Draw more.")
     return np.where(all_finite(draws), draws, np.nan)

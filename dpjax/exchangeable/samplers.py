@@ -80,6 +80,14 @@ def soma(
     -------
     SamplingAlgorithm
         ``init(records)`` and ``step(rng_key, state) -> (state, info)``.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> density = lambda x: -jnp.sum(x**2) / 2 - jnp.sum(x) ** 2
+    >>> algorithm = soma(density, lambda key: jax.random.normal(key), lambda x: -(x**2) / 2)
+    >>> algorithm.init(jnp.zeros(3)).records.shape
+    (3,)
     """
     return algorithm(log_density, propose, log_proposal, statistic, records.soma(attempts))
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax.scipy.special import log_ndtr
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_positive, fail
+from dpjax._util.validation import check_float, check_positive, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
@@ -76,6 +76,7 @@ def checked_scale(scale: Any, remedy: str, argument: str = "scale") -> Any:
     check_positive(argument, scale, remedy)
     if np.size(scale) == 0:
         fail(argument, "no number", "one, or one for each coordinate", remedy)
+    check_float(argument, scale)
     return as_floating(scale) if isinstance(scale, (list, tuple, np.ndarray, np.generic, jax.Array)) else scale
 
 

@@ -8,7 +8,9 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 
 import scipy
 
-from dpjax._util.validation import check_array, check_number, check_positive_number
+from dpjax._util.validation import check_array, check_moderate, check_number, check_positive_number, fail
+
+LARGEST_EPSILON = 1e9
 
 BISECTIONS = 200  # more than halvings of any bracket of doubles
 
@@ -67,6 +69,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
     1e-05
     """
     _check_positive(epsilon=epsilon, scale=scale, sensitivity=sensitivity)
+    check_epsilon(epsilon)
     return exp(log_gaussian_delta(epsilon, scale / sensitivity))
 
 
@@ -98,6 +101,7 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     3.73
     """
     _check_positive(epsilon=epsilon, sensitivity=sensitivity)
+    check_epsilon(epsilon)
     _check_delta(delta)
     target = log(delta)
     low, high = 0.0, 0.0
@@ -211,9 +215,17 @@ def _log_mills(threshold: float) -> float:
     return float(scipy.special.log_ndtr(-threshold)) + threshold**2 / 2 + log(2 * pi) / 2
 
 
+def check_epsilon(epsilon: float) -> None:
+    """Raise unless ε is small enough to give any protection."""
+    if epsilon > LARGEST_EPSILON:
+        remedy = "An ε of some hundred promises nothing to anyone."
+        fail("epsilon", epsilon, f"at most {LARGEST_EPSILON:g}", remedy)
+
+
 def _check_positive(**arguments: float) -> None:
     for name, value in arguments.items():
         check_positive_number(name, value)
+        check_moderate(name, value)
 
 
 def _check_delta(delta: float) -> None:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_count, fail, name_of
+from dpjax._util.validation import check_count, describe, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
@@ -157,10 +157,10 @@ def _check_pairs(mechanisms: Any, sizes: Any) -> None:
     """Raise unless there are mechanisms, and as many numbers of coordinates."""
     if not (isinstance(mechanisms, (list, tuple)) and mechanisms):
         remedy = "Pass the mechanisms in the order of the coordinates."
-        fail("mechanisms", repr(mechanisms), "a sequence of mechanisms", remedy, error=TypeError)
+        fail("mechanisms", describe(mechanisms), "a sequence of mechanisms", remedy, error=TypeError)
     if not (isinstance(sizes, (list, tuple)) and len(sizes) == len(mechanisms)):
         remedy = "Pass how many coordinates each mechanism releases."
-        fail("sizes", repr(sizes), f"{len(mechanisms)} numbers, one for each mechanism", remedy)
+        fail("sizes", describe(sizes), f"{len(mechanisms)} numbers, one for each mechanism", remedy)
     for place, (mechanism, size) in enumerate(zip(mechanisms, sizes, strict=True)):
         _check_part(f"mechanisms[{place}]", mechanism)
         check_count(f"sizes[{place}]", size)

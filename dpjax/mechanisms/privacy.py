@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-from dpjax._util.validation import check_positive, fail
+from dpjax._util.validation import check_choice, check_positive, fail
 
 Notion = Literal["pure", "approximate", "zcdp", "local"]
 Neighbours = Literal["replace-one", "add-or-remove"]
@@ -56,11 +56,10 @@ class Privacy:
     norm: Literal[1, 2] | None = None
 
     def __post_init__(self) -> None:
-        if self.notion not in NEEDED:
-            fail("notion", repr(self.notion), f"one of {sorted(NEEDED)}", "Name the notion of privacy.")
+        check_choice("notion", self.notion, NEEDED, "Name the notion of privacy.")
         check_neighbours(self.neighbours)
-        if self.norm not in (None, 1, 2):
-            fail("norm", repr(self.norm), "1 or 2", "Name the norm of the sensitivity.")
+        if self.norm is not None:
+            check_choice("norm", self.norm, (1, 2), "Name the norm of the sensitivity.")
         for name in ("epsilon", "delta", "rho", "sensitivity"):
             self._check_value(name, getattr(self, name))
 
@@ -70,7 +69,7 @@ class Privacy:
             if name in NEEDED[self.notion]:
                 fail(name, "None", f"a number, for {self.notion} privacy", "Pass the value that was published.")
             return
-        if not isinstance(value, Real):
+        if isinstance(value, bool) or not isinstance(value, Real):
             remedy = "Convert it with float(...), so that the metadata can be hashed."
             fail(name, type(value).__name__, "a plain number", remedy, error=TypeError)
         check_positive(name, value)
@@ -80,8 +79,7 @@ class Privacy:
 
 def check_neighbours(neighbours: Any) -> None:
     """Raise unless the neighbouring relation is named."""
-    if neighbours not in ("replace-one", "add-or-remove"):
-        fail("neighbours", repr(neighbours), "'replace-one' or 'add-or-remove'", "State the relation.")
+    check_choice("neighbours", neighbours, ("replace-one", "add-or-remove"), "State the relation.")
 
 
 def check_privacy(privacy: Any) -> None:

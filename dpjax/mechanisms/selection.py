@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_hashable_function, check_positive_number, fail
+from dpjax._util.validation import check_array, check_choice, check_hashable_function, check_positive_number, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
@@ -272,10 +272,7 @@ class ReportNoisyMax(Selection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.noise not in RACES:
-            fail(
-                "noise", repr(self.noise), f"one of {sorted(RACES)}", "Name the noise that was added to the utilities."
-            )
+        check_choice("noise", self.noise, RACES, "Name the noise that was added to the utilities.")
 
     @property
     def race(self) -> Race:

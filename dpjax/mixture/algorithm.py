@@ -89,6 +89,17 @@ def gibbs(
     ------
     TypeError, ValueError
         If the arguments are not compatible; at ``init``, if labels or records are unusable.
+
+    Examples
+    --------
+    >>> import dpjax, jax, jax.numpy as jnp
+    >>> from dpjax import mixture
+    >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> values = [-2.1, -1.8, 2.2]
+    >>> algorithm = gibbs(values, channel=dpjax.Gaussian(0.5), component=component, concentration=1.0)
+    >>> start = mixture.MixturePosition(jnp.array([0, 0, 1]), jnp.array(values))
+    >>> jax.eval_shape(algorithm.init, start, jax.random.key(1)).records.shape
+    (3,)
     """
     problem = make_problem(values, channel, component, concentration)
     setup = choose_setup(check_sampler(sampler), problem, capacity)

@@ -193,13 +193,13 @@ def check_known(problem: Problem) -> Problem:
 
 def check_collect(collect: Any) -> Collect | None:
     """The function that takes from a state what to keep, None for nothing; an error if neither a function nor names."""
-    if collect is None or callable(collect):
+    if collect is None or (callable(collect) and not isinstance(collect, type)):
         return collect
     expected = f"a function of a MixtureState, names among {list(COLLECTABLE)}, or None"
     remedy = "Pass one such as lambda state: state.labels, or name what to keep beside the mixture."
     if not isinstance(collect, (str, tuple, list)):
         fail("collect", repr(collect), expected, remedy, error=TypeError)
     names = (collect,) if isinstance(collect, str) else tuple(collect)
-    if not set(names) <= set(COLLECTABLE):
+    if not names or not set(names) <= set(COLLECTABLE):
         fail("collect", list(names), expected, remedy)
     return StateFields(names)

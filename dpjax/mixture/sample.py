@@ -112,6 +112,26 @@ def sample(
     Notes
     -----
     Equal keys give equal draws, however the run is interrupted and continued.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from dpjax import mixture
+    >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> posterior = mixture.sample(
+    ...     jax.random.key(1),
+    ...     [-2.1, -1.8, 2.2],
+    ...     channel=None,
+    ...     component=component,
+    ...     concentration=1.0,
+    ...     sampler=mixture.neal2(),
+    ...     num_chains=2,
+    ...     num_warmup=20,
+    ...     num_samples=20,
+    ...     progress=False,
+    ... )
+    >>> posterior.draws["num_clusters"].shape
+    (2, 20)
     """
     began = time.monotonic()
     check_run(key, num_chains, num_warmup, num_samples, thin, None, progress)

@@ -58,6 +58,14 @@ def categorical(
     TypeError, ValueError
         If a concentration is not positive, there are fewer than two, the shape does not hold c cells, or `possible` is
         not one flag for each cell, leaves fewer than two, or comes with a shape, as odds ratios need every cell.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> model = categorical([1.0, 1.0, 2.0])
+    >>> p = {"probabilities": jnp.array([0.5, 0.25, 0.25])}
+    >>> jnp.exp(model.log_density(p, {"cell": jnp.array([0, 2])})).tolist()
+    [0.5, 0.25]
     """
     alpha = as_vector("concentration", concentration, "Pass one positive number for each cell.", least=2)
     check_positive("concentration", concentration)

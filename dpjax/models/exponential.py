@@ -31,6 +31,14 @@ def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
     ------
     TypeError, ValueError
         If the prior is of another type, or a number is not finite and positive.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax.models import GammaPrior
+    >>> model = exponential(GammaPrior(2.0, 1.0))
+    >>> model.log_density({"rate": jnp.array(1.0)}, {"y": jnp.array([0.5, 2.0])}).tolist()
+    [-0.5, -2.0]
     """
     return Exponential(positive("rate", rate_prior, GammaPrior, "rate_prior"))
 

@@ -55,6 +55,15 @@ def linear_regression(
     ------
     TypeError, ValueError
         If arguments are missing, contradict each other, or have wrong shapes or values.
+
+    Examples
+    --------
+    >>> from dpjax.models import NormalPrior
+    >>> model = linear_regression(
+    ...     covariate_mean=[0.0], covariate_cov=[[1.0]], coef_prior=NormalPrior(0.0, 2.0), noise_variance=1.0
+    ... )
+    >>> model.update is not None
+    True
     """
     covariates = choose_covariates(covariate_mean, covariate_cov, covariate_prior)
     return LinearRegression(covariates, choose_coefficients(coef_prior, noise_variance, covariates.dim + 1))

@@ -40,6 +40,12 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
     ------
     TypeError, ValueError
         If a prior is of another type, or a number is not finite, not positive or not scalar.
+
+    Examples
+    --------
+    >>> from dpjax.models import InverseGammaPrior, NormalPrior
+    >>> normal(NormalPrior(0.0, 5.0), variance=InverseGammaPrior(2.0, 2.0)).exchangeable
+    True
     """
     check_mean_prior(mean_prior)
     return Normal(mean_prior, positive("variance", variance, InverseGammaPrior, "variance"))

@@ -29,6 +29,12 @@ class Position(NamedTuple):
         On their natural scale.
     records
         Each field with leading axis [n].
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> Position({"mean": jnp.zeros(())}, {"y": jnp.zeros(10)}).records["y"].shape
+    (10,)
     """
 
     parameters: Parameters

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import check_share, fail, name_of
+from dpjax._util.validation import check_share, describe, fail, name_of
 from dpjax.diagnostics.summary import entry_names
 from dpjax.importance import ImportanceSample, quantile_function
 from dpjax.plot.style import legend_above, new_axes, styles_of, tidy
@@ -127,6 +127,8 @@ def choose_rows(drawn: Mapping[str, Mapping[str, Draws]], names: Sequence[str] |
     first, *others = drawn.values()
     common = [row for row in first if all(row in other for other in others)]
     wanted = [names] if isinstance(names, str) else names
+    if not (wanted is None or isinstance(wanted, (list, tuple))):
+        fail("names", describe(names), "names of numbers", "Pass a list of texts.", error=TypeError)
     rows = common if wanted is None else [row for name in wanted for row in common if name in (row, row.split("[")[0])]
     missing = [name for name in wanted or () if not any(name in (row, row.split("[")[0]) for row in rows)]
     some = f"some of {', '.join(common[:6])}{', …' if len(common) > 6 else ''}"

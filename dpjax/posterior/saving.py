@@ -17,7 +17,7 @@ import numpy as np
 
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, is_missing
-from dpjax._util.validation import fail, name_of, summarize_error
+from dpjax._util.validation import check_path, fail, name_of, summarize_error
 from dpjax.posterior.streaming import NotKept
 from dpjax.release.checks import PrecisionWarning
 
@@ -143,7 +143,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> dpjax.load(path).draws["mean"].shape
     (4, 200)
     """
-    content, remedy = Path(path).read_bytes(), "Pass a file written by save, from the same version of dpjax."
+    content, remedy = (
+        check_path("path", path).read_bytes(),
+        "Pass a file written by save, from the same version of dpjax.",
+    )
     if not content.startswith(BEGINNING):
         fail("path", f"{os.fspath(path)}, which begins otherwise", "a file that a result's save has written", remedy)
     try:

@@ -1,10 +1,10 @@
 """Checks of arguments of any type."""
 
-from math import inf, isnan
+from math import inf
 from numbers import Real
 from typing import Any
 
-from dpjax._util.validation import check_positive, fail, is_traced, read_numbers
+from dpjax._util.validation import check_positive, describe, fail, is_traced, read_numbers
 from dpjax.private.targets.target import Target
 
 __all__ = [
@@ -25,7 +25,7 @@ SMALLEST_BOUND, LARGEST_BOUND = 1e-30, 1e30
 def check_real(name: str, value: Any) -> float:
     """The value as a float, or an error unless it is one real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        given = f"{value!r} of type {type(value).__name__}"
+        given = f"{describe(value)} of type {type(value).__name__}"
         fail(name, given, "one number", "Pass a single number.", error=TypeError)
     try:
         return float(value)
@@ -64,20 +64,18 @@ def check_noise(noise: Any) -> None:
 
 def check_bound(name: str, bound: Any, *, largest: float = LARGEST_BOUND) -> float:
     """The clip bound, or an error unless it is a positive number; infinite only if `largest` is."""
-    if isinstance(bound, bool) or not isinstance(bound, Real) or isnan(bound):
-        fail(name, type(bound).__name__, "a number above 0", "Pass one number.", error=TypeError)
-    if largest == inf and bound == inf:
+    number = check_real(name, bound)
+    if largest == inf and number == inf:
         return inf
-    check_positive(name, float(bound), "Without a bound on one record's contribution there is no privacy.")
-    if not SMALLEST_BOUND <= float(bound) <= LARGEST_BOUND:
+    check_positive(name, number, "Without a bound on one record's contribution there is no privacy.")
+    if not SMALLEST_BOUND <= number <= LARGEST_BOUND:
         remedy = "Give parameters and log-likelihoods of order 1."
         fail(name, bound, f"a number from {SMALLEST_BOUND:g} to {LARGEST_BOUND:g}", remedy)
-    return float(bound)
+    return number
 
 
 def check_tau(name: str, tau: Any) -> float:
     """The noise level, or an error unless it is a finite positive number."""
-    if isinstance(tau, bool) or not isinstance(tau, Real):
-        fail(name, type(tau).__name__, "a number above 0", "Pass one number.", error=TypeError)
-    check_positive(name, float(tau), "Without noise there is no privacy; hmc and rwmh are the exact algorithms.")
-    return float(tau)
+    level = check_real(name, tau)
+    check_positive(name, level, "Without noise there is no privacy; hmc and rwmh are the exact algorithms.")
+    return level

@@ -124,6 +124,11 @@ def mechanism_from_published(
     ------
     ValueError
         If the convention is unknown, the number is not positive, or a sensitivity is missing or not used.
+
+    Examples
+    --------
+    >>> mechanism_from_published("laplace_epsilon", 0.5, sensitivity=1.0).scale
+    2.0
     """
     if not isinstance(convention, str) or convention not in CONVENTIONS:
         fail("convention", repr(convention), f"one of {sorted(CONVENTIONS)}", "Name how the noise was published.")

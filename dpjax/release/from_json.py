@@ -1,5 +1,6 @@
 """Reading a release of either kind."""
 
+from dpjax._util.validation import check_function
 from dpjax.base import Statistic
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
@@ -21,7 +22,16 @@ def from_json(text: str, *, statistic: Statistic | None = None) -> PrivateReleas
     ------
     TypeError, ValueError
         If the text is of another schema or version, or holds something unknown.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> dpjax.from_json(release.to_json()).mechanism.scale
+    8.0
     """
+    if statistic is not None:
+        check_function("statistic", statistic, "of one record")
     if json.read(text)["kind"] == "local-release":
         return LocalRelease.from_json(text)
     return Release.from_json(text, statistic=statistic)

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpjax._util.validation import fail, is_traced, name_of
+from dpjax._util.validation import fail, is_refusal, is_traced, name_of
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import Mechanism, Privacy
 from dpjax.mechanisms.base import is_mechanism
@@ -46,8 +46,10 @@ def write(kind: str, content: dict[str, Any], units: str | None, metadata: dict[
 def read(text: str, kind: str | None = None) -> dict[str, Any]:
     """The document in a text, with schema, version, kind and the names of its entries checked."""
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
-    except (TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        document = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once)
+    except (TypeError, ValueError, RecursionError) as error:  # no text, no JSON, or numbers of thousands of digits
+        if is_refusal(error):
+            raise
         fail("text", f"no JSON ({error})", "the text of a release", "Pass the text itself, not the name of its file.")
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         given = document.get("schema") if isinstance(document, dict) else type(document).__name__
@@ -215,8 +217,19 @@ def _build(argument: str, build: Callable[..., Any], parameters: dict[str, Any])
     try:
         return build(**parameters)
     except TypeError as error:
+        if is_refusal(error):
+            raise
         given = f"{parameters} ({error})"
         fail(argument, given, "its own parameters", "Compare with the output of to_json.", error=TypeError)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Entries as a dict, or an error where a name comes twice, of which JSON says nothing."""
+    names = [name for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        fail("text", f"more than one entry {twice}", "each entry once", "Write the release with to_json.")
+    return dict(pairs)
 
 
 def _check_names(argument: str, found: set[str], known: set[str]) -> None:

@@ -292,7 +292,7 @@ def check_run(
     if num_warmup + num_samples * thin >= MAX_STEPS:
         given = f"{num_warmup} + {num_samples} * {thin} steps"
         fail("num_samples", given, f"fewer than {MAX_STEPS} steps in all", "Draw or thin less.")
-    if collect is not None and not callable(collect):
+    if collect is not None and (isinstance(collect, type) or not callable(collect)):
         remedy = "Pass a function of a GibbsState, such as lambda state: state.latent.records."
         fail("collect", repr(collect), "a function or None", remedy, error=TypeError)
     check_progress(progress)

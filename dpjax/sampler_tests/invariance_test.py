@@ -118,6 +118,16 @@ def invariance_test(
     The tests are of each scalar parameter's ranks among the draws: location, scale and both tails. Correct draws are
     rejected with probability at most 0.01, for 20 chains and one parameter as for 1,000 and fifty. Draws that pass may
     be wrong in other respects, and chains that never leave a mode do not find another.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
+    >>> result = invariance_test(jax.random.key(2), posterior, num_draws=20, num_sweeps=2, progress=False)
+    >>> result.num_sweeps
+    2
     """
     check_key("key", key)
     check_instance("posterior", posterior, Posterior, "Pass a result of dpjax.sample, or draws in that form.")

@@ -148,6 +148,15 @@ def sbc(
     -----
     Chains run as those of `dpjax.sample_batch`, in batches whose records fit in memory. A chain starts like those of
     `dpjax.sample`, not at the truth, because a chain that never moved from there would pass.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> ranks = sbc(jax.random.key(1), model, release, num_replicates=20, num_draws=9, thin=1, num_warmup=20)
+    >>> ranks.ranks["mean"].shape
+    (20,)
     """
     check_key("key", key)
     check_count("num_replicates", num_replicates, "Pass 20 or more, so that two bins hold ten ranks each.", least=20)

@@ -83,6 +83,15 @@ def sample_smc(
     For given powers the estimate of p(release value) is unbiased; choosing them from the particles adds a bias that
     decreases with ``num_particles`` faster than the error does. A mode that no particle from the prior comes near is
     missed without a warning.
+
+    Examples
+    --------
+    >>> import dpjax, jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> islands = sample_smc(jax.random.key(1), model, release, num_particles=50, num_islands=2, num_sweeps=1)
+    >>> islands.draws["mean"].shape
+    (2, 50)
     """
     check_key("key", key)
     check_count("num_particles", num_particles, "Pass a whole number of at least 2.", least=2)

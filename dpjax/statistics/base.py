@@ -11,7 +11,7 @@ import numpy as np
 
 from dpjax._util.jit import jit_quickly
 from dpjax._util.json_names import JsonNamed
-from dpjax._util.validation import check_array, check_count, check_number, fail, name_of
+from dpjax._util.validation import check_array, check_count, check_number, fail, name_of, read_numbers
 from dpjax._util.words import amount
 from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
@@ -285,7 +285,7 @@ def check_function(statistic: Any, argument: str = "statistic") -> None:
 
 def as_sizes(argument: str, values: int | Sequence[int]) -> tuple[int, ...]:
     """Whole numbers of at least 1 as a tuple; one number becomes a tuple of one."""
-    listed = np.atleast_1d(np.asarray(values)).tolist()
+    listed = np.atleast_1d(read_numbers(argument, values, "whole numbers", "Pass one, or a list of them.")).tolist()
     return tuple(check_count(argument, value) for value in listed)
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_hashable_function, fail, is_traced, name_of
+from dpjax._util.validation import check_count, check_hashable_function, fail, is_traced, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records
 from dpjax.numerics.triangles import triangle_size, upper_triangle
@@ -102,6 +102,11 @@ class Logistic(Linear):
     """
 
     positive: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.positive is not None:
+            check_count("positive", self.positive, "Pass the class that counts as 1.", least=0)
 
     def __call__(self, coefficients: Array, record: Records) -> Array:
         """The loss [] of one record."""
@@ -277,6 +282,11 @@ class FittedDerivatives(Derivatives, TakenAtValue):
     loss: Loss
     size: int
     start: int = 0
+
+    def __post_init__(self) -> None:
+        check_loss(self.loss)
+        check_count("size", self.size, "Pass the number of coefficients.")
+        check_count("start", self.start, "Pass the place of the first coefficient.", least=0)
 
     @property
     def num_coefficients(self) -> int:

@@ -234,7 +234,13 @@ class Count(RecordStatistic):
 
 
 def count() -> Count:
-    """The number of records: for a noisy count beside other sums, where the number is unknown."""
+    """The number of records: for a noisy count beside other sums, where the number is unknown.
+
+    Examples
+    --------
+    >>> count()({"y": 3.0}).tolist()
+    [1.0]
+    """
     return Count()
 
 
@@ -263,6 +269,11 @@ def total(
     ------
     ValueError
         If bounds are not finite, out of order or of different lengths.
+
+    Examples
+    --------
+    >>> total("y", 0.0, 5.0)({"y": 7.0}).tolist()
+    [5.0]
     """
     low = None if lower is None else as_floats("lower", lower)
     high = None if upper is None else as_floats("upper", upper)
@@ -298,6 +309,11 @@ def mean(
         As in `total`.
     dimension
         As in `total`.
+
+    Examples
+    --------
+    >>> mean("y", n=10, lower=0.0, upper=5.0)({"y": 7.0}).tolist()
+    [0.5]
     """
     return Scaled(total(field, lower, upper, dimension=dimension), 1 / check_count("n", n))
 
@@ -321,6 +337,12 @@ def gram(lower: Sequence[float], upper: Sequence[float], response: tuple[float, 
     ------
     ValueError
         If bounds are not finite, out of order or of different lengths.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> gram([0.0], [2.0], response=(0.0, 4.0)).dimension
+    5
     """
     low, high = as_floats("lower", lower), as_floats("upper", upper)
     check_interval(low, high)

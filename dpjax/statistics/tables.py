@@ -191,6 +191,12 @@ def cells(field: str | Sequence[str], num_categories: int | Sequence[int]) -> Ce
     ------
     ValueError
         If fields and numbers of categories do not pair up, or there are fewer than two cells.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> cells(["sex", "age"], [2, 2])({"sex": jnp.array(1), "age": jnp.array(0)}).tolist()
+    [0.0, 0.0, 1.0, 0.0]
     """
     fields = tuple(field) if isinstance(field, Sequence) and not isinstance(field, str) else (field,)
     for name in fields:
@@ -220,6 +226,12 @@ def histogram(field: str, edges: Sequence[float]) -> Histogram:
     ------
     ValueError
         If there are fewer than three edges (two bins), or they do not increase.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> histogram("age", [0, 18, 65, 100])({"age": jnp.array(40.0)}).tolist()
+    [0.0, 1.0, 0.0]
     """
     numbers = as_increasing("edges", edges, "Sort the edges and drop repeated ones.", least=3)
     return Histogram(check_field_name(field), numbers)

@@ -339,7 +339,10 @@ REFUSED = [
         "denominator.scale: given 60; expected at most 56",
     ),
     (lambda: quotient(top=dpjax.Exact()), "numerator: given Exact"),
-    (lambda: quotient(top=dpjax.Laplace([1.0, 2.0])), "numerator.scale: given shape [2]; expected shape [] or [1]"),
+    (
+        lambda: quotient(top=dpjax.Laplace([1.0, 2.0])),
+        "numerator_noise.scale: given shape [2]; expected shape [] or [1]",
+    ),
     (lambda: quotient(n=0), "n: given 0"),
     (lambda: Quotient(dpjax.Laplace(1.0), dpjax.Laplace(1.0), 0), "size: given 0; expected a whole number >= 1"),
     (lambda: Quotient(dpjax.Laplace(1.0), dpjax.Laplace(1.0), privacy=1.0), "privacy: given 1.0"),

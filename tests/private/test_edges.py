@@ -334,8 +334,8 @@ BAD_INPUT = {
     "a budget without end": (lambda: budget(1e308), r"epsilon: given 1e\+308"),
     "a budget beyond floats": (lambda: budget(10**400), "epsilon: given a number"),
     "a loss without end": (lambda: private.accounting.epsilon(1e-6, 1e300), r"mu: given 1e\+300"),
-    "a noise level that is true": (lambda: walk(tau=True), "tau: given bool"),
-    "a bound that is true": (lambda: walk(ratio_bound=True), "ratio_bound: given bool"),
+    "a noise level that is true": (lambda: walk(tau=True), "tau: given True"),
+    "a bound that is true": (lambda: walk(ratio_bound=True), "ratio_bound: given True"),
     "a word for a flag": (lambda: walk(guided="yes"), "guided: given 'yes'"),
     "ragged scales": (lambda: walk(proposal_scale=[[1.0], [1.0, 2.0]]), "proposal_scale: given rows"),
     "more iterations than there are": (

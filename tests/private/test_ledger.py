@@ -153,6 +153,8 @@ def test_json_holds_the_whole_ledger():
     ledger = Ledger(BUDGET)
     ledger.charge(ITERATION, 10)
     again = Ledger.from_json(ledger.to_json())
+    with pytest.raises(RuntimeError, match="a copy, of a pickle or JSON"):
+        again.charge(ITERATION)  # beside the original it would be a second budget
     assert again.budget == ledger.budget
     assert again.queries == ledger.queries
     assert again.queries[1].count == 10 * (LEAPFROG + 1)

@@ -252,9 +252,9 @@ def test_a_ledger_out_of_a_pickle_is_a_record(path):
     copy = pickle.loads(pickle.dumps(ledger))
     assert copy.privacy_spent() == ledger.privacy_spent()
     assert copy.affordable([QUERY]) == ledger.affordable([QUERY])
-    with pytest.raises(RuntimeError, match="a copy out of a pickle"):
+    with pytest.raises(RuntimeError, match="a copy, of a pickle or JSON"):
         copy.charge([QUERY])
-    again = Ledger.from_json(copy.to_json())
+    again = Ledger.from_json(copy.to_json(), chargeable=True)
     again.charge([QUERY])
     assert again.queries[0].count == 4
     assert json.loads(ledger.to_json())["budget"] == asdict(BUDGET)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpjax._util.validation import check_array, fail
+from dpjax._util.validation import check_array, check_text, describe, fail, summarize_error
+from dpjax.adapters.arguments import as_names
 
 __all__ = [
     "PL94_PERSON",
@@ -111,15 +112,20 @@ def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[
         If a file does not have the format's columns, or a row is not a query of the histogram.
     """
     try:
-        from pyarrow import compute, parquet
+        from pyarrow import ArrowException, compute, parquet
     except ImportError as error:
         text = 'pyarrow: not installed; expected to read Parquet files. Run pip install "dpjax[census]".'
         raise ImportError(text) from error
-    chosen = compute.starts_with(compute.field("geocode"), within)
+    geocode = compute.field("geocode")
+    chosen = compute.starts_with(geocode, within) | geocode.is_null()  # a row of no area is refused, not dropped
     for file in list_files(path):
-        check_columns(file.name, parquet.read_schema(file))
-        # A folder named State=... would add a column.
-        table = parquet.read_table(file, filters=chosen, partitioning=None)
+        try:
+            check_columns(file.name, parquet.read_schema(file))
+            # A folder named State=... would add a column.
+            table = parquet.read_table(file, filters=chosen, partitioning=None)
+        except (ArrowException, OSError) as error:
+            given = f"{file.name}, which cannot be read: {summarize_error(error)}"
+            fail("path", given, "whole Parquet files", "Download it again.")
         for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
             for row in batch.to_pylist():
                 yield measurement_of(row, histogram, file.name)
@@ -127,7 +133,10 @@ def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[
 
 def list_files(path: Any) -> list[Path]:
     """The Parquet files of one or several paths, or an error if there are none."""
-    several = [Path(one) for one in ([path] if isinstance(path, (str, os.PathLike)) else path)]
+    given = [path] if isinstance(path, (str, os.PathLike)) else path
+    if not isinstance(given, (list, tuple)) or not all(isinstance(one, (str, os.PathLike)) for one in given):
+        fail("path", describe(path), "a path or a list of paths", "Name files or folders.", error=TypeError)
+    several = [Path(one) for one in given]
     files: list[Path] = []
     for one in several:
         if not one.exists():
@@ -152,6 +161,8 @@ def check_columns(file: str, schema: Any) -> None:
 def measurement_of(row: dict[str, Any], histogram: Histogram, file: str) -> Measurement:
     """A row as a measurement, or an error unless its numbers fit its query."""
     here = f"{row['query_name']!r} of area {row['geocode']!r} in {file}"
+    for name in ("geocode", "query_name"):
+        check_text("path", row[name], f"Each row of {file} has a {name}.")
     sign = row.get("sign")
     if sign not in SIGNS:
         fail("path", f"{here} with sign {sign!r}", f"one of {list(SIGNS)[1:]}", "Leave such constraints out.")
@@ -180,7 +191,7 @@ def choose_attributes(histogram: Histogram, attributes: Any) -> dict[str, int]:
     """The sizes of the chosen attributes, all for None, or an error unless the histogram has them."""
     if attributes is None:
         return histogram.sizes
-    wanted = {attributes} if isinstance(attributes, str) else set(attributes)
+    wanted = {attributes} if isinstance(attributes, str) else set(as_names("attributes", attributes))
     if not wanted or not wanted <= set(histogram.sizes):
         fail("attributes", sorted(wanted), f"some of {list(histogram.sizes)}", "Name attributes of the histogram.")
     return {name: size for name, size in histogram.sizes.items() if name in wanted}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import check_instance, fail
+from dpjax._util.validation import check_count, check_instance, check_text, fail
 from dpjax.adapters.census.measurements import (
     PL94_PERSON,
     Histogram,
@@ -19,7 +19,7 @@ from dpjax.adapters.census.measurements import (
     read_measurements,
 )
 from dpjax.mechanisms import DiscreteGaussian, Exact
-from dpjax.release import Release, joint
+from dpjax.release import Release, UnknownCount, joint
 from dpjax.statistics import grouped
 
 __all__ = ["NoisyMeasurements", "read_noisy_measurements"]
@@ -105,8 +105,22 @@ def read_noisy_measurements(
     Notes
     -----
     A geocode of one character is the nation's. The files must contain all parts of an area if they contain any.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "noisy.parquet"
+    >>> row = {"geocode": "11", "query_name": "sex", "query_shape": [2], "value": [9.0, 12.0], "variance": 2.5}
+    >>> pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
+    >>> table = read_noisy_measurements(path, histogram=Histogram({"sex": 2}, {}), n=20)
+    >>> table.areas, table.release.value.tolist()
+    (('11',), [9.0, 12.0])
     """
     check_instance("histogram", histogram, Histogram, "Pass dpjax.adapters.census.PL94_PERSON or a Histogram.")
+    check_text("within", within, "Pass the geocode of an area, such as '1400000US01'.")
+    if not (n is None or isinstance(n, UnknownCount)):
+        check_count("n", n, "Pass the number of people, a dpjax.UnknownCount(prior), or nothing.", least=0)
     kept = choose_attributes(histogram, attributes)
     found, left_out = [], set()
     for row in read_measurements(path, histogram, within):

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_positive_number, fail
+from dpjax._util.validation import check_array, check_flag, check_positive_number, fail
 from dpjax.adapters.arguments import Bounds, quantile_within, read_n, read_range, read_square, read_value
 from dpjax.base import Statistic
 from dpjax.mechanisms.additive import Laplace
@@ -110,6 +110,7 @@ def read_sum(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     """
     lower, upper = read_range(bounds)
     number, budget = read_n(n), read_epsilon(epsilon)
+    check_flag("integer", integer, "Say whether the call had dtype=int.")
     if integer and not (lower.is_integer() and upper.is_integer()):
         fail("bounds", bounds, "whole numbers for an integer sum", "Leave integer out if the call had no dtype=int.")
     noise = (DiscreteLaplace if integer else Laplace)((upper - lower) / budget)
@@ -186,7 +187,7 @@ def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str,
     >>> release.statistic.dimension
     3
     """
-    ends = as_increasing("edges", list(edges), "Pass the edges that the call returned.", least=2)
+    ends = as_increasing("edges", edges, "Pass the edges that the call returned.", least=2)
     remedy = "Pass the counts of a call without density; a density has lost its scale."
     check_array("counts", counts, lambda array: (array >= 0) & (array == np.round(array)), "whole numbers >= 0", remedy)
     if np.shape(counts) != (len(ends) - 1,):

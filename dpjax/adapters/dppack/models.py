@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_number, check_positive_number, fail
+from dpjax._util.validation import check_array, check_flag, check_number, check_positive_number, fail
 from dpjax.adapters.arguments import read_n
 from dpjax.base import Array, Records
 from dpjax.mechanisms.vector_laplace import VectorLaplace
@@ -89,7 +89,9 @@ def read_model(
     ([0.707, -5.657], 3.61)
     """
     check_model(fitted)
-    low, high = as_floats("lower_bounds", list(lower_bounds)), as_floats("upper_bounds", list(upper_bounds))
+    check_flag("add_bias", add_bias)
+    number = read_n(n)
+    low, high = as_floats("lower_bounds", lower_bounds), as_floats("upper_bounds", upper_bounds)
     coefficients = np.ravel(np.asarray(fitted["coeff"], float))
     size = len(coefficients) - bool(add_bias)
     if not (len(low) == len(high) == size) or any(left >= right for left, right in zip(low, high, strict=True)):
@@ -100,7 +102,7 @@ def read_model(
     loss = ScaledLogistic(covariates, response, bool(add_bias), lower=low, upper=high, scales=scales)
     scale, penalty = objective_law(float(fitted["eps"]), float(fitted["gamma"]))
     noise = VectorLaplace(scale)
-    return objective_perturbation(coefficients * scales, loss, noise=noise, regularization=penalty, n=read_n(n))
+    return objective_perturbation(coefficients * scales, loss, noise=noise, regularization=penalty, n=number)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from dpjax._util.validation import check_array, check_number, check_positive_number, fail
-from dpjax.adapters.arguments import Bounds, quantile_within, read_n, read_range, read_square, read_value
+from dpjax._util.validation import (
+    check_array,
+    check_choice,
+    check_flag,
+    check_number,
+    check_positive_number,
+    check_share,
+    fail,
+)
+from dpjax.adapters.arguments import Bounds, as_names, quantile_within, read_n, read_range, read_square, read_value
 from dpjax.base import Array
 from dpjax.mechanisms.additive import Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism
@@ -293,7 +301,7 @@ def read_table(
     >>> read_table([[4, 0, 9], [2, 5, 1]], ("sex", "group"), eps=1.0, n=20).statistic.dimension
     6
     """
-    fields = (field,) if isinstance(field, str) else tuple(field)
+    fields = (field,) if isinstance(field, str) else as_names("field", field)
     remedy = "Give one field for each variable of the table."
     check_array("published", published, lambda array: array.ndim == len(fields), f"{len(fields)} axes", remedy)
     shape = np.shape(published)
@@ -334,6 +342,7 @@ def read_quantile(
     >>> read_quantile(41.3, 0.5, (0, 100), field="age", eps=1.0, n=200, num_bins=50).mechanism.sensitivity
     1.0
     """
+    check_share("quant", quant)
     return quantile_within(value, quant, bounds, n, field=field, epsilon=read_eps(eps), num_bins=num_bins)
 
 
@@ -342,8 +351,8 @@ def noise_of(
 ) -> Laplace | Gaussian:
     """The noise of the package, given how far one record moves a value in the L1 and the L2 norm."""
     budget = read_eps(eps)
-    if mechanism not in ("Laplace", "Gaussian"):
-        fail("mechanism", repr(mechanism), "'Laplace' or 'Gaussian'", "Pass the mechanism of the call.")
+    check_choice("mechanism", mechanism, ("Laplace", "Gaussian"), "Pass the mechanism of the call.")
+    check_choice("type_dp", type_dp, ("aDP", "pDP"), "Pass the type.DP of the call.")
     check_number("delta", delta)
     check_array("delta", delta, lambda array: (array >= 0) & (array < 1), "a number in [0, 1)", "Pass its delta.")
     if mechanism == "Laplace" or delta == 0:
@@ -351,7 +360,7 @@ def noise_of(
     if type_dp == "pDP":
         quantile = float(scipy.special.ndtri(delta / 2))
         return Gaussian(moved_in_two * (sqrt(quantile**2 + 2 * budget) - quantile) / (2 * budget))
-    if type_dp != "aDP" or budget >= 1:
+    if budget >= 1:
         given = f"type.DP {type_dp!r} with eps = {budget:g}"
         fail("type_dp", given, "'pDP', or 'aDP' with eps below 1", "The package refuses others: check the call.")
     return Gaussian(moved_in_two * sqrt(2 * log(1.25 / delta)) / budget)
@@ -364,6 +373,7 @@ def redrawn(noise: Laplace | Gaussian, lower: Any) -> Truncated:
 
 def rounded(noise: Laplace | Gaussian, allow_negative: bool) -> Mechanism:
     """Noise whose value was rounded to a whole number, and set to 0 where it was negative, unless that is allowed."""
+    check_flag("allow_negative", allow_negative)
     whole = Rounded(noise, step=1.0)
     least: Any = 0.0
     return whole if allow_negative else Censored(whole, lower=least)
@@ -376,9 +386,8 @@ def closed_above(field: str, edges: tuple[float, ...]) -> Any:
 
 def read_sensitivity(which: Any) -> tuple[float, float]:
     """How far one record moves a table, in both norms, or an error."""
-    if which not in SENSITIVITIES:
-        remedy = "Of 'both' read each result with its own, and pass both to dpjax.joint."
-        fail("which_sensitivity", repr(which), "'bounded' or 'unbounded'", remedy)
+    remedy = "Of 'both' read each result with its own, and pass both to dpjax.joint."
+    check_choice("which_sensitivity", which, SENSITIVITIES, remedy)
     return SENSITIVITIES[which]
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.jit import depends_on, jit_quickly
-from dpjax._util.validation import check_count, fail, is_refusal, summarize_error
+from dpjax._util.validation import check_count, fail, is_refusal, name_of, summarize_error
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.number import Examples
@@ -69,8 +69,8 @@ def inspect(
 
 def check_names(function: Any, records: Any) -> tuple[str, ...]:
     """The names of the record fields."""
-    if not callable(function):
-        fail("fn", type(function).__name__, "a NumPyro model, a function", "Pass the function itself.", error=TypeError)
+    if isinstance(function, type) or not callable(function):
+        fail("fn", name_of(function), "a NumPyro model, a function", "Pass the function itself.", error=TypeError)
     remedy = 'Pass the names of the record fields, such as records=("x", "y").'
     if isinstance(records, str) or not isinstance(records, Sequence) or not all(isinstance(r, str) for r in records):
         fail("records", repr(records), "a sequence of names", remedy, error=TypeError)

@@ -72,6 +72,17 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     -----
     Called again with the same function, arguments, and values of the variables that the function reads, it returns the
     model that it returned before, whose programs are compiled.
+
+    Examples
+    --------
+    >>> import numpyro
+    >>> from numpyro import distributions as dist
+    >>> def program(n, y=None):
+    ...     mean = numpyro.sample("mean", dist.Normal(0.0, 5.0))
+    ...     with numpyro.plate("records", n):
+    ...         numpyro.sample("y", dist.Normal(mean, 2.0), obs=y)
+    >>> from_numpyro(program, records=["y"]).exchangeable
+    True
     """
     check_given(fn, arguments)
     content = content_of_call(fn, records, n, arguments)

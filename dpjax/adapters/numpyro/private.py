@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.trace import Layout
@@ -54,10 +54,23 @@ def private_target(
     Notes
     -----
     A run evaluates the model on one record at a time. That this gives the same model is checked on simulated data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import numpyro
+    >>> from numpyro import distributions as dist
+    >>> def program(n):
+    ...     mean = numpyro.sample("mean", dist.Normal(0.0, 5.0))
+    ...     with numpyro.plate("records", n):
+    ...         numpyro.sample("y", dist.Normal(mean, 2.0))
+    >>> private_target(program, {"y": np.array([1.0, 2.5])}).dimension
+    1
     """
+    check_count("chunk_size", chunk_size)
+    covariates = {} if covariates is None else covariates
     check_named("records", records)
-    check_named("covariates", covariates or {})
-    covariates = dict(covariates or {})
+    check_named("covariates", covariates)
     data = {**records, **covariates}
     check_records(data)
     layout, exchangeable, _ = inspect(fn, tuple(data), None, arguments | covariates)

@@ -171,6 +171,12 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
         possible records under a mechanism that reads all sums together, or known totals (`dpjax.Exact`) are
         contradictory or of a kind that the moves are not known to connect, as may be tables with cells that the model
         makes impossible.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.counts(width=2).width
+    2
     """
     if width != "auto":
         check_count("width", width, "Pass a whole number such as 16, or 'auto'.")

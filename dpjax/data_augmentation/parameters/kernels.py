@@ -223,6 +223,12 @@ def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options:
     ------
     TypeError, ValueError
         If there is no such kernel or option, or a number is unusable.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.parameter_kernel("hmc", num_steps=2, num_leapfrogs=5).num_steps
+    2
     """
     if isinstance(kernel, str):
         family = KERNELS.get(kernel)

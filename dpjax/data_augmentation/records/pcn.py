@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, fail
+from dpjax._util.validation import check_count, describe, fail
 from dpjax.base import Array, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.records.imwg import build_systematic_kernel, sum_blocks
 from dpjax.data_augmentation.records.proposals import build_proposal, check_noisy, proposal_at
@@ -130,7 +130,12 @@ def pcn(
         block = check_count("block", block, "Pass a whole number in 1..n or 'auto'.")
     if not (isinstance(correlation, str) and correlation == "auto"):
         if isinstance(correlation, bool) or not isinstance(correlation, Real) or not 0 <= correlation < 1:
-            fail("correlation", repr(correlation), "a number in [0, 1) or 'auto'", "Pass 0 for independent proposals.")
+            fail(
+                "correlation",
+                describe(correlation),
+                "a number in [0, 1) or 'auto'",
+                "Pass 0 for independent proposals.",
+            )
         correlation = float(correlation)
     return PCN(block, correlation, check_window(window))
 

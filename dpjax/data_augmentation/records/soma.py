@@ -79,6 +79,12 @@ def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
     ValueError, TypeError
         If attempts is not a positive whole number, ``"auto"`` or None; at the build, if it exceeds n or the release
         is local (its records are not exchangeable).
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.soma(attempts=3).attempts
+    3
     """
     if attempts is None or (isinstance(attempts, str) and attempts == "auto"):
         return SOMA(attempts)

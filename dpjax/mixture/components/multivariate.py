@@ -10,7 +10,7 @@ import numpy as np
 from jax.scipy.special import multigammaln
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_positive, fail
+from dpjax._util.validation import check_positive, fail, is_traced, read_numbers
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
 from dpjax.models.arguments import check_definite, check_degrees, check_finite, hold_arrays
@@ -68,6 +68,8 @@ class NormalInverseWishart:
         shape = np.shape(self.mean)
         if len(shape) != 1 or shape == (0,):
             fail("mean", f"shape {list(shape)}", "shape [d]", "Use NormalInverseGamma for records that are numbers.")
+        if not is_traced(self.scale):
+            read_numbers("scale", self.scale, f"shape {list(shape * 2)}", "Pass a matrix [d, d].")
         if np.shape(self.scale) != shape * 2:
             fail("scale", f"shape {list(np.shape(self.scale))}", f"shape {list(shape * 2)}", "Pass a matrix [d, d].")
         check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart distribution.")

@@ -6,9 +6,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.validation import describe, fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms import Gaussian, Laplace
-from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.base import Mechanism, is_mechanism
 from dpjax.mixture.base import Component, NormalRecords, Theta, Tractable
 from dpjax.mixture.components.gaussian import NormalInverseGamma
 from dpjax.mixture.components.multivariate import NormalInverseWishart, centred_log_density
@@ -44,6 +45,9 @@ def register_tractable(channel: type, component: type) -> Callable[[Build], Buil
     ... def as_of_gaussian(channel):
     ...     return known
     """
+    for name, kind in {"channel": channel, "component": component}.items():
+        if not isinstance(kind, type):
+            fail(name, describe(kind), "a class", "Pass the type, not an instance of it.", error=TypeError)
 
     def register(build: Build) -> Build:
         PAIRS[channel, component] = build
@@ -71,6 +75,10 @@ def find_tractable(channel: Mechanism, component: Component) -> Tractable | None
     >>> find_tractable(dpjax.HaarWavelet(1.0, resolution=3), normal) is None
     True
     """
+    if not is_mechanism(channel):
+        fail("channel", name_of(channel), "a mechanism", "Pass such as dpjax.Gaussian(scale).", error=TypeError)
+    if not isinstance(component, Component):
+        fail("component", name_of(component), "a component", "Pass one of dpjax.mixture.", error=TypeError)
     build = PAIRS.get((type(channel), type(component)))
     return None if build is None else build(channel, component)
 

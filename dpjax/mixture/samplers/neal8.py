@@ -63,6 +63,11 @@ def neal8(auxiliaries: int = 3) -> Neal8:
     ------
     TypeError, ValueError
         If it is no positive whole number; with a problem, if the marginal is not known.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> sampler = dpjax.mixture.neal8(auxiliaries=2)
     """
     return Neal8(check_count("auxiliaries", auxiliaries, "Pass the number of new clusters for each record."))
 

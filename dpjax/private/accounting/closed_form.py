@@ -14,19 +14,17 @@ from typing import NamedTuple
 
 import scipy
 
-from dpjax._util.validation import check_count, check_positive, fail
-from dpjax.mechanisms.calibration import log_gaussian_delta
+from dpjax._util.validation import LARGEST_COUNT, LARGEST_NUMBER, check_count, check_moderate, check_positive, fail
+from dpjax.mechanisms.calibration import check_epsilon, log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.arguments import check_not_negative, check_real
 
 LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
 LOG_TOLERANCE = 1e-14
-LARGEST_EPSILON = 1e9
 LOG_ERROR = 1e-12
 """Error of log δ, for noise up to some thousand sensitivities; the further error is added."""
 FAR_BELOW = 1e3  # stands for -inf in root finding
 
-LARGEST_COUNT = 2**62  # a bound on counts that no run reaches
 GROWTH = 4
 PRECISION = 1e-3  # of a count whose cost takes long to compute
 EDGE = 0.02  # the least share of a bracket that a step cuts off
@@ -75,6 +73,7 @@ def sensitivity(bound: float, neighbours: Neighbours) -> float:
     2.0
     """
     check_positive("bound", check_real("bound", bound))
+    check_moderate("bound", bound)
     check_neighbours(neighbours)
     return (2.0 if neighbours == "replace-one" else 1.0) * bound
 
@@ -133,6 +132,7 @@ def log_delta(epsilon: float, mu: float) -> float:
     -2.06
     """
     check_not_negative("epsilon", epsilon)
+    check_epsilon(epsilon)
     check_not_negative("mu", mu)
     return log_gaussian_delta(float(epsilon), 1 / sqrt(2 * mu)) if mu > 0 else -inf
 
@@ -319,6 +319,11 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> taus_for(epsilon=1.0, delta=1e-6, num_iterations=100, num_leapfrog=9, gradient_share=0.5).tau_g
+    188.9
     """
     iterations = check_count("num_iterations", num_iterations)
     gradients = iterations * (check_count("num_leapfrog", num_leapfrog, least=0) + 1)
@@ -328,13 +333,6 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
     tau_l = sqrt(iterations / (2 * affordable * (1 - gradient_share)))
     tau_g = sqrt(gradients / (2 * affordable)) / sqrt(gradient_share) if gradient_share > 0 else None
     return Taus(tau_l, tau_g)
-
-
-def check_epsilon(epsilon: float) -> None:
-    """Raise unless ε is small enough to give any protection."""
-    if epsilon > LARGEST_EPSILON:
-        remedy = "An ε of some hundred promises nothing to anyone."
-        fail("epsilon", epsilon, f"at most {LARGEST_EPSILON:g}", remedy)
 
 
 def check_delta(delta: float) -> None:
@@ -347,6 +345,8 @@ def check_delta(delta: float) -> None:
 def _check_tau(name: str, tau: float) -> None:
     if not check_real(name, tau) > 0:
         fail(name, tau, "a number above 0", "Without noise there is no privacy.")
+    if tau < 1 / LARGEST_NUMBER:
+        fail(name, tau, f"at least {1 / LARGEST_NUMBER:g}", "So little noise protects nobody.")
 
 
 def largest_count(fits: Callable[[int], bool]) -> int:

@@ -8,7 +8,8 @@ import numpy as np
 
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.accounting import closed_form
-from dpjax.private.accounting.query import Query
+from dpjax.private.accounting.query import Query, check_queries
+from dpjax.private.arguments import check_not_negative
 
 __all__ = ["accountant", "event", "subsampled_epsilon", "subsampled_log_delta"]
 
@@ -41,6 +42,7 @@ def event(queries: Sequence[Query]) -> Any:
     >>> from dpjax.private import Query
     >>> composed = event([Query("sum", 5.0, "simulation-grade", count=10)])
     """
+    check_queries(queries)
     library = _library()
     return library.ComposedDpEvent([_one_kind(library, query) for query in queries])
 
@@ -95,6 +97,8 @@ def subsampled_log_delta(queries: Sequence[Query], epsilon: float, neighbours: N
     >>> subsampled_log_delta([sums], 1.0, "add-or-remove") < -3
     True
     """
+    check_queries(queries)
+    check_not_negative("epsilon", epsilon)
     bounds = [full_batch_log_delta(queries, epsilon, neighbours)]
     if can_be_transformed(queries):
         error = transform_error(queries)
@@ -124,6 +128,7 @@ def subsampled_epsilon(queries: Sequence[Query], delta: float, neighbours: Neigh
     >>> 2.5 < subsampled_epsilon([sums], 1e-5, "add-or-remove") < 3.0
     True
     """
+    check_queries(queries)
     bounds = [closed_form.epsilon(delta, full_batch_mu(queries, neighbours))]
     if can_be_transformed(queries) and delta > transform_error(queries):
         bounds.append(float(accountant(queries, neighbours).get_epsilon(delta - transform_error(queries))))

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any, NamedTuple
 
-from dpjax._util.validation import check_count, fail, is_tracing
+from dpjax._util.validation import check_count, check_flag, fail, is_tracing
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
 from dpjax.private.accounting.ledger_file import Entries, LedgerFile, Used, decode, encode
 from dpjax.private.accounting.privacy_filter import excess
-from dpjax.private.accounting.query import Budget, Grade, Query, total
+from dpjax.private.accounting.query import MOST_SUMS, Budget, Grade, Query, check_queries, total
 from dpjax.private.arguments import check_not_negative
 
 
@@ -128,8 +128,8 @@ class Ledger:
 
     A budget with δ = 0 pays for Laplace noise alone, of which ε adds up.
 
-    The checksum in the file detects damage, not forgery. An unpickled ledger is a copy that cannot be charged, since
-    its original may be.
+    The checksum in the file detects damage, not forgery. An unpickled ledger, and one that `from_json` reads, is a
+    copy that cannot be charged, since its original may be.
 
     Examples
     --------
@@ -182,13 +182,13 @@ class Ledger:
         BudgetExceeded
             If they would exceed the budget. Nothing is recorded then.
         RuntimeError
-            If the ledger's file was removed or cannot be written, or this ledger came out of a pickle. Nothing is
+            If the ledger's file was removed or cannot be written, or this ledger is a copy. Nothing is
             recorded then, either.
         TypeError, ValueError
             If an argument is out of range, another run used the key, or the ledger's file is damaged.
         """
-        times = check_count("times", times)
-        queries = _checked(queries)
+        times = check_count("times", times, most=MOST_SUMS)
+        queries = check_queries(queries)
         if is_tracing():
             remedy = "Charge outside of jax.jit: a compiled program would pay once, however often it ran."
             fail("ledger", "a charge within a traced program", "one outside", remedy, error=RuntimeError)
@@ -223,7 +223,7 @@ class Ledger:
         The number is exact while all queries read all records. With subsampled ones it may fall short of the largest by
         one in a thousand, and takes some seconds.
         """
-        queries = _checked(queries)
+        queries = check_queries(queries)
         if any(query.sampling_rate < 1 for query in (*self.queries, *queries)):
             return nearly_largest_count(lambda times: self._excess(self._after(queries, times)))
         return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
@@ -254,8 +254,16 @@ class Ledger:
             return encode(self._entries._replace(keys={}))
 
     @classmethod
-    def from_json(cls, text: str) -> "Ledger":
-        """The ledger that `to_json` wrote: a second budget, as long as the first one is charged too.
+    def from_json(cls, text: str, *, chargeable: bool = False) -> "Ledger":
+        """The ledger that `to_json` wrote, to be read; the one to be charged is the original, or its file.
+
+        Parameters
+        ----------
+        text
+            What `to_json` wrote.
+        chargeable
+            Whether it takes the place of the original. Charged beside it, it would be a second budget for the same
+            records.
 
         Raises
         ------
@@ -265,8 +273,10 @@ class Ledger:
         if not isinstance(text, (str, bytes)):
             remedy = "Pass the text itself; to open a file, Ledger(budget, path)."
             fail("text", type(text).__name__, "what Ledger.to_json wrote", remedy, error=TypeError)
+        check_flag("chargeable", chargeable)
         entries = decode(text)
         ledger = cls(entries.budget)
+        ledger._is_copy = not chargeable
         ledger._entries = entries
         return ledger
 
@@ -283,8 +293,8 @@ class Ledger:
     def _alone(self) -> Iterator[None]:
         """A context in which nobody else charges, with all earlier charges known."""
         if self._is_copy:
-            remedy = "Open the ledger's file, or rebuild it with Ledger.from_json if nothing else is charged to it."
-            fail("ledger", "a copy out of a pickle", "the ledger itself", remedy, error=RuntimeError)
+            remedy = "Open its file. If nothing else will be charged to it, Ledger.from_json(text, chargeable=True)."
+            fail("ledger", "a copy, of a pickle or JSON", "the ledger itself", remedy, error=RuntimeError)
         if self._file is None:
             self._check_process()
             yield
@@ -377,9 +387,3 @@ def _grade(queries: Sequence[Query]) -> Grade | None:
     if not queries:
         return None
     return "secure" if all(query.grade == "secure" for query in queries) else "simulation-grade"
-
-
-def _checked(queries: Sequence[Query]) -> tuple[Query, ...]:
-    if not isinstance(queries, (list, tuple)) or not queries or not all(isinstance(one, Query) for one in queries):
-        fail("queries", f"{queries!r}", "at least one dpjax.private.Query", "Pass a sequence of them.", error=TypeError)
-    return tuple(queries)

@@ -71,9 +71,10 @@ class LedgerFile:
             fail("path", repr(path), "a path", remedy, error=TypeError)
         try:
             self.path = Path(path).resolve()
+            is_file = not self.path.is_dir() and self.path.parent.is_dir()
         except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
             fail("path", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
-        if self.path.is_dir() or not self.path.parent.is_dir():
+        if not is_file:
             fail("path", repr(str(path)), "a file in an existing folder", remedy)
         self.marker = self.path.with_name(self.path.name + ".begun")
         self.lock: Lock | None = None

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from dpjax._util.validation import check_count, check_positive, fail
+from dpjax._util.validation import check_choice, check_count, check_positive, check_text, describe, fail
+from dpjax.mechanisms.calibration import check_epsilon
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
-from dpjax.private.accounting.closed_form import check_delta, check_epsilon
+from dpjax.private.accounting.closed_form import check_delta
 from dpjax.private.arguments import check_real
 
 Grade = Literal["secure", "simulation-grade"]
@@ -14,6 +15,10 @@ NoiseLaw = Literal["gaussian", "laplace"]
 
 LEAST_MULTIPLIER = 1e-12
 """Smallest noise multiplier: far below any protection, and far from floating-point underflow of squares."""
+
+
+MOST_SUMS = 2**128
+"""Largest count of a query, of whole runs counted together: its square root and its products stay floats."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,7 @@ class Query:
     noise: NoiseLaw = "gaussian"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            fail("name", repr(self.name), "a text", "Name the query, such as 'gradient'.", error=TypeError)
+        check_text("name", self.name, "Name the query, such as 'gradient'.")
         multiplier = check_real("noise_multiplier", self.noise_multiplier)
         check_positive("noise_multiplier", multiplier, "Without noise there is no privacy.")
         if not LEAST_MULTIPLIER <= multiplier <= 1 / LEAST_MULTIPLIER:
@@ -75,17 +79,24 @@ class Query:
         # NumPy's integers wrap round where counts are multiplied, and its short floats round.
         for name, plain in (
             ("noise_multiplier", multiplier),
-            ("count", check_count("count", self.count)),
+            ("count", check_count("count", self.count, most=MOST_SUMS)),
             ("sampling_rate", rate),
         ):
             object.__setattr__(self, name, plain)
-        if self.grade not in ("secure", "simulation-grade"):
-            fail("grade", repr(self.grade), "'secure' or 'simulation-grade'", "Take the grade of the noise source.")
-        if self.noise not in ("gaussian", "laplace"):
-            fail("noise", repr(self.noise), "'gaussian' or 'laplace'", "Name the law of the noise.")
+        check_choice("grade", self.grade, ("secure", "simulation-grade"), "Take the grade of the noise source.")
+        check_choice("noise", self.noise, ("gaussian", "laplace"), "Name the law of the noise.")
         if self.noise == "laplace" and rate < 1:
             remedy = "Ask for a sum over all records."
             fail("sampling_rate", rate, "1, for Laplace noise", remedy)
+
+
+def check_queries(queries: Any, *, least: int = 1) -> tuple[Query, ...]:
+    """The queries as a tuple, or an error unless there are so many."""
+    are_queries = isinstance(queries, (list, tuple)) and all(isinstance(one, Query) for one in queries)
+    if not are_queries or len(queries) < least:
+        expected = f"a sequence of at least {least} dpjax.private.Query"
+        fail("queries", describe(queries), expected, "Pass a sequence of them.", error=TypeError)
+    return tuple(queries)
 
 
 def total(queries: Sequence[Query], times: int = 1) -> tuple[Query, ...]:

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
-from dpjax.private.accounting.query import Query
+from dpjax.private.accounting.query import Query, check_queries
+from dpjax.private.arguments import check_target
 from dpjax.private.kernels.penalty import Answer
 from dpjax.private.noise import Noise
 from dpjax.private.targets.target import Target
@@ -59,6 +60,14 @@ class KernelInfo(NamedTuple):
         algorithms without a test.
     not_private
         Diagnostics that must not be published.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpjax.private import NotPrivate
+    >>> info = KernelInfo(jnp.array(True), NotPrivate(clipped_gradients=jnp.array(0.0), clipped_ratios=jnp.array(0.1)))
+    >>> bool(info.is_accepted)
+    True
     """
 
     is_accepted: Array
@@ -138,7 +147,22 @@ def make_kernel(
         that it is given. Programs are compiled for it: build the kernel once.
     queries
         What one `step` asks of the records: as `Noise.query` of the source states it, whose `Noise.release` answers.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = private.rwmh(target, proposal_scale=0.5)
+    >>> make_kernel(target, kernel.build, kernel.queries).queries
+    ()
     """
+    check_target("target", target)
+    check_function("build", build, "target -> SamplingAlgorithm(init, step)")
+    queries = check_queries(queries, least=0)
     init, step = build(target)
     return PrivateKernel(init, step, queries, target, build)
 

@@ -158,6 +158,19 @@ def dp_hmc(
     ------
     TypeError, ValueError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> bounds = {"gradient_bound": 1.0, "ratio_bound": 1.0, "tau_g": 50.0, "tau_l": 50.0}
+    >>> kernel = dp_hmc(target, private.noise.jax, step_size=0.1, num_leapfrog=5, **bounds)
+    >>> [query.count for query in kernel.queries]
+    [6, 1]
     """
     check_target("target", target)
     check_noise(noise)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 from math import sqrt
-from numbers import Real
 from typing import Any, NamedTuple
 
 import jax
@@ -209,11 +208,10 @@ def check_sampling(
 def check_rate(rate: Any) -> float:
     """The sampling rate, or an error unless it is a probability above zero."""
     remedy = "Pass the probability with which one record takes part, chosen without looking at the records."
-    if isinstance(rate, bool) or not isinstance(rate, Real):
-        fail("sampling_rate", type(rate).__name__, "a probability in (0, 1]", remedy, error=TypeError)
-    if not 0 < float(rate) <= 1:
+    share = check_real("sampling_rate", rate)
+    if not 0 < share <= 1:
         fail("sampling_rate", rate, "a probability in (0, 1]", remedy)
-    return float(rate)
+    return share
 
 
 def check_temperature(settings: SGLDSettings) -> None:

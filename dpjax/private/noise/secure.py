@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from jax.experimental import io_callback
 
-from dpjax._util.validation import check_count
+from dpjax._util.validation import check_count, check_function
 from dpjax.base import Array, Key
 from dpjax.private.accounting.query import Grade, Query
 from dpjax.private.noise.base import Value, at_least, float_dtype
@@ -96,6 +96,9 @@ class Secure:
     """
 
     keystream: Callable[[int], bytes] = keystream
+
+    def __post_init__(self) -> None:
+        check_function("keystream", self.keystream, "number of bytes -> bytes")
 
     @property
     def grade(self) -> Grade:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, check_key, check_share, fail
+from dpjax._util.validation import check_array, check_count, check_flag, check_key, check_share, fail
 from dpjax.base import Key, Model, Parameters
 from dpjax.clt.inputs import check_problem
 from dpjax.clt.sample import sample_clt
@@ -222,6 +222,8 @@ def design(
     number = check_count("num_releases", num_releases, "Pass at least 2, for a standard error.", least=2)
     n, num_samples = check_count("n", n), check_count("num_samples", num_samples, least=10)
     check_progress(progress)
+    if approximate is not None:
+        check_flag("approximate", approximate)
     named, promised = read_candidates(candidates), read_budgets(budgets)
     blanks = [[blank_of(*one, budget, n) for budget in promised] for one in named.values()]
     for row in blanks:
@@ -269,7 +271,7 @@ def is_normal(model: Model, release: Release, approximate: bool | None) -> bool:
     if approximate is not None:
         if approximate:
             check_problem(model, release)
-        return bool(approximate)
+        return approximate
     try:
         check_problem(model, release)
     except (TypeError, ValueError):
@@ -280,10 +282,13 @@ def is_normal(model: Model, release: Release, approximate: bool | None) -> bool:
 def repeat(model: Model, parameters: Any, number: int) -> Parameters:
     """The given parameters for each of so many releases, or an error where the model has others."""
     expected = parameter_shapes(model)
+    remedy = "Pass one value of each of the model's."
+    for leaf in jax.tree.leaves(parameters):
+        check_array("parameters", leaf, np.isfinite, "finite numbers by name", remedy)
     given = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), parameters)
     shapes = [jax.tree.map(jnp.shape, one) for one in (given, expected)]
     if shapes[0] != shapes[1]:
-        fail("parameters", f"shapes {shapes[0]}", f"shapes {shapes[1]}", "Pass one value of each of the model's.")
+        fail("parameters", f"shapes {shapes[0]}", f"shapes {shapes[1]}", remedy)
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (number, *leaf.shape)), given)
 
 

@@ -222,6 +222,20 @@ def plan(
     Records are clipped, and noise added, either on the parameters' own scale or on that on which the pilot's posterior
     is N(0, I): where that posterior is much narrower in some directions than in others, the latter buys several times
     as many draws.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.2, -0.4, 1.1, 0.3])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> budget = private.Budget(8.0, 1e-6, neighbours="replace-one")
+    >>> run = {"num_records": 100_000, "num_chains": 1, "num_iterations": 1_000}
+    >>> settings = plan(jax.random.key(1), target, source="synthetic", budget=budget, **run)
+    >>> settings.num_iterations
+    1000
     """
     check_arguments(key, pilot, source, budget, clipped_ratios)
     num_chains, num_iterations = check_count("num_chains", num_chains), check_count("num_iterations", num_iterations)

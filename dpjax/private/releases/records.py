@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import ShapeDtypeStruct
 from jax.dtypes import canonicalize_dtype
 
-from dpjax._util.validation import fail, name_of
+from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.private.targets.target import check_records, readable
 
 __all__ = ["Batch", "Columns", "Fields", "read_batches"]
@@ -84,7 +86,22 @@ def as_batches(records: Any) -> Iterable[Any]:
     """An iterable of batches, or an error."""
     if isinstance(records, (str, bytes)) or hasattr(records, "dtype") or not isinstance(records, Iterable):
         fail("records", name_of(records), "records by field", REMEDY, error=TypeError)
-    return records
+    return read_in_turn(records)
+
+
+def read_in_turn(batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches; an error of their own says how many were read, as an iterator cannot give them again."""
+    number, iterator = 0, iter(batches)
+    while True:
+        try:
+            batch = next(iterator)
+        except StopIteration:
+            return
+        except Exception as error:
+            error.add_note(f"records: raised after {number} whole batches. Nothing was charged; pass all again.")
+            raise
+        number += 1
+        yield batch
 
 
 def as_fields(batch: Any, columns: Columns | None) -> Fields:
@@ -93,11 +110,23 @@ def as_fields(batch: Any, columns: Columns | None) -> Fields:
         if columns is not None:
             remedy = "Leave columns out: the arrays have their fields' names."
             fail("columns", sorted(columns), "none, for records in a dict", remedy)
-        return {name: np.asanyarray(leaf) for name, leaf in as_named(batch).items()}
+        return {name: as_column(leaf) for name, leaf in as_named(batch).items()}
     if not hasattr(batch, "columns"):
         fail("records", f"a batch that is a {name_of(batch)}", "records by field", REMEDY, error=TypeError)
     names = list(batch.columns)
     return {field: take(batch, names, of) for field, of in as_named(columns or {name: name for name in names}).items()}
+
+
+def as_column(leaf: Any) -> np.ndarray:
+    """A field as an array, or an error."""
+    if is_traced(leaf):
+        fail("records", "traced arrays", "arrays", "Release outside of jax.jit and jax.vmap.", error=TypeError)
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
+    try:
+        return np.asanyarray(leaf)
+    except (TypeError, ValueError):
+        return fail("records", "rows of unequal length", "arrays with one leading axis [n]", REMEDY, error=TypeError)
 
 
 def as_named(fields: Mapping[Any, Any]) -> Mapping[str, Any]:
@@ -112,5 +141,5 @@ def take(frame: Any, names: list[Any], of: Any) -> np.ndarray:
     wanted = of if isinstance(of, list) else [of]
     if missing := [name for name in wanted if name not in names]:
         fail("columns", missing, f"columns of the table, {names}", "Name columns that there are.")
-    arrays = [np.asarray(frame[name].to_numpy()) for name in wanted]
+    arrays = [as_column(frame[name].to_numpy()) for name in wanted]
     return np.stack(arrays, axis=1) if isinstance(of, list) else arrays[0]

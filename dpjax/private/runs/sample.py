@@ -104,6 +104,20 @@ def sample(
     Notes
     -----
     The first Ctrl-C ends the run after the part of a few seconds that is paid for; a second one at once, and loses it.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> kernel = private.dp_penalty(target, private.noise.jax, proposal_scale=0.5, ratio_bound=1.0, tau=50.0)
+    >>> ledger = private.Ledger(private.Budget(4.0, 1e-6, neighbours="replace-one"))
+    >>> published = sample(jax.random.key(1), kernel, jnp.zeros(2), ledger, num_iterations=20)
+    >>> published.draws.shape
+    (2, 20)
     """
     check_key("key", key)
     if is_traced(key, positions):

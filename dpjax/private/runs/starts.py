@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
+from dpjax.private.arguments import check_numbers
 from dpjax.private.kernels.base import NotPrivate, PrivateKernel, signature
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.private.runs.run import Status, Totals, log_priors, open_status, start_chains, to_device
@@ -52,9 +53,8 @@ def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:
     target = kernel.target
     expected = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
     leaves = jax.tree.leaves(positions)
-    if not all(np.asarray(leaf).dtype.kind in "iuf" for leaf in leaves):
-        kinds = sorted({str(np.asarray(leaf).dtype) for leaf in leaves})
-        fail("positions", f"arrays of {', '.join(kinds)}", "real numbers", "Pass floats.", error=TypeError)
+    for leaf in leaves:
+        check_numbers("positions", leaf)
     shapes = jax.tree.map(np.shape, positions)
     leading = {np.shape(leaf)[:1] for leaf in leaves}
     wanted = jax.tree.map(lambda leaf: (*next(iter(leading), ()), *leaf.shape), expected)

@@ -1,12 +1,15 @@
 """Sums over records of clipped contributions, a chunk of records at a time."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from dpjax._util.validation import check_floats, is_traced
 from dpjax.base import Array
+from dpjax.private.arguments import check_bound, check_target
 from dpjax.private.fixed_point import FixedPoint, FloatingPoint, Limbs, arithmetic, steps_of
 from dpjax.private.targets.target import Target
 
@@ -75,7 +78,22 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
         Where on the unconstrained scale [d].
     bound
         The largest norm that is not clipped.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from dpjax import private
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> data = jnp.array([0.0, 1.0, 9.0])
+    >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
+    >>> gradients = clipped_gradients(target, jnp.array([0.0]), bound=2.0)
+    >>> int(gradients.clipped)
+    1
     """
+    check_target("target", target)
+    check_floats("vector", vector)
+    check_clip(bound)
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
         return clip_rows(gradients_of(target, vector, records), weights, bound)
@@ -111,6 +129,10 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
     >>> int(ratios.clipped)
     1
     """
+    check_target("target", target)
+    for name, value in {"vector": vector, "proposal": proposal}.items():
+        check_floats(name, value)
+    check_clip(bound)
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
         density = jax.vmap(target.log_likelihood, (None, 0))
@@ -120,6 +142,15 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
         return values, jnp.sum(jnp.where(jnp.abs(ratios) > bound, weights, 0.0))
 
     return sum_chunks(target, arithmetic(bound, vector.dtype), contribution, ())
+
+
+def check_clip(bound: Any) -> None:
+    """Raise unless it is a clip bound, which may be infinite; a kernel's schedule of bounds is traced."""
+    is_number = (
+        isinstance(bound, (jax.Array, np.ndarray)) and jnp.issubdtype(bound.dtype, np.floating) and not bound.ndim
+    )
+    if not is_traced(bound):
+        check_bound("bound", float(bound) if is_number else bound, largest=jnp.inf)
 
 
 def gradients_of(target: Target, vector: Array, records: object) -> Array:

@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax._util.jit import in_full_precision
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_count, fail, is_traced
+from dpjax._util.validation import check_count, check_function, describe, fail, is_traced, summarize_error
 from dpjax.base import Array, Model
 from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
 from dpjax.numerics.linear_algebra import product
@@ -135,9 +135,20 @@ def target(
     Raises
     ------
     TypeError, ValueError
-        If the records are not numbers or of unequal number, or a function does not return one number. No message
+            If the records are not numbers or of unequal number, or a function does not return one number. No message
         depends on a value of a record.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> def density(mean, y):
+    ...     return -((y - mean) ** 2) / 2
+    >>> posterior = target(density, lambda mean: -(mean**2) / 2, jnp.array([0.0, 1.0, 9.0]), jnp.zeros(()))
+    >>> posterior.dimension, posterior.num_records
+    (1, 3)
     """
+    for name, function in {"log_likelihood": log_likelihood, "log_prior": log_prior}.items():
+        check_function(name, function, "that returns a number")
     return build_target(Terms(log_likelihood, log_prior, lambda parameters: parameters), records, position, chunk_size)
 
 
@@ -225,7 +236,7 @@ def cut(leaf: Array, num_chunks: int, chunk_size: int) -> Array:
 
 def check_records(records: Any) -> int:
     """The number of records, or an error that reveals nothing of their values."""
-    leaves = jax.tree.leaves(records)
+    leaves = jax.tree.leaves(records, is_leaf=lambda leaf: leaf is None)
     lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves}
     if len(lengths) != 1 or not all(np.ndim(leaf) for leaf in leaves):
         remedy = "Give every field one entry for each record."
@@ -278,7 +289,7 @@ def check_position(position: Any) -> None:
     kinds = [getattr(leaf, "dtype", None) or np.asarray(leaf).dtype for leaf in leaves]
     if not leaves or not all(jnp.issubdtype(kind, jnp.number) for kind in kinds):
         remedy = "Pass the parameters of one chain, such as jnp.zeros(2)."
-        fail("position", f"{position!r}", "a pytree of at least one array of numbers", remedy, error=TypeError)
+        fail("position", describe(position), "a pytree of at least one array of numbers", remedy, error=TypeError)
 
 
 def check_fields(model: Any, records: Any) -> None:
@@ -311,9 +322,12 @@ def shape_of(name: str, function: Callable[..., Any], target: Any, *arguments: A
     try:
         traced, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     except Exception as error:
-        given = f"a function that fails ({type(error).__name__}: {error})"
+        given = f"a function that fails ({summarize_error(error)})"
         remedy = "It is called with the parameters of one chain, and the likelihood with one record besides."
-        raise TypeError(f"{name}: given {given}; expected one that returns a number. {remedy}") from error
+        try:
+            fail(name, given, "one that returns a number", remedy, error=TypeError)
+        except TypeError as refused:
+            raise refused from error
     widths = [size for leaf in jax.tree.leaves(arguments) for size in leaf.shape]
     if target.num_records > max(widths, default=0):
         for constant in constants(traced):

@@ -111,8 +111,9 @@ def moments(
     statistics = {"sums": sums, "squares": squares, "counts": counts}
     for name, statistic in statistics.items():
         check_size(name, statistic, size, "one for each group", "Pass one sum for each group.")
+    for name, noise in {"sum_noise": sum_noise, "square_noise": square_noise, "count_noise": count_noise}.items():
+        check_mechanism(name, noise, (size,))
     mechanism = Independent((sum_noise, square_noise, count_noise), (size,) * 3)
-    check_mechanism("mechanism", mechanism, (3 * size,))
     value = mechanism.to_atoms(*noisy_sums(mean, variance, count))
     return Release(jnp.asarray(value, jnp.result_type(float)), mechanism, stacked(*statistics.values()), n)
 

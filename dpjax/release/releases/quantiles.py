@@ -195,10 +195,12 @@ def interval_quantile(
     52
     """
     mechanism = IntervalQuantile(probability, lower, upper, epsilon, sensitivity)
+    check_number("value", value)
+    check_array("value", value, np.isfinite, "a finite number", "Pass the published quantile.")
     size = check_count("num_bins", num_bins, "Pass the number of bins on which records are counted.")
     width = (upper - lower) / size
     edges = lower + width * np.arange(-1, size + 2)
-    return Release(jnp.asarray([value]), mechanism, histogram(field, edges.tolist()), n)
+    return Release(jnp.asarray([float(value)]), mechanism, histogram(field, edges.tolist()), n)
 
 
 def read_candidates(candidates: Any, field: str) -> tuple[np.ndarray, RecordStatistic]:

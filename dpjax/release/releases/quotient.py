@@ -6,7 +6,7 @@ from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.quotient import Quotient
-from dpjax.release.checks import as_vector
+from dpjax.release.checks import as_vector, check_mechanism
 from dpjax.release.summed import Release
 from dpjax.statistics import stacked
 from dpjax.statistics.base import dimension_of
@@ -75,6 +75,8 @@ def quotient(
     remedy = "Pass one sum for each quotient. Several numerators over one noisy denominator have no known density."
     for name, statistic in {"numerator": numerator, "denominator": denominator}.items():
         check_size(name, statistic, len(vector), "one for each quotient", remedy)
+    for name, noise in {"numerator_noise": numerator_noise, "denominator_noise": denominator_noise}.items():
+        check_mechanism(name, noise, (len(vector),))
     mechanism = Quotient(numerator_noise, denominator_noise, len(vector))
     return Release(vector, mechanism, stacked(numerator, denominator), n)
 

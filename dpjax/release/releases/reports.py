@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_share, fail, read_numbers
+from dpjax._util.validation import check_array, check_number, check_share, fail, read_numbers
 from dpjax.mechanisms import LocalChannel
 from dpjax.release import LocalRelease
 
@@ -57,6 +57,9 @@ def likelihoods(
     """
     expected, remedy = "a matrix [n, c] of at least two categories", "Give a row for each person."
     array = read_numbers("log_likelihoods", log_likelihoods, expected, remedy)
+    if largest_ratio is not None:
+        check_number("largest_ratio", largest_ratio)
+        check_array("largest_ratio", largest_ratio, lambda ratio: ratio >= 0, "a number of at least 0", remedy)
     if array.ndim != 2 or array.shape[1] < 2 or not len(array):
         fail("log_likelihoods", f"shape {list(array.shape)}", expected, remedy)
     array, most = by_person(np.asarray(array, np.float64), people)

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import describe, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import PrimarySuppression
 from dpjax.release.summed import Release
@@ -51,8 +51,8 @@ def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least:
     remedy = "Pass the published counts, NaN where one was suppressed."
     try:
         counts = np.asarray(value, float)
-    except (TypeError, ValueError):
-        fail("value", repr(value), "counts and NaN", remedy, error=TypeError)
+    except (TypeError, ValueError, OverflowError):
+        fail("value", describe(value), "counts and NaN", remedy, error=TypeError)
     if np.any(counts < 0):
         fail("value", "negative numbers", "counts and NaN", remedy)
     mechanism = PrimarySuppression(limit, least, CODE)

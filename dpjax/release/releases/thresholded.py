@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, fail
+from dpjax._util.validation import check_array, check_count, check_number, describe, fail
 from dpjax.mechanisms import Censored, PartitionSelection
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release import Release
@@ -110,8 +110,8 @@ def place_keys(keys: Iterable[Hashable], all_keys: Iterable[Hashable] | int) -> 
 def as_categories(argument: str, keys: Iterable[Hashable]) -> dict[Hashable, int]:
     """The place of each key, or an error unless they can be told apart."""
     remedy = "Pass names, numbers or tuples of them, each once."
-    if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
-        fail(argument, repr(keys), "a sequence of keys", remedy, error=TypeError)
+    if isinstance(keys, (str, bytes)) or getattr(keys, "ndim", 1) != 1 or not isinstance(keys, Iterable):
+        fail(argument, describe(keys), "a sequence of keys", remedy, error=TypeError)
     listed = list(keys)
     if not all(isinstance(key, Hashable) for key in listed):
         fail(argument, "keys that cannot be hashed", "keys that can be told apart", remedy, error=TypeError)

@@ -1,10 +1,6 @@
-"""Benchmarks at the smallest sizes that run all of their code, each as its command line runs it.
-
-``python -m tests.tiny_benchmarks NAME FILE`` runs one and writes its rows.
-"""
+"""Benchmarks at the smallest sizes that run all of their code: whether they work, and no figure that means anything."""
 
 import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -80,16 +76,11 @@ TINY: dict[str, dict[str, Change]] = {
         "SAMPLES": to(20),
     },
 }
-"""What is changed before a benchmark runs with ``--quick``."""
+"""What is changed before a benchmark runs as with ``--quick``."""
 
 
-def main(name: str, file: str) -> None:
-    """Run one benchmark, its constants replaced by tiny ones."""
+def shrink(name: str) -> None:
+    """Replace the constants of a benchmark's module by tiny ones, in this process."""
     module = importlib.import_module(f"benchmarks.{name}")
     for constant, change in TINY[name].items():
         setattr(module, constant, change(getattr(module, constant)))
-    importlib.import_module("benchmarks.__main__").main([name, "--quick", "--json", file])
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
