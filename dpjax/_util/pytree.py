@@ -36,26 +36,27 @@ def static(default: Any = MISSING) -> Any:
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(static,))
 class PyTree:
-    """A base class whose final subclasses are frozen dataclasses and pytrees; ``abstract=True`` marks the others.
-
-    They are equal if their static fields and the values of their arrays are.
-    """
+    """A base class whose final subclasses are frozen dataclasses and pytrees; ``abstract=True`` marks the others."""
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__()
         if not abstract:
-            frozen_pytree(dataclass(frozen=True, eq=False)(cls))
+            frozen_pytree(dataclass(frozen=True)(cls))
 
-    def __eq__(self, other: object) -> bool:
-        if self is other or type(self) is not type(other):
-            return self is other
-        leaves, structure = jax.tree.flatten(self)
-        others, of_other = jax.tree.flatten(other)
-        same: bool = structure == of_other  # type: ignore[operator]
-        return same and all(map(same_leaf, leaves, others))
 
-    def __hash__(self) -> int:
-        return hash(jax.tree.structure(self))
+def are_equal(one: Any, other: object) -> bool:
+    """Whether two pytrees of one class have equal structures, and leaves of the same types and values."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    leaves, structure = jax.tree.flatten(one)
+    others, of_other = jax.tree.flatten(other)
+    same: bool = structure == of_other
+    return same and all(map(same_leaf, leaves, others))
+
+
+def hash_of(node: Any) -> int:
+    """The hash of a pytree's structure; its leaves may be arrays."""
+    return hash(jax.tree.structure(node))
 
 
 def same_leaf(one: Any, other: Any) -> bool:
@@ -69,7 +70,8 @@ def same_leaf(one: Any, other: Any) -> bool:
 def frozen_pytree(cls: type[Node]) -> type[Node]:
     """Register a frozen dataclass as a pytree node; for use as a decorator above ``@dataclass(frozen=True)``.
 
-    A field with ``metadata={"static": True}`` belongs to the structure.
+    A field with ``metadata={"static": True}`` belongs to the structure. Two of them are equal if their static fields
+    and the values of their arrays are, unless the dataclass says ``eq=False``.
 
     Parameters
     ----------
@@ -111,6 +113,8 @@ def frozen_pytree(cls: type[Node]) -> type[Node]:
         return node
 
     register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    if cls.__dataclass_params__.eq:  # type: ignore[attr-defined]
+        cls.__eq__, cls.__hash__ = are_equal, hash_of  # type: ignore[assignment]
     return cls
 
 
